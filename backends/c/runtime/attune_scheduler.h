@@ -1,0 +1,120 @@
+/* The ABI between a compiled scheduler and the engine that loads it.
+ *
+ * A compiled scheduler exports one symbol, `attune_scheduler`. The engine allocates thread records of
+ * `thread_size` bytes, each beginning with struct attune_thread, and calls handlers; a handler answers in its
+ * struct attune_call. One thread of execution at a time: the engine serialises calls.
+ *
+ * Units: times are nanoseconds of the engine's clock.
+ */
+#ifndef ATTUNE_SCHEDULER_H
+#define ATTUNE_SCHEDULER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ATTUNE_ABI 1
+
+/* Order is part of the ABI; the same order as attune_language::event::Event. */
+enum attune_event {
+    ATTUNE_INIT, ATTUNE_NEWTHREAD, ATTUNE_SCHEDULE, ATTUNE_SWITCH_OUT, ATTUNE_EVENT_RAISED,
+    ATTUNE_SET_NEXT_THREAD, ATTUNE_SET_WAITING, ATTUNE_SET_DEAD, ATTUNE_SUSPEND_THREAD, ATTUNE_RESUME_THREAD,
+    ATTUNE_QUANTUM_EXPIRED, ATTUNE_ALARM,
+    ATTUNE_TIMESLICE_LEFT, ATTUNE_THREADS_NEW, ATTUNE_THREADS_READY, ATTUNE_THREADS_WAITING,
+    ATTUNE_THREADS_SUSPENDED, ATTUNE_THREADS_TOTAL, ATTUNE_IS_NEW, ATTUNE_IS_READY, ATTUNE_IS_WAITING,
+    ATTUNE_CAN_SWITCH_TO, ATTUNE_FIRST_WAITING,
+    ATTUNE_EVENTS
+};
+
+enum attune_type { ATTUNE_INT, ATTUNE_FLOAT, ATTUNE_TIME };
+
+/* What an imported variable of the application looks like in memory. */
+enum attune_width {
+    ATTUNE_I8, ATTUNE_I16, ATTUNE_I32, ATTUNE_I64, ATTUNE_U8, ATTUNE_U16, ATTUNE_U32, ATTUNE_U64, ATTUNE_F32, ATTUNE_F64
+};
+
+struct attune_container;
+
+/* The head of every thread record; a generated scheduler's attributes follow it. The engine sets `id`, `userdata`
+ * and zeroes the rest of the record before thread_init; everything below `userdata` belongs to the runtime. */
+struct attune_thread {
+    uint64_t id;                         /* the engine's number for it, for messages */
+    void *userdata;                      /* the application's per-thread data */
+    struct attune_container *where;      /* the container it sits in, or NULL */
+    struct attune_thread *prev, *next;   /* list links, or left and right child in a sorted container */
+    struct attune_thread *parent;        /* sorted container */
+    int64_t key;                         /* sort key as taken at insertion (a float by its order-preserving bits) */
+    uint64_t stamp;                      /* number of the insertion */
+    int32_t height;                      /* sorted container */
+    uint32_t line;                       /* scheduler's line of its last transfer */
+};
+
+/* A handler call: what the engine says, and what the policy answers. The engine clears the answers. */
+struct attune_call {
+    int64_t now;
+    uint32_t cpu, cpus;
+    /* answers */
+    struct attune_thread *dispatched;    /* NULL: nothing was dispatched */
+    int64_t slice;                       /* `dispatch t for d`; negative: unbounded */
+    int64_t value;                       /* of a query returning a number */
+    struct attune_thread *value_thread;  /* of a query returning a thread (first_waiting), or NULL */
+};
+
+/* A run-time check failed: the message is complete and names file, line and column of the scheduler. */
+struct attune_trap {
+    uint32_t check;                      /* index into the scheduler's checks */
+    uint32_t line, column;
+    const char *file;
+    const char *message;                 /* what was tried, what was found, both containers' contents */
+};
+
+/* Services of the engine. */
+struct attune_host {
+    void *engine;
+    void (*trap)(void *engine, const struct attune_trap *trap);                 /* does not return */
+    void (*alarm)(void *engine, struct attune_thread *thread, int64_t at);
+    void (*preempt)(void *engine, int64_t cpu);
+    uint64_t seed;
+};
+
+/* A named variable: a global, a tunable, an import or an attribute. */
+struct attune_variable {
+    const char *name;
+    enum attune_type type;
+    uint8_t imported;                    /* 0 own, 1 import, 2 tunable, 3 const */
+    uint32_t length;                     /* 0 scalar, else array elements */
+    /* Globals: the storage (own: int64_t or double). Imports: see link. Attributes: NULL. */
+    void *storage;
+    size_t offset;                       /* attributes: offset in the thread record (own: the value; import: a void * cell, NULL = default in force) */
+    void **link;                         /* imports: where the address of the application's variable goes; NULL = default in force */
+    enum attune_width *width;            /* imports: the width of the linked variable, one per name */
+};
+
+struct attune_container_info {
+    const char *name;
+    struct attune_container *container;  /* first element */
+    uint32_t length;                     /* 0 one container, else array elements */
+    uint32_t stride;                     /* bytes from element to element */
+};
+
+struct attune_scheduler {
+    uint32_t abi, thread_size;
+    const char *name, *file;
+    const struct attune_variable *globals, *attributes;
+    uint32_t global_count, attribute_count;
+    const struct attune_container_info *containers;
+    uint32_t container_count;
+    /* Empties all containers, sets globals to their initial values. Also the way to start again. */
+    void (*attach)(const struct attune_host *host);
+    /* Attributes to their initial values, for a record whose head the engine has set. */
+    void (*thread_init)(struct attune_call *call, struct attune_thread *thread);
+    /* Takes the thread from whatever container it sits in; nothing if it sits in none. */
+    void (*thread_remove)(struct attune_thread *thread);
+    /* Visits the threads of a container in its order, until visit returns non-zero. */
+    void (*container_each)(struct attune_container *container, int (*visit)(void *arg, struct attune_thread *thread), void *arg);
+    /* The handlers; NULL where the policy has none. `thread` is the parameter or the thread the event is about. */
+    void (*handler[ATTUNE_EVENTS])(struct attune_call *call, struct attune_thread *thread);
+    /* Counters that the engine may show. */
+    const uint64_t *divisions_by_zero, *clamped;
+};
+
+#endif

@@ -1,0 +1,1 @@
+//! Checked scheduler to a Graphviz picture of its containers and transfers.

@@ -1,0 +1,2 @@
+//! The attune program: words and wiring.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The reference engine: interprets a scheduler and runs a machine of threads around it in virtual time.

@@ -1,0 +1,1 @@
+//! User-level threads inside one process, scheduled by a compiled scheduler.

@@ -1,0 +1,1 @@
+//! Experiments: workloads, peers, figures.

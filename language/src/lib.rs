@@ -1,0 +1,1 @@
+//! The scheduler language: source text in, checked scheduler out. Pure: no input or output, no panics.
