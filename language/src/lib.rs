@@ -1,1 +1,3 @@
 //! The scheduler language: source text in, checked scheduler out. Pure: no input or output, no panics.
+
+pub mod event;
