@@ -1,1 +1,3 @@
 //! The reference engine: interprets a scheduler and runs a machine of threads around it in virtual time.
+
+pub mod policy;
