@@ -1,0 +1,503 @@
+//! The typed IR: the contract between the front end, the analyses, the interpreter and the back ends.
+//!
+//! # Meaning
+//!
+//! - **An expression has no effect.** It reads, and it may trap (a failed [`Check`]) or count a division by zero.
+//!   Effects are statements; lowering has already fixed their order. Only [`ExprKind::And`] and [`ExprKind::Or`]
+//!   skip an operand, and at most one operand of any other expression can trap or count: evaluating operands in
+//!   any order gives the same result and the same first trap.
+//! - **A check is a place.** Whatever can fail at run time has an entry in [`Program::checks`]. The interpreter
+//!   performs every check; back ends omit those that the analysis proved.
+//! - **Containers** are shared by all handlers, per CPU, arrays, or local to one handler ([`Container::scope`]). Every thread
+//!   sits in at most one; between handlers, in exactly one.
+//! - **Times** are nanoseconds in an `i64`. [`Type::Int`] and [`Type::Time`] have the same form and the same operations;
+//!   [`Type::Float`] is an IEEE double. [`ExprKind::Convert`] is explicit: the operands of a binary operation are both
+//!   floats or both integers (`int` or `time`).
+//! - **Globals marked as imports** are read once, when the handler starts, and written through.
+//!
+//! Invariant: every id in a program indexes an arena of the same program; every expression belongs to one statement.
+
+pub mod visit;
+
+use crate::event::Event;
+use crate::source::Span;
+use la_arena::{Arena, ArenaMap, Idx};
+
+pub type AttributeId = Idx<Attribute>;
+pub type GlobalId = Idx<Global>;
+pub type ContainerId = Idx<Container>;
+pub type LocalId = Idx<Local>;
+pub type NameId = Idx<Name>;
+pub type ExprId = Idx<Expr>;
+pub type CheckId = Idx<Check>;
+
+/// A scheduler that passed the front end.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub name: String,
+    /// A partial scheduler is a base for others; engines refuse it.
+    pub partial: bool,
+    pub attributes: Arena<Attribute>,
+    pub globals: Arena<Global>,
+    pub containers: Arena<Container>,
+    pub locals: Arena<Local>,
+    pub names: Arena<Name>,
+    pub exprs: Arena<Expr>,
+    pub checks: Arena<Check>,
+    /// Initial values that are no constants; runs once, before `init`.
+    pub prologue: Routine,
+    /// Initial values of attributes that are no constants; runs for each thread before `newthread`, with the new
+    /// thread as its parameter.
+    pub thread_prologue: Routine,
+    /// At most one for each event.
+    pub handlers: Vec<Handler>,
+    pub invariants: Vec<Invariant>,
+    /// Places of verbatim text, which ties the scheduler to engines that compile C.
+    pub verbatim: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    Int,
+    Float,
+    Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// An int, or a time in nanoseconds.
+    Int(i64),
+    Float(f64),
+}
+
+/// A variable that every thread has.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    pub name: String,
+    pub ty: Type,
+    /// The initial value; for an import the default that holds until the application registers the name.
+    pub initial: Value,
+    pub import: bool,
+    pub span: Span,
+}
+
+/// A variable of the scheduler.
+#[derive(Clone, Debug)]
+pub struct Global {
+    pub name: String,
+    pub ty: Type,
+    pub storage: Storage,
+    pub extent: Extent,
+    /// Of every element. Computed values are assigned by [`Program::prologue`].
+    pub initial: Value,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    Data,
+    /// Never assigned; lowering replaces its scalar uses by the value.
+    Const,
+    /// Never assigned by handlers; may be changed from outside between handlers.
+    Tunable,
+    /// A variable of the application.
+    Import,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    One,
+    /// At least one element.
+    Array(u32),
+    /// One instance a CPU. Without an index: this CPU's; the index is a CPU's number.
+    PerCpu,
+}
+
+#[derive(Clone, Debug)]
+pub struct Container {
+    pub name: String,
+    pub kind: ContainerKind,
+    /// Present exactly for sorted kinds.
+    pub sort: Option<Sort>,
+    pub extent: Extent,
+    pub scope: Scope,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ContainerKind {
+    /// At most one thread.
+    Threadref,
+    /// First in, first out.
+    Queue,
+    /// Last in, first out.
+    Stack,
+    /// Sorted; equal keys first in, first out.
+    PQueue,
+    /// Sorted; equal keys last in, first out.
+    PStack,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub by: AttributeId,
+    /// Which key comes first.
+    pub first: First,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum First {
+    Highest,
+    /// `reverse` or `increasing`.
+    Lowest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Scheduler,
+    /// Declared inside this handler; must be empty when it ends.
+    Handler(Event),
+}
+
+/// A scalar or an array of scalars of one routine.
+#[derive(Clone, Debug)]
+pub struct Local {
+    pub name: String,
+    pub ty: Type,
+    pub length: Option<u32>,
+    /// Introduced by lowering: has no name in the source.
+    pub temporary: bool,
+    pub span: Span,
+}
+
+/// A name for one thread: a parameter or a `foreach` variable.
+#[derive(Clone, Debug)]
+pub struct Name {
+    pub name: String,
+    /// The handler must not move it.
+    pub fixed: bool,
+    pub span: Span,
+}
+
+/// Statements with the variables that they declare.
+#[derive(Clone, Debug, Default)]
+pub struct Routine {
+    /// The parameter, also where the source leaves it out of `switch_out`: then None.
+    pub parameter: Option<NameId>,
+    /// In the order of their declaration, temporaries included.
+    pub locals: Vec<LocalId>,
+    /// Containers that the routine declares.
+    pub containers: Vec<ContainerId>,
+    pub body: Block,
+}
+
+#[derive(Clone, Debug)]
+pub struct Handler {
+    pub event: Event,
+    /// `before` parts, the handler's own body, `after` parts, in the order in which they run. `return` and
+    /// `dispatch` leave one part. Their [`Routine::parameter`] may differ in name but is the same thread.
+    pub parts: Vec<Part>,
+    /// `newthread` only: at the end the parameter sits in a container or was destroyed.
+    pub stored: Option<CheckId>,
+    /// Local containers of all parts: empty at the end. Checked after `stored`, in this order.
+    pub emptied: Vec<(ContainerId, CheckId)>,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub role: Role,
+    pub routine: Routine,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Before,
+    Own,
+    After,
+}
+
+/// Runs after each statement that changed the container, in a debug build. Has no effect.
+#[derive(Clone, Debug)]
+pub struct Invariant {
+    pub container: ContainerId,
+    pub routine: Routine,
+    /// Fails when the routine returns zero.
+    pub check: CheckId,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    pub statements: Vec<Statement>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub kind: StatementKind,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    /// The value is evaluated first, then the place's index and check.
+    Assign {
+        place: Place,
+        value: ExprId,
+    },
+    /// All elements of a local array to zero, where its declaration stands.
+    Clear(LocalId),
+    Random {
+        into: LocalId,
+        bound: ExprId,
+    },
+    /// Text of the target language as a statement.
+    Verbatim {
+        text: String,
+    },
+    /// Text of the target language as an expression.
+    VerbatimValue {
+        into: LocalId,
+        text: String,
+    },
+    /// Both checks come before any change. The destination is checked only where it is a `threadref`, and holds if it
+    /// is empty or holds the moved thread itself.
+    Transfer {
+        source: ThreadExpr,
+        destination: ContainerRef,
+        destination_check: Option<CheckId>,
+    },
+    /// `schedule` only. Fixes the decision and leaves the part.
+    Dispatch {
+        thread: ThreadExpr,
+        slice: Option<ExprId>,
+    },
+    Destroy {
+        thread: ThreadExpr,
+    },
+    Alarm {
+        thread: ThreadExpr,
+        at: ExprId,
+    },
+    Preempt {
+        cpu: ExprId,
+    },
+    If {
+        condition: ExprId,
+        then: Block,
+        otherwise: Block,
+    },
+    Loop(Box<Loop>),
+    Foreach {
+        name: NameId,
+        container: ContainerRef,
+        body: Block,
+    },
+    Break,
+    Continue,
+    /// Leaves the part.
+    Return(Option<Returned>),
+}
+
+/// `while`, `do` and `for`:
+///
+/// ```text
+/// TestFirst:  loop { bound; prelude; if !condition break; body; (continue comes here) step }
+/// TestLast:   loop { bound; body; (continue comes here) step; prelude; if !condition break }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Loop {
+    pub test: Test,
+    /// Effects of the condition, moved out of it.
+    pub prelude: Block,
+    pub condition: ExprId,
+    pub body: Block,
+    pub step: Block,
+    /// The handler's budget of iterations.
+    pub bound: CheckId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Test {
+    First,
+    Last,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Returned {
+    Number(ExprId),
+    /// The thread, or none if the container is empty (its check is absent).
+    Thread(ThreadExpr),
+}
+
+/// Which thread is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadExpr {
+    pub kind: ThreadKind,
+    /// That there is such a thread: the container is not empty, the named thread was not destroyed. Absent where the
+    /// absence of a thread is a value (comparisons, returned threads).
+    pub check: Option<CheckId>,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum ThreadKind {
+    Name(NameId),
+    First(ContainerRef),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct ContainerRef {
+    pub container: ContainerId,
+    pub index: Option<Index>,
+    pub span: Span,
+}
+
+/// Of an array, or a CPU's number of a per-CPU variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Index {
+    pub at: ExprId,
+    pub check: CheckId,
+}
+
+/// What can be read and assigned.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    Local(LocalId, Option<Index>),
+    Global(GlobalId, Option<Index>),
+    /// Assigning the sort key of the container in which the thread sits re-inserts it.
+    Attribute(ThreadExpr, AttributeId),
+}
+
+#[derive(Clone, Debug)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub ty: Type,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    Constant(Value),
+    Read(Place),
+    /// Number of threads.
+    Size(ContainerRef),
+    /// Whether both name the same thread, or both none.
+    Same(ThreadExpr, ThreadExpr),
+    Now,
+    Cpu,
+    Cpus,
+    Unary(UnaryOp, ExprId),
+    Binary(BinaryOp, ExprId, ExprId),
+    And(ExprId, ExprId),
+    Or(ExprId, ExprId),
+    /// To the expression's own type.
+    Convert(ExprId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    Negate,
+    Not,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Equal,
+    NotEqual,
+    Less,
+    Greater,
+    LessEqual,
+    GreaterEqual,
+}
+
+/// A place that can fail at run time.
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub kind: CheckKind,
+    /// The handler it stands in; None in prologues and invariants.
+    pub event: Option<Event>,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CheckKind {
+    /// A transfer's source: the container is not empty.
+    SourceFilled,
+    /// A transfer's destination `threadref` is empty.
+    DestinationEmpty,
+    DispatchFilled,
+    DestroyFilled,
+    /// A transfer, dispatch or destroy of a named thread: it was not destroyed before.
+    NamedTransfer,
+    /// An attribute, alarm: the container is not empty.
+    FirstFilled,
+    /// An attribute, alarm: the named thread was not destroyed before.
+    NamedUse,
+    /// 0 <= index < length (for a per-CPU variable: the number of CPUs).
+    IndexInRange,
+    /// A new thread was stored.
+    Stored,
+    /// A local container is empty at the end.
+    LocalEmptied,
+    LoopBound,
+    InvariantHolds,
+}
+
+impl CheckKind {
+    /// Whether it counts among a scheduler's transfer checks.
+    pub fn is_transfer(self) -> bool {
+        matches!(
+            self,
+            CheckKind::SourceFilled
+                | CheckKind::DestinationEmpty
+                | CheckKind::DispatchFilled
+                | CheckKind::DestroyFilled
+                | CheckKind::NamedTransfer
+        )
+    }
+}
+
+/// What an analysis says of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Cannot fail.
+    Proved,
+    /// May fail: checked at run time.
+    Checked,
+    /// Fails whenever it is reached.
+    Refuted,
+    /// The engine never calls the handler: checked at run time all the same, counted nowhere.
+    Uncalled,
+}
+
+/// One engine's verdicts. A check without an entry is [`Verdict::Checked`].
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts {
+    by_check: ArenaMap<CheckId, Verdict>,
+}
+
+impl Verdicts {
+    pub fn of(&self, check: CheckId) -> Verdict {
+        self.by_check.get(check).copied().unwrap_or(Verdict::Checked)
+    }
+
+    pub fn set(&mut self, check: CheckId, verdict: Verdict) {
+        self.by_check.insert(check, verdict);
+    }
+}
+
+/// Iterations that `while`, `do` and `for` may take together in one handler call.
+pub const LOOP_BUDGET: u32 = 1 << 20;
+
+impl Program {
+    pub fn handler(&self, event: Event) -> Option<&Handler> {
+        self.handlers.iter().find(|handler| handler.event == event)
+    }
+}
