@@ -1,7 +1,7 @@
 //! The contract between the machine and whatever chooses its threads: a [`Policy`] is told what happens, one
 //! [`Call`] at a time, and answers with a [`Decision`].
 //!
-//! Invariants: thread ids are dense (a slot is used again only after `thread_removed`); a call never re-enters the
+//! Invariants: thread ids are small, with few gaps (a slot is used again only after `thread_removed`); a call never re-enters the
 //! policy; `Call::now` never goes back. Times are nanoseconds of virtual time from the start of the run.
 
 use std::fmt;
@@ -11,7 +11,7 @@ use attune_language::event::Event;
 /// Nanoseconds of virtual time, as an instant since the start of the run or as a duration.
 pub type Time = i64;
 
-/// A thread, by the number of its slot: small, dense, used again after the thread is removed.
+/// A thread, by the number of its slot: small, used again after the thread is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadId(pub u32);
 
@@ -140,6 +140,12 @@ pub trait Policy {
 
     /// The application writes a global import; `import` came from [`Policy::global_import`].
     fn set_global_import(&mut self, import: ImportId, value: Value);
+
+    /// What the per-thread import holds now: the policy may have written it.
+    fn get_thread_import(&self, thread: ThreadId, import: ImportId) -> Value;
+
+    /// What the global import holds now.
+    fn get_global_import(&self, import: ImportId) -> Value;
 
     /// The name of the container that the thread sits in (`RQ`, `wait[3]`), for messages.
     fn where_is(&self, thread: ThreadId) -> Option<String>;
