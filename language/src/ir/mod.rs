@@ -5,7 +5,10 @@
 //! - **An expression has no effect.** It reads, and it may trap (a failed [`Check`]) or count a division by zero.
 //!   Effects are statements; lowering has already fixed their order. Only [`ExprKind::And`] and [`ExprKind::Or`]
 //!   skip an operand, and at most one operand of any other expression can trap or count: evaluating operands in
-//!   any order gives the same result and the same first trap.
+//!   any order gives the same result and the same first trap. Where the source has two that can, the first is kept
+//!   in a temporary by [`ExprKind::Let`].
+//! - **A truth value** is an `int` or a `time` that is not zero: conditions and the operands of [`UnaryOp::Not`],
+//!   [`ExprKind::And`] and [`ExprKind::Or`] are never floats.
 //! - **A check is a place.** Whatever can fail at run time has an entry in [`Program::checks`]. The interpreter
 //!   performs every check; back ends omit those that the analysis proved.
 //! - **Containers** are shared by all handlers, per CPU, arrays, or local to one handler ([`Container::scope`]). Every thread
@@ -392,6 +395,13 @@ pub enum ExprKind {
     Binary(BinaryOp, ExprId, ExprId),
     And(ExprId, ExprId),
     Or(ExprId, ExprId),
+    /// Evaluates `value` into the temporary, then `body`, which is the value and the only reader of the temporary.
+    /// In C: `(temporary = value, body)`.
+    Let {
+        temporary: LocalId,
+        value: ExprId,
+        body: ExprId,
+    },
     /// To the expression's own type.
     Convert(ExprId),
 }
