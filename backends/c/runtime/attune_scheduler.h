@@ -27,9 +27,12 @@ enum attune_event {
 
 enum attune_type { ATTUNE_INT, ATTUNE_FLOAT, ATTUNE_TIME };
 
-/* What an imported variable of the application looks like in memory. */
+/* What an imported variable of the application looks like in memory. Reading and writing one means what values/ says:
+ * a float becomes an int by truncation, saturating, NaN becoming 0; a value that does not fit is clamped to the nearest
+ * that does and counted in `clamped` (a finite double beyond float's range becomes its largest float); a bool holds 0 or 1. */
 enum attune_width {
-    ATTUNE_I8, ATTUNE_I16, ATTUNE_I32, ATTUNE_I64, ATTUNE_U8, ATTUNE_U16, ATTUNE_U32, ATTUNE_U64, ATTUNE_F32, ATTUNE_F64
+    ATTUNE_I8, ATTUNE_I16, ATTUNE_I32, ATTUNE_I64, ATTUNE_U8, ATTUNE_U16, ATTUNE_U32, ATTUNE_U64, ATTUNE_F32, ATTUNE_F64,
+    ATTUNE_BOOL
 };
 
 struct attune_container;
@@ -82,7 +85,8 @@ struct attune_variable {
     enum attune_type type;
     uint8_t imported;                    /* 0 own, 1 import, 2 tunable, 3 const */
     uint32_t length;                     /* 0 scalar, else array elements */
-    /* Globals: the storage (own: int64_t or double). Imports: see link. Attributes: NULL. */
+    /* Globals: the storage (own: int64_t or double). Imports: the value in force while nothing is linked, and see link.
+     * Attributes: NULL. */
     void *storage;
     size_t offset;                       /* attributes: offset in the thread record (own: the value; import: a void * cell, NULL = default in force) */
     void **link;                         /* imports: where the address of the application's variable goes; NULL = default in force */

@@ -203,7 +203,8 @@ int attune_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout);
 
 enum attune_variable_kind {
     ATTUNE_KIND_I8, ATTUNE_KIND_I16, ATTUNE_KIND_I32, ATTUNE_KIND_I64,
-    ATTUNE_KIND_U8, ATTUNE_KIND_U16, ATTUNE_KIND_U32, ATTUNE_KIND_U64, ATTUNE_KIND_F32, ATTUNE_KIND_F64
+    ATTUNE_KIND_U8, ATTUNE_KIND_U16, ATTUNE_KIND_U32, ATTUNE_KIND_U64, ATTUNE_KIND_F32, ATTUNE_KIND_F64,
+    ATTUNE_KIND_BOOL
 };
 
 int attune_register_variable(const char *name, void *variable, enum attune_variable_kind kind);
@@ -226,7 +227,7 @@ double *attune_thread_import_float(attune_t thread, const char *name);
 #ifndef __cplusplus
 
 #define ATTUNE_KIND_OF(variable) _Generic((variable),                                                  \
-    bool: ATTUNE_KIND_U8,                                                                               \
+    bool: ATTUNE_KIND_BOOL,                                                                             \
     char: CHAR_MIN < 0 ? ATTUNE_KIND_I8 : ATTUNE_KIND_U8,                                               \
     signed char: ATTUNE_KIND_I8, unsigned char: ATTUNE_KIND_U8,                                         \
     short: ATTUNE_KIND_I16, unsigned short: ATTUNE_KIND_U16,                                            \
