@@ -1,0 +1,3 @@
+//! E07xx, W07xx: distributed schedulers.
+
+codes! {}

@@ -1,0 +1,3 @@
+//! E02xx: files, inheritance, aspects.
+
+codes! {}

@@ -1,0 +1,3 @@
+//! E05xx, W05xx: handlers and their shapes.
+
+codes! {}

@@ -1,0 +1,3 @@
+//! E03xx, W03xx: names and declarations.
+
+codes! {}

@@ -1,0 +1,3 @@
+//! E01xx: the text itself.
+
+codes! {}

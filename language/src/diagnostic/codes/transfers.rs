@@ -1,0 +1,3 @@
+//! E06xx, W06xx: transfers, and what containers hold.
+
+codes! {}
