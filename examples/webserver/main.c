@@ -1,0 +1,150 @@
+/* A web server whose threads run in the order that a scheduler file says.
+ *
+ *     ATTUNE_SCHED=./shortest_reply.so ./webserver --port 8080
+ *
+ * The main thread starts the others, waits for SIGINT or SIGTERM and ends them; a second signal ends the process at once. */
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* Descriptors that are no connections: standard streams, listener, signals, epoll, the scheduler's. */
+#define OTHER_DESCRIPTORS 32
+
+static bool complain(const char *what) {
+    fprintf(stderr, "webserver: %s: %s\n", what, strerror(errno));
+    return false;
+}
+
+/* As many descriptors as handlers want, if the system lets us. */
+static bool allow_descriptors(struct server *server) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return complain("getrlimit");
+    rlim_t wanted = (rlim_t)server->options.handlers + OTHER_DESCRIPTORS;
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+            return complain("setrlimit");
+        if (limit.rlim_cur < wanted)
+            fprintf(stderr, "webserver: only %llu descriptors for %d handlers; some will stay idle\n",
+                    (unsigned long long)limit.rlim_cur, server->options.handlers);
+    }
+    rlim_t left = limit.rlim_cur > OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : 1;
+    server->policy.descriptors_left = left < INT32_MAX ? (int)left : INT32_MAX;
+    return true;
+}
+
+static bool listen_at(struct server *server, struct sockaddr_in *address) {
+    const struct options *options = &server->options;
+    *address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)options->port) };
+    if (inet_pton(AF_INET, options->host, &address->sin_addr) != 1) {
+        fprintf(stderr, "webserver: --host %s: no IPv4 address\n", options->host);
+        return false;
+    }
+    int on = 1;
+    socklen_t size = sizeof *address;
+    server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (server->listener < 0)
+        return complain("socket");
+    /* Accepted connections inherit TCP_NODELAY: a chunk goes out when it is written. */
+    if (setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0
+        || setsockopt(server->listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+        return complain("setsockopt");
+    if (bind(server->listener, (struct sockaddr *)address, size) != 0
+        || listen(server->listener, options->backlog) != 0
+        || getsockname(server->listener, (struct sockaddr *)address, &size) != 0) {
+        fprintf(stderr, "webserver: listening at %s:%d: %s\n", options->host, options->port, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+static void block_signals(sigset_t *signals) {
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+    sigprocmask(SIG_BLOCK, signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* Returns when a signal has come or accepting has failed. */
+static bool await_signal(struct server *server, int signals) {
+    struct signalfd_siginfo info;
+    while (!server->failed) {
+        ssize_t got = attune_read_timed(signals, &info, sizeof info, 1000000000);
+        if (got > 0)
+            return true;
+        if (errno != ETIMEDOUT)
+            return complain("waiting for signals");
+    }
+    return false;
+}
+
+static void print_summary(const struct server *server) {
+    const struct counters *c = &server->counters;
+    if (server->options.json)
+        printf("{\"connections\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"ok\":%" PRIu64 ",\"not_found\":%" PRIu64
+               ",\"refused\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"timeouts\":%" PRIu64 ",\"resets\":%" PRIu64
+               ",\"reclaimed\":%" PRIu64 ",\"no_descriptors\":%" PRIu64 ",\"aborted\":%" PRIu64 "}\n",
+               c->connections, c->requests, c->ok, c->not_found, c->refused, c->bytes, c->timeouts, c->resets,
+               c->reclaimed, c->no_descriptors, c->aborted);
+    else
+        printf("served %" PRIu64 " requests on %" PRIu64 " connections: %" PRIu64 " files, %" PRIu64 " not found, %" PRIu64
+               " refused; %.1f MB; %" PRIu64 " timed out, %" PRIu64 " gone, %" PRIu64 " reclaimed, %" PRIu64 " cut; %" PRIu64
+               " pauses for want of descriptors\n",
+               c->requests, c->connections, c->ok, c->not_found, c->refused, (double)c->bytes / 1e6, c->timeouts,
+               c->resets, c->reclaimed, c->aborted, c->no_descriptors);
+    fflush(stdout);
+}
+
+static bool serve(struct server *server) {
+    sigset_t signals;
+    block_signals(&signals);
+    struct sockaddr_in address;
+    if (!allow_descriptors(server) || !listen_at(server, &address))
+        return false;
+    int wakeup = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (wakeup < 0)
+        return complain("signalfd");
+
+    /* A scheduler that wants to know nothing of the server is welcome. */
+    struct attune_options attune = { .size = sizeof attune, .ignore_unknown_imports = 1 };
+    if (attune_init(&attune) != 0)
+        return complain("attune_init");
+    if (!policy_register(&server->policy) || !pool_start(server))
+        return false;
+
+    const char *scheduler = attune_scheduler_name();
+    printf("listening on %s:%d, %zu files of %.1f MB, %d handlers, scheduler %s\n", server->options.host,
+           ntohs(address.sin_port), server->files.count, (double)server->files.bytes / 1e6, server->options.handlers,
+           scheduler != NULL ? scheduler : "unknown");
+    fflush(stdout);
+    bool fine = await_signal(server, wakeup);
+    sigprocmask(SIG_UNBLOCK, &signals, NULL);
+    pool_stop(server);
+    print_summary(server);
+    return fine;
+}
+
+int main(int argc, char **argv) {
+    static struct server server;
+    int status = options_parse(&server.options, argc, argv);
+    if (status >= 0)
+        return status;
+    bool fine = server.options.files != NULL ? files_load(&server.files, server.options.files)
+                                             : files_generate(&server.files);
+    fine = fine && serve(&server);
+    files_free(&server.files);
+    return fine ? 0 : 1;
+}
