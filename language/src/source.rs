@@ -124,6 +124,18 @@ impl SourceMap {
         Location { line: line as u32, column: before.chars().count() as u32 + 1 }
     }
 
+    /// The bytes of the longest line that a span's start and end stand on.
+    pub(crate) fn line_length(&self, span: Span) -> usize {
+        let Some(source) = self.get(span.source) else { return 0 };
+        let range = self.clamp(span);
+        let length = |byte: usize| {
+            let next = source.line_starts.partition_point(|&start| start <= byte);
+            let end = source.line_starts.get(next).copied().unwrap_or(source.text.len());
+            end - source.line_starts[next - 1]
+        };
+        length(range.start).max(length(range.end))
+    }
+
     pub fn ids(&self) -> impl Iterator<Item = SourceId> + use<> {
         (0..self.sources.len() as u32).map(SourceId)
     }

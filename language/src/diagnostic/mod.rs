@@ -7,9 +7,11 @@
 mod code;
 pub mod codes;
 mod render;
+mod suggest;
 
 pub use code::{Code, Example};
 pub use render::render;
+pub use suggest::suggest;
 
 use crate::source::{Location, SourceMap, Span};
 

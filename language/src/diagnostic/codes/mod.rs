@@ -7,19 +7,20 @@
 //!     right r#"scheduler s { .. }"#;
 //! ```
 //!
-//! An example of several files is written `wrong files [("a.sched", ".."), ("b.sched", "..")]`.
+//! An example of several files is a list of names and texts, `wrong [("a.sched", ".."), ("b.sched", "..")]`, the first of
+//! which is checked; an empty list stands for an example that is too long to be shown.
 
 use super::Code;
 
 /// Makes a table: a constant per entry, and `ALL` over them in order.
 macro_rules! codes {
-    (@example files [$($file:expr),* $(,)?]) => { $crate::diagnostic::Example::Files(&[$($file),*]) };
+    (@example [$($file:expr),* $(,)?]) => { $crate::diagnostic::Example::Files(&[$($file),*]) };
     (@example $text:literal) => { $crate::diagnostic::Example::File($text) };
     ($(
         $name:ident = $code:literal, $title:literal;
             $explanation:literal;
-            wrong $($wrong:ident)? $wrong_text:tt;
-            right $($right:ident)? $right_text:tt;
+            wrong $wrong:tt;
+            right $right:tt;
     )*) => {
         $(
             #[doc = concat!($code, ": ", $title)]
@@ -27,8 +28,8 @@ macro_rules! codes {
                 name: $code,
                 title: $title,
                 explanation: $explanation,
-                wrong: codes!(@example $($wrong)? $wrong_text),
-                right: codes!(@example $($right)? $right_text),
+                wrong: codes!(@example $wrong),
+                right: codes!(@example $right),
             };
         )*
         pub(super) const ALL: &[$crate::diagnostic::Code] = &[$($name),*];

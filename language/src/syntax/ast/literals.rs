@@ -22,8 +22,8 @@ pub(crate) enum LiteralError {
     OutOfRange,
     /// A time finer than a nanosecond.
     TooFine,
-    /// Letters behind a number that are no unit of time.
-    UnknownUnit,
+    /// Letters that make it neither a number nor a time.
+    NotANumber,
     /// A float too large for a double.
     Infinite,
 }
@@ -69,6 +69,9 @@ fn decode_int(text: &str, negated: bool) -> Result<LiteralValue, (LiteralError, 
         Some(digits) => (digits, 16),
         None => (text, 10),
     };
+    if digits.is_empty() || !digits.chars().all(|digit| digit.is_digit(radix)) {
+        return Err((LiteralError::NotANumber, LiteralValue::Int(0)));
+    }
     match u64::from_str_radix(digits, radix) {
         Ok(value) if value < LOWEST => Ok(LiteralValue::Int(value as i64)),
         Ok(LOWEST) if negated => Ok(LiteralValue::Int(i64::MIN)),
@@ -85,10 +88,10 @@ fn decode_float(text: &str) -> Result<LiteralValue, (LiteralError, LiteralValue)
 
 /// A decimal number and a unit, exactly: `1.5ms` is 1 500 000.
 fn decode_time(text: &str) -> Result<LiteralValue, (LiteralError, LiteralValue)> {
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = &text[number.len()..];
+    let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
+    let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
     let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err((LiteralError::UnknownUnit, LiteralValue::Time(0)));
+        return Err((LiteralError::NotANumber, LiteralValue::Time(0)));
     };
     let out_of_range = Err((LiteralError::OutOfRange, LiteralValue::Time(i64::MAX)));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -139,7 +142,8 @@ mod tests {
         assert_eq!(time("9223372036854775807ns"), Ok(LiteralValue::Time(i64::MAX)));
         assert_eq!(time("9223372036854775808ns"), Err(LiteralError::OutOfRange));
         assert_eq!(time("99999999999999999999999999999999999999999999h"), Err(LiteralError::OutOfRange));
-        assert_eq!(time("3sec"), Err(LiteralError::UnknownUnit));
+        assert_eq!(time("3sec"), Err(LiteralError::NotANumber));
+        assert_eq!(time("1e3ms"), Err(LiteralError::NotANumber));
     }
 
     #[test]
@@ -150,5 +154,7 @@ mod tests {
         assert_eq!(int("9223372036854775808", false), Err(LiteralError::OutOfRange));
         assert_eq!(int("9223372036854775809", true), Err(LiteralError::OutOfRange));
         assert_eq!(int("0xff", false), Ok(LiteralValue::Int(255)));
+        assert_eq!(int("0x", false), Err(LiteralError::NotANumber));
+        assert_eq!(int("0xfg", false), Err(LiteralError::NotANumber));
     }
 }

@@ -12,6 +12,7 @@ pub use expressions::*;
 pub use items::*;
 pub use literals::LiteralValue;
 use literals::between_marks;
+pub(crate) use literals::{LiteralError, UNITS};
 pub use statements::*;
 
 use rowan::TextRange;
