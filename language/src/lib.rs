@@ -3,5 +3,6 @@
 pub mod diagnostic;
 pub mod event;
 pub mod ir;
+pub mod resolve;
 pub mod source;
 pub mod syntax;
