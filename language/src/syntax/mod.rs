@@ -49,6 +49,20 @@ impl Parse {
         crate::diagnostic::has_errors(&self.diagnostics)
     }
 
+    /// The greatest number of nodes on the way from the root to a leaf.
+    pub fn height(&self) -> u32 {
+        let mut height = 0;
+        let mut greatest = 0;
+        for event in self.syntax().preorder() {
+            match event {
+                rowan::WalkEvent::Enter(_) => height += 1,
+                rowan::WalkEvent::Leave(_) => height -= 1,
+            }
+            greatest = greatest.max(height);
+        }
+        greatest
+    }
+
     /// The tree as an indented list of its nodes and tokens, spaces left out: for tests and for the curious.
     pub fn dump(&self) -> String {
         let mut out = String::new();

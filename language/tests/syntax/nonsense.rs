@@ -1,9 +1,8 @@
 //! Any text at all becomes a tree of the same text, not higher than promised, with messages that point into it.
 
 use attune_language::diagnostic::{codes::syntax as codes, render};
-use attune_language::syntax::{MAX_DIAGNOSTICS, MAX_HEIGHT, SyntaxNode};
+use attune_language::syntax::{MAX_DIAGNOSTICS, MAX_HEIGHT};
 use proptest::prelude::*;
-use rowan::WalkEvent;
 
 use super::{codes_of, parse};
 
@@ -125,25 +124,12 @@ const TOKENS: &[&str] = &[
 fn check(text: &str) {
     let (sources, parse) = parse(text);
     assert_eq!(parse.syntax().text().to_string(), text);
-    assert!(height(&parse.syntax()) <= MAX_HEIGHT);
+    assert!(parse.height() <= MAX_HEIGHT);
     assert!(parse.diagnostics.len() <= MAX_DIAGNOSTICS + 1);
     for diagnostic in &parse.diagnostics {
         assert!(diagnostic.primary.span.end as usize <= text.len());
         render(diagnostic, &sources);
     }
-}
-
-fn height(root: &SyntaxNode) -> u32 {
-    let mut height = 0;
-    let mut highest = 0;
-    for event in root.preorder() {
-        match event {
-            WalkEvent::Enter(_) => height += 1,
-            WalkEvent::Leave(_) => height -= 1,
-        }
-        highest = highest.max(height);
-    }
-    highest
 }
 
 proptest! {
