@@ -1,8 +1,12 @@
 //! The scheduler language: source text in, checked scheduler out. Pure: no input or output, no panics.
 
+mod check;
 pub mod diagnostic;
 pub mod event;
 pub mod ir;
+mod lower;
 pub mod resolve;
 pub mod source;
 pub mod syntax;
+
+pub use check::{Checked, EngineReport, Options, Transfers, check};

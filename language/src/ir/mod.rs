@@ -20,6 +20,7 @@
 //!
 //! Invariant: every id in a program indexes an arena of the same program; every expression belongs to one statement.
 
+mod display;
 pub mod visit;
 
 use crate::event::Event;

@@ -1,3 +1,207 @@
 //! E07xx, W07xx: distributed schedulers.
 
-codes! {}
+codes! {
+    NOT_DISTRIBUTED = "E0701", "a word of distributed schedulers in an ordinary one";
+        "`GLOBAL.x` is a variable that the nodes of a distributed scheduler share, and `n is family` asks what a \
+         node is. A node scheduler is checked together with its master, by checking the master.";
+        wrong r#"
+scheduler s {
+    data { int n; }
+    event init { n = GLOBAL.n; }
+}
+"#;
+        right r#"
+scheduler s {
+    data { int n, m; }
+    event init { n = m; }
+}
+
+"#;
+
+    UNKNOWN_SHARED = "E0702", "a shared variable that the master does not declare";
+        "`GLOBAL.x` is a variable of the master's `global { .. }`, which all nodes share.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; }
+    event newthread(t) { GLOBAL.totl += 1; t => RQ; }
+}
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; }
+    event newthread(t) { GLOBAL.total += 1; t => RQ; }
+}
+"#),
+        ];
+
+    UNKNOWN_NODE_VARIABLE = "E0703", "a variable that no node has";
+        "`node.x` is a variable at the top of a node's scheduler: in its `data` or its `imports`.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { node first; queue workers; }
+    arrival (n) { if (|first| == 0) n => first; else n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; int load; }
+    event newthread(t) { load = first.lod + 1; t => RQ; }
+}
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { node first; queue workers; }
+    arrival (n) { if (|first| == 0) n => first; else n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; int load; }
+    event newthread(t) { load = first.load + 1; t => RQ; }
+}
+"#),
+        ];
+
+    UNKNOWN_FAMILY = "E0704", "a family that the master does not name";
+        "Families of nodes are named in `nodefamilies`, each with the file of its node scheduler.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; stack others; }
+    arrival (n) { if (n is worke) n => workers; else n => others; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; stack others; }
+    arrival (n) { if (n is worker) n => workers; else n => others; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+
+    NODE_NOT_STORED = "E0705", "a node that has come and is not stored";
+        "A node is in exactly one container of the master, always: `arrival` puts it into one, on every path.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    arrival (n) { if (n is worker) n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+
+    SHARED_CONTAINER = "E0706", "a container among the shared variables";
+        "A thread belongs to one node, so its container does too. What nodes share are numbers.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { queue waiting; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int waiting; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+
+    HIDDEN = "W0701", "a name that a name further out hides";
+        "In a node scheduler a name means a shared global, then a global of the node, then a local: unlike \
+         elsewhere, the outer one comes first. The inner declaration can never be used.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; int total; }
+    event newthread(t) { total += 1; t => RQ; }
+}
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; int mine; }
+    event newthread(t) { total += 1; mine += 1; t => RQ; }
+}
+"#),
+        ];
+}

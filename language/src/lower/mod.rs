@@ -1,0 +1,152 @@
+//! The flat scheduler to the typed IR: names, types, and effects in their order.
+//!
+//! Invariant: a program comes out exactly when no error was reported, and it keeps every promise of [`crate::ir`]. An error
+//! does not end the work: what it concerns is left out, and the rest is looked at all the same.
+//!
+//! - `scope` names in sight; `declare` sections and declarations; `routine` handlers, aspects, invariants
+//! - `statement`, `assignment`, `expression`, `place` the language's constructs
+//! - `types` operators and conversions; `constant` arithmetic on constants; `effects` the order of evaluation
+
+mod assignment;
+mod constant;
+mod declare;
+mod distributed;
+mod effects;
+mod expression;
+mod place;
+mod routine;
+mod scope;
+mod statement;
+mod types;
+
+use std::collections::HashMap;
+
+use crate::diagnostic::{Diagnostic, has_errors};
+use crate::ir::*;
+use crate::resolve::Flat;
+use crate::source::{SourceId, Span};
+use crate::syntax::ast::{AstNode, Declarator, Expr as Syntax};
+use distributed::Distribution;
+use routine::Context;
+use scope::Scopes;
+
+/// The program, or none if one of the diagnostics is an error.
+pub fn scheduler(flat: &Flat) -> (Option<Program>, Vec<Diagnostic>) {
+    let mut lowering = Lowering::new(flat.name_span.source);
+    lowering.program.name = flat.name.clone();
+    lowering.program.partial = flat.partial;
+    lowering.scopes.enter();
+    lowering.declarations(flat);
+    lowering.handlers(&flat.handlers);
+    lowering.invariants(&flat.invariants);
+    lowering.finish()
+}
+
+pub(crate) use distributed::distributed as distributed_scheduler;
+
+/// The work on one scheduler.
+struct Lowering {
+    program: Program,
+    diagnostics: Vec<Diagnostic>,
+    /// The file that the syntax at hand stands in.
+    source: SourceId,
+    scopes: Scopes,
+    /// There in a master and in its node schedulers.
+    distribution: Option<Distribution>,
+    /// None where the declaration is wrong.
+    attributes: HashMap<String, Option<AttributeId>>,
+    /// The scheduler's variables whose declarations have not been reached.
+    pending: HashMap<String, Span>,
+    /// Initial values that wait until all names are known.
+    initials: Vec<(SourceId, AttributeId, Option<Syntax>)>,
+    defaults: Vec<(SourceId, GlobalId, Option<Syntax>)>,
+    routine: Context,
+    /// The block that is being written.
+    out: Vec<Statement>,
+}
+
+impl Lowering {
+    fn new(source: SourceId) -> Lowering {
+        Lowering {
+            program: Program::default(),
+            diagnostics: Vec::new(),
+            source,
+            scopes: Scopes::default(),
+            distribution: None,
+            attributes: HashMap::new(),
+            pending: HashMap::new(),
+            initials: Vec::new(),
+            defaults: Vec::new(),
+            routine: Context::default(),
+            out: Vec::new(),
+        }
+    }
+
+    fn finish(self) -> (Option<Program>, Vec<Diagnostic>) {
+        let program = (!has_errors(&self.diagnostics)).then_some(self.program);
+        (program, self.diagnostics)
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn span(&self, syntax: &impl AstNode) -> Span {
+        syntax.span(self.source)
+    }
+
+    fn emit(&mut self, kind: StatementKind, span: Span) -> Option<()> {
+        self.out.push(Statement { kind, span });
+        Some(())
+    }
+
+    fn expr(&mut self, kind: ExprKind, ty: Type, span: Span) -> ExprId {
+        self.program.exprs.alloc(Expr { kind, ty, span })
+    }
+
+    fn ty(&self, expr: ExprId) -> Type {
+        self.program.exprs[expr].ty
+    }
+
+    fn check(&mut self, kind: CheckKind, span: Span) -> CheckId {
+        let event = self.routine.event();
+        self.program.checks.alloc(Check { kind, event, span })
+    }
+
+    /// Collects the statements that `build` emits.
+    fn in_block<T>(&mut self, build: impl FnOnce(&mut Self) -> T) -> (Block, T) {
+        let around = std::mem::take(&mut self.out);
+        let built = build(self);
+        let statements = std::mem::replace(&mut self.out, around);
+        (Block { statements }, built)
+    }
+
+    /// Lowers a routine, in a scope of its own.
+    fn in_routine(&mut self, context: Context, build: impl FnOnce(&mut Self)) -> Routine {
+        let around = std::mem::replace(&mut self.routine, context);
+        self.scopes.enter();
+        let (body, ()) = self.in_block(build);
+        self.scopes.leave();
+        let Context { parameter, locals, containers, .. } = std::mem::replace(&mut self.routine, around);
+        Routine { parameter, locals, containers, body }
+    }
+
+    /// Where a name is declared, if that is after its use.
+    fn declared_later(&self, name: &str, used: Span) -> Option<Span> {
+        if let Some(&later) = self.pending.get(name) {
+            return Some(later);
+        }
+        let declarators =
+            self.routine.syntax.iter().flat_map(|syntax| syntax.descendants()).filter_map(Declarator::cast);
+        declarators
+            .filter_map(|declarator| declarator.name())
+            .filter(|declared| declared.text() == name)
+            .map(|declared| self.span(&declared))
+            .find(|declared| declared.start > used.start)
+    }
+
+    /// What the routine's parameter is called, for hints.
+    fn parameter_name(&self) -> Option<String> {
+        self.routine.parameter.map(|name| self.program.names[name].name.clone())
+    }
+}
