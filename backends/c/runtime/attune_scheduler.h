@@ -14,6 +14,11 @@
 
 #define ATTUNE_ABI 1
 
+/* Qualifies pointers to records and containers where those live in an address space of their own (a BPF arena). */
+#ifndef ATTUNE_ARENA
+#define ATTUNE_ARENA
+#endif
+
 /* Order is part of the ABI; the same order as attune_language::event::Event. */
 enum attune_event {
     ATTUNE_INIT, ATTUNE_NEWTHREAD, ATTUNE_SCHEDULE, ATTUNE_SWITCH_OUT, ATTUNE_EVENT_RAISED,
@@ -37,18 +42,20 @@ enum attune_width {
 
 struct attune_container;
 
-/* The head of every thread record; a generated scheduler's attributes follow it. The engine sets `id`, `userdata`
- * and zeroes the rest of the record before thread_init; everything below `userdata` belongs to the runtime. */
+/* The head of every thread record; a generated scheduler's attributes follow it. The engine zeroes the record and sets
+ * `id` and `userdata` before thread_init; everything below `userdata` belongs to the runtime. */
 struct attune_thread {
-    uint64_t id;                         /* the engine's number for it, for messages */
-    void *userdata;                      /* the application's per-thread data */
-    struct attune_container *where;      /* the container it sits in, or NULL */
-    struct attune_thread *prev, *next;   /* list links, or left and right child in a sorted container */
-    struct attune_thread *parent;        /* sorted container */
-    int64_t key;                         /* sort key as taken at insertion (a float by its order-preserving bits) */
-    uint64_t stamp;                      /* number of the insertion */
-    int32_t height;                      /* sorted container */
-    uint32_t line;                       /* scheduler's line of its last transfer */
+    uint64_t id;                                    /* the engine's number for it, for messages */
+    void *userdata;                                 /* the application's per-thread data */
+    struct attune_container ATTUNE_ARENA *where;    /* the container it sits in, or NULL */
+    struct attune_thread ATTUNE_ARENA *prev, *next; /* list links, or left and right child in a sorted container */
+    struct attune_thread ATTUNE_ARENA *parent;      /* sorted container */
+    int64_t key;                                    /* sort key as taken at insertion */
+    uint64_t stamp;                                 /* number of the insertion */
+    uint8_t height;                                 /* sorted container: of the subtree */
+    uint8_t destroyed;                              /* the policy said `destroy`: the engine may free the record after the call */
+    uint16_t unused;
+    uint32_t line;                                  /* scheduler's line of its last transfer */
 };
 
 /* A handler call: what the engine says, and what the policy answers. The engine clears the answers. */
@@ -56,27 +63,34 @@ struct attune_call {
     int64_t now;
     uint32_t cpu, cpus;
     /* answers */
-    struct attune_thread *dispatched;    /* NULL: nothing was dispatched */
-    int64_t slice;                       /* `dispatch t for d`; negative: unbounded */
+    struct attune_thread ATTUNE_ARENA *dispatched; /* NULL: nothing was dispatched */
+    int64_t slice;                       /* `dispatch t for d`, 0 if d is negative; -1: unbounded */
     int64_t value;                       /* of a query returning a number */
-    struct attune_thread *value_thread;  /* of a query returning a thread (first_waiting), or NULL */
+    struct attune_thread ATTUNE_ARENA *value_thread; /* of a query returning a thread (first_waiting), or NULL */
 };
 
-/* A run-time check failed: the message is complete and names file, line and column of the scheduler. */
+/* A run-time check failed. Valid until the next one. */
 struct attune_trap {
-    uint32_t check;                      /* index into the scheduler's checks */
-    uint32_t line, column;
+    uint32_t check;                      /* number of the check in the compiler's list */
+    uint32_t line, column;               /* from 1 */
     const char *file;
-    const char *message;                 /* what was tried, what was found, both containers' contents */
+    const char *message;                 /* complete: "file:line:column: what was tried: what was found (contents)" */
 };
 
 /* Services of the engine. */
 struct attune_host {
     void *engine;
     void (*trap)(void *engine, const struct attune_trap *trap);                 /* does not return */
-    void (*alarm)(void *engine, struct attune_thread *thread, int64_t at);
+    void (*alarm)(void *engine, struct attune_thread ATTUNE_ARENA *thread, int64_t at);
     void (*preempt)(void *engine, int64_t cpu);
-    uint64_t seed;
+    uint64_t seed;                                                              /* of `random` */
+    uint32_t cpus;                                                              /* at most attune_scheduler.cpus */
+};
+
+/* How an import stands in memory: a thread record has one for each of its imports, at the attribute's offset. */
+struct attune_import {
+    void *link;                          /* the application's variable; NULL = the default is in force */
+    union { int64_t number; double real; } value; /* what is in force while nothing is linked */
 };
 
 /* A named variable: a global, a tunable, an import or an attribute. */
@@ -88,14 +102,14 @@ struct attune_variable {
     /* Globals: the storage (own: int64_t or double). Imports: the value in force while nothing is linked, and see link.
      * Attributes: NULL. */
     void *storage;
-    size_t offset;                       /* attributes: offset in the thread record (own: the value; import: a void * cell, NULL = default in force) */
+    size_t offset;                       /* attributes: offset in the thread record (own: the value; import: a struct attune_import) */
     void **link;                         /* imports: where the address of the application's variable goes; NULL = default in force */
     enum attune_width *width;            /* imports: the width of the linked variable, one per name */
 };
 
 struct attune_container_info {
     const char *name;
-    struct attune_container *container;  /* first element */
+    struct attune_container ATTUNE_ARENA *container;  /* first element */
     uint32_t length;                     /* 0 one container, else array elements */
     uint32_t stride;                     /* bytes from element to element */
 };
@@ -105,19 +119,23 @@ struct attune_scheduler {
     const char *name, *file;
     const struct attune_variable *globals, *attributes;
     uint32_t global_count, attribute_count;
-    const struct attune_container_info *containers;
+    const struct attune_container_info *containers;  /* without those that are local to a handler */
     uint32_t container_count;
-    /* Empties all containers, sets globals to their initial values. Also the way to start again. */
+    uint32_t cpus;                                   /* the most CPUs it is compiled for */
+    /* Empties all containers, sets globals and import defaults to their initial values (links stay). Also the way to start
+     * again. The host must live as long as the scheduler is in use. */
     void (*attach)(const struct attune_host *host);
-    /* Attributes to their initial values, for a record whose head the engine has set. */
-    void (*thread_init)(struct attune_call *call, struct attune_thread *thread);
+    /* Attributes to their initial values, for a record whose head the engine has set. Unlinks the thread's imports: link
+     * them afterwards. Of `call`, the first three fields count. */
+    void (*thread_init)(struct attune_call *call, struct attune_thread ATTUNE_ARENA *thread);
     /* Takes the thread from whatever container it sits in; nothing if it sits in none. */
-    void (*thread_remove)(struct attune_thread *thread);
+    void (*thread_remove)(struct attune_thread ATTUNE_ARENA *thread);
     /* Visits the threads of a container in its order, until visit returns non-zero. */
-    void (*container_each)(struct attune_container *container, int (*visit)(void *arg, struct attune_thread *thread), void *arg);
+    void (*container_each)(struct attune_container ATTUNE_ARENA *container,
+                           int (*visit)(void *arg, struct attune_thread ATTUNE_ARENA *thread), void *arg);
     /* The handlers; NULL where the policy has none. `thread` is the parameter or the thread the event is about. */
-    void (*handler[ATTUNE_EVENTS])(struct attune_call *call, struct attune_thread *thread);
-    /* Counters that the engine may show. */
+    void (*handler[ATTUNE_EVENTS])(struct attune_call *call, struct attune_thread ATTUNE_ARENA *thread);
+    /* Counters that the engine may show; attach leaves them. */
     const uint64_t *divisions_by_zero, *clamped;
 };
 

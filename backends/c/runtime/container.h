@@ -1,0 +1,257 @@
+/* Containers of threads: intrusive, without any memory beyond the thread record.
+ *
+ *      threadref, queue, stack                      pqueue, pstack (ATTUNE_SORTED, see tree.h)
+ *
+ *      first --> A <--> B <--> C <-- last           first ------------.     the removal point, cached
+ *                where of each = the container      root --> M         v
+ *      removal point: first                                 / \        A    in order from left to right
+ *      insertion:  queue behind last,                      A   Z
+ *                  stack before first
+ *
+ * Invariant: size is the number of threads whose `where` is this container, and all of them are reached from `first` by
+ * attune_after, each once; a threadref holds one at most; a sorted container's keys never step back on that way, and
+ * among equal keys stamps grow (pqueue) or fall (pstack). attune_sound checks exactly this.
+ *
+ * Cursors. A foreach notes the next thread to visit and the stamp at its start. Every insertion gives a new stamp, so
+ * that whoever came later is passed over; a thread that leaves advances the cursors that point to it. So the body may move any
+ * thread, and several cursors may walk one container.
+ */
+#ifndef ATTUNE_CONTAINER_H
+#define ATTUNE_CONTAINER_H
+
+#include "attune_scheduler.h"
+
+/* Whether the scheduler has sorted containers. */
+#ifndef ATTUNE_SORTED
+#define ATTUNE_SORTED 1
+#endif
+
+/* Part of every loop's condition: a verifier that must see each loop end puts its own word here. */
+#ifndef ATTUNE_MAY_LOOP
+#define ATTUNE_MAY_LOOP 1
+#endif
+
+enum attune_kind { ATTUNE_THREADREF, ATTUNE_QUEUE, ATTUNE_STACK, ATTUNE_PQUEUE, ATTUNE_PSTACK };
+
+struct attune_cursor {
+    struct attune_container ATTUNE_ARENA *of;        /* NULL: at its end */
+    struct attune_thread ATTUNE_ARENA *next;         /* to look at next */
+    struct attune_cursor ATTUNE_ARENA *other;        /* of the same container */
+    uint64_t since;                                  /* visits threads with an older stamp */
+};
+
+struct attune_container {
+    struct attune_thread ATTUNE_ARENA *first;
+    union { struct attune_thread ATTUNE_ARENA *last, *root; };
+    struct attune_cursor ATTUNE_ARENA *cursors;
+    uint32_t size;
+    uint8_t kind;                                    /* enum attune_kind */
+    uint8_t lowest;                                  /* sorted: the lowest key is first, else the highest */
+    uint8_t changed;                                 /* since the invariants last ran */
+    uint8_t unused;
+    uint32_t sorted_on;                              /* the attribute's number, from 1; 0: not sorted */
+    int32_t element;                                 /* of an array, for messages; -1: none */
+    const char *name;                                /* as the scheduler calls it */
+};
+
+/* Number of the next insertion. */
+static uint64_t attune_stamp = 1;
+
+#if ATTUNE_SORTED
+#include "tree.h"
+#endif
+
+static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c, const char *name, int32_t element,
+                                         enum attune_kind kind, int lowest, uint32_t sorted_on)
+{
+    c->first = c->last = NULL;
+    c->cursors = NULL;
+    c->size = 0;
+    c->kind = (uint8_t)kind;
+    c->lowest = (uint8_t)lowest;
+    c->changed = 0;
+    c->sorted_on = sorted_on;
+    c->element = element;
+    c->name = name;
+}
+
+/* The thread at the removal point, or NULL. */
+static inline struct attune_thread ATTUNE_ARENA *attune_first(const struct attune_container ATTUNE_ARENA *c)
+{
+    return c->first;
+}
+
+static inline int64_t attune_size(const struct attune_container ATTUNE_ARENA *c)
+{
+    return c->size;
+}
+
+/* The thread behind t in its container, or NULL. */
+static inline struct attune_thread ATTUNE_ARENA *attune_after(const struct attune_thread ATTUNE_ARENA *t)
+{
+#if ATTUNE_SORTED
+    if (t->where->sorted_on)
+        return attune_tree_after(t);
+#endif
+    return t->next;
+}
+
+/* Takes the thread from wherever it is; nothing if it sits nowhere. */
+static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
+{
+    struct attune_container ATTUNE_ARENA *c = t->where;
+    if (!c)
+        return;
+    for (struct attune_cursor ATTUNE_ARENA *u = c->cursors; u && ATTUNE_MAY_LOOP; u = u->other)
+        if (u->next == t)
+            u->next = attune_after(t);
+#if ATTUNE_SORTED
+    if (c->sorted_on)
+        attune_tree_remove(c, t);
+    else
+#endif
+    {
+        if (t->prev)
+            t->prev->next = t->next;
+        else
+            c->first = t->next;
+        if (t->next)
+            t->next->prev = t->prev;
+        else
+            c->last = t->prev;
+    }
+    t->where = NULL;
+    c->size--;
+    c->changed = 1;
+}
+
+/* Puts a thread that sits nowhere at the insertion point. `key` counts in a sorted container. */
+static inline void attune_insert(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *t, int64_t key)
+{
+    t->where = c;
+    t->key = key;
+    t->stamp = attune_stamp++;
+    c->size++;
+    c->changed = 1;
+#if ATTUNE_SORTED
+    if (c->sorted_on) {
+        attune_tree_insert(c, t);
+        return;
+    }
+#endif
+    if (c->kind == ATTUNE_STACK) {
+        t->prev = NULL;
+        t->next = c->first;
+        if (c->first)
+            c->first->prev = t;
+        else
+            c->last = t;
+        c->first = t;
+    } else {
+        t->next = NULL;
+        t->prev = c->last;
+        if (c->last)
+            c->last->next = t;
+        else
+            c->first = t;
+        c->last = t;
+    }
+}
+
+/* `t => c`, said in that line of the scheduler. */
+static inline void attune_move(struct attune_thread ATTUNE_ARENA *t, struct attune_container ATTUNE_ARENA *c, int64_t key,
+                               uint32_t line)
+{
+    attune_remove(t);
+    attune_insert(c, t, key);
+    t->line = line;
+}
+
+/* The attribute with that number was assigned: a container sorted on it takes the thread anew. */
+static inline void attune_resort(struct attune_thread ATTUNE_ARENA *t, uint32_t attribute, int64_t key)
+{
+    struct attune_container ATTUNE_ARENA *c = t->where;
+    if (c && c->sorted_on == attribute) {
+        attune_remove(t);
+        attune_insert(c, t, key);
+    }
+}
+
+/* `destroy t`. */
+static inline void attune_destroy(struct attune_thread ATTUNE_ARENA *t)
+{
+    attune_remove(t);
+    t->destroyed = 1;
+}
+
+/* Ends a foreach early. Nothing if it is at its end. */
+static inline void attune_leave(struct attune_cursor ATTUNE_ARENA *u)
+{
+    struct attune_cursor ATTUNE_ARENA *before;
+    if (!u->of)
+        return;
+    if (u->of->cursors == u) {
+        u->of->cursors = u->other;
+    } else {
+        for (before = u->of->cursors; before && ATTUNE_MAY_LOOP; before = before->other) {
+            if (before->other == u) {
+                before->other = u->other;
+                break;
+            }
+        }
+    }
+    u->of = NULL;
+}
+
+/* The next thread of a foreach, or NULL at its end, where the cursor leaves by itself. */
+static inline struct attune_thread ATTUNE_ARENA *attune_next(struct attune_cursor ATTUNE_ARENA *u)
+{
+    struct attune_thread ATTUNE_ARENA *t = u->next;
+    while (t && t->stamp >= u->since && ATTUNE_MAY_LOOP)
+        t = attune_after(t);
+    if (t)
+        u->next = attune_after(t);
+    else
+        attune_leave(u);
+    return t;
+}
+
+/* Starts a foreach and gives its first thread. The cursor may still be where a failed check left it. */
+static inline struct attune_thread ATTUNE_ARENA *attune_visit(struct attune_container ATTUNE_ARENA *c,
+                                                              struct attune_cursor ATTUNE_ARENA *u)
+{
+    attune_leave(u);
+    u->of = c;
+    u->next = c->first;
+    u->since = attune_stamp;
+    u->other = c->cursors;
+    c->cursors = u;
+    return attune_next(u);
+}
+
+#ifdef ATTUNE_DEBUG
+/* Whether the invariant above holds. */
+static inline int attune_sound(const struct attune_container ATTUNE_ARENA *c)
+{
+    uint32_t found = 0;
+    const struct attune_thread ATTUNE_ARENA *previous = NULL;
+    if (c->kind == ATTUNE_THREADREF && c->size > 1)
+        return 0;
+    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && ATTUNE_MAY_LOOP; t = attune_after(t)) {
+        if (t->where != c || found++ == c->size)
+            return 0;
+#if ATTUNE_SORTED
+        if (previous && c->sorted_on && !attune_tree_ordered(c, previous, t))
+            return 0;
+#endif
+        previous = t;
+    }
+#if ATTUNE_SORTED
+    if (c->sorted_on)
+        return found == c->size && attune_tree_sound(c);
+#endif
+    return found == c->size && c->last == previous;
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+/* Imports: reading and writing a variable of the application by its width. A value that does not fit is clamped to the
+ * nearest that does, and counted.
+ *
+ *      struct attune_import   link --> the application's variable, of the width noted beside the import's name
+ *                             value    in force while link is NULL
+ */
+#ifndef ATTUNE_IMPORT_H
+#define ATTUNE_IMPORT_H
+
+#include "attune_scheduler.h"
+#include "real.h"
+
+/* Values that did not fit. */
+static uint64_t attune_clamped;
+
+static inline int64_t attune_whole(double x)
+{
+    if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0))
+        attune_clamped++;
+    return attune_to_int(x);
+}
+
+static inline int64_t attune_fit(int64_t value, int64_t low, int64_t high)
+{
+    if (value >= low && value <= high)
+        return value;
+    attune_clamped++;
+    return value < low ? low : high;
+}
+
+static inline int64_t attune_load(const void *link, enum attune_width width)
+{
+    switch (width) {
+    case ATTUNE_I8: return *(const int8_t *)link;
+    case ATTUNE_I16: return *(const int16_t *)link;
+    case ATTUNE_I32: return *(const int32_t *)link;
+    case ATTUNE_I64: return *(const int64_t *)link;
+    case ATTUNE_U8: return *(const uint8_t *)link;
+    case ATTUNE_U16: return *(const uint16_t *)link;
+    case ATTUNE_U32: return *(const uint32_t *)link;
+    case ATTUNE_U64: {
+        uint64_t wide = *(const uint64_t *)link;
+        attune_clamped += wide > INT64_MAX;
+        return wide > INT64_MAX ? INT64_MAX : (int64_t)wide;
+    }
+    case ATTUNE_F32: return attune_whole(*(const float *)link);
+    case ATTUNE_F64: return attune_whole(*(const double *)link);
+    case ATTUNE_BOOL: return *(const uint8_t *)link != 0;
+    }
+    return 0;
+}
+
+static inline void attune_store(void *link, enum attune_width width, int64_t value)
+{
+    switch (width) {
+    case ATTUNE_I8: *(int8_t *)link = (int8_t)attune_fit(value, INT8_MIN, INT8_MAX); break;
+    case ATTUNE_I16: *(int16_t *)link = (int16_t)attune_fit(value, INT16_MIN, INT16_MAX); break;
+    case ATTUNE_I32: *(int32_t *)link = (int32_t)attune_fit(value, INT32_MIN, INT32_MAX); break;
+    case ATTUNE_I64: *(int64_t *)link = value; break;
+    case ATTUNE_U8: *(uint8_t *)link = (uint8_t)attune_fit(value, 0, UINT8_MAX); break;
+    case ATTUNE_U16: *(uint16_t *)link = (uint16_t)attune_fit(value, 0, UINT16_MAX); break;
+    case ATTUNE_U32: *(uint32_t *)link = (uint32_t)attune_fit(value, 0, UINT32_MAX); break;
+    case ATTUNE_U64: *(uint64_t *)link = (uint64_t)attune_fit(value, 0, INT64_MAX); break;
+    case ATTUNE_F32: *(float *)link = (float)value; break;
+    case ATTUNE_F64: *(double *)link = (double)value; break;
+    case ATTUNE_BOOL: *(uint8_t *)link = (uint8_t)attune_fit(value, 0, 1); break;
+    }
+}
+
+/* Of an import of type int or time. */
+static inline int64_t attune_get(const struct attune_import ATTUNE_ARENA *import, enum attune_width width)
+{
+    return import->link ? attune_load(import->link, width) : import->value.number;
+}
+
+static inline void attune_set(struct attune_import ATTUNE_ARENA *import, enum attune_width width, int64_t value)
+{
+    if (import->link)
+        attune_store(import->link, width, value);
+    else
+        import->value.number = value;
+}
+
+/* Of an import of type float. */
+static inline double attune_get_real(const struct attune_import ATTUNE_ARENA *import, enum attune_width width)
+{
+    if (!import->link)
+        return import->value.real;
+    if (width == ATTUNE_F32)
+        return *(const float *)import->link;
+    if (width == ATTUNE_F64)
+        return *(const double *)import->link;
+    return (double)attune_load(import->link, width);
+}
+
+static inline void attune_set_real(struct attune_import ATTUNE_ARENA *import, enum attune_width width, double value)
+{
+    const double largest = 340282346638528859811704183484516925440.0;   /* of a 32-bit float */
+    /* From here on it would round to infinity. */
+    const double beyond = 340282356779733661637539395458142568448.0;
+    if (!import->link) {
+        import->value.real = value;
+    } else if (width == ATTUNE_F64) {
+        *(double *)import->link = value;
+    } else if (width == ATTUNE_F32) {
+        if ((value >= beyond || value <= -beyond) && value - value == 0) {
+            attune_clamped++;
+            value = value < 0 ? -largest : largest;
+        }
+        *(float *)import->link = (float)value;
+    } else {
+        uint64_t before = attune_clamped;
+        int64_t whole = attune_whole(value);
+        attune_store(import->link, width, whole);
+        if (attune_clamped > before + 1)
+            attune_clamped = before + 1;                /* one value, counted once */
+    }
+}
+
+#endif
