@@ -15,6 +15,32 @@ pub enum LiteralValue {
     Bool(bool),
 }
 
+impl LiteralValue {
+    /// A literal that stands by itself, as on a command line: `10ms`, `-3`, `0.5`, `true`. None if it is none.
+    pub fn parse(text: &str) -> Option<LiteralValue> {
+        let (negated, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        let value = match digits {
+            "true" if !negated => return Some(LiteralValue::Bool(true)),
+            "false" if !negated => return Some(LiteralValue::Bool(false)),
+            _ if !digits.starts_with(|c: char| c.is_ascii_digit()) => return None,
+            _ if UNITS.iter().any(|(unit, _)| digits.ends_with(unit)) && !digits.starts_with("0x") => {
+                decode_time(digits)
+            }
+            _ if digits.contains(['.', 'e', 'E']) && !digits.starts_with("0x") => decode_float(digits),
+            _ => decode_int(digits, negated),
+        };
+        Some(match value.ok()? {
+            LiteralValue::Int(value) if negated => LiteralValue::Int(value.wrapping_neg()),
+            LiteralValue::Time(value) if negated => LiteralValue::Time(-value),
+            LiteralValue::Float(value) if negated => LiteralValue::Float(-value),
+            value => value,
+        })
+    }
+}
+
 /// Why a literal is not what it seems to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LiteralError {
@@ -90,11 +116,13 @@ fn decode_float(text: &str) -> Result<LiteralValue, (LiteralError, LiteralValue)
 fn decode_time(text: &str) -> Result<LiteralValue, (LiteralError, LiteralValue)> {
     let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
     let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
-    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-        return Err((LiteralError::NotANumber, LiteralValue::Time(0)));
-    };
+    let not_a_number = Err((LiteralError::NotANumber, LiteralValue::Time(0)));
+    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else { return not_a_number };
     let out_of_range = Err((LiteralError::OutOfRange, LiteralValue::Time(i64::MAX)));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.contains('.') || fraction.contains('.') {
+        return not_a_number;
+    }
     let fraction = fraction.trim_end_matches('0');
     let mut nanoseconds = digits(whole) * i128::from(unit);
     let mut rest = i128::from(unit);
@@ -144,6 +172,19 @@ mod tests {
         assert_eq!(time("99999999999999999999999999999999999999999999h"), Err(LiteralError::OutOfRange));
         assert_eq!(time("3sec"), Err(LiteralError::NotANumber));
         assert_eq!(time("1e3ms"), Err(LiteralError::NotANumber));
+    }
+
+    #[test]
+    fn a_literal_by_itself() {
+        assert_eq!(LiteralValue::parse("10ms"), Some(LiteralValue::Time(10_000_000)));
+        assert_eq!(LiteralValue::parse("-1.5s"), Some(LiteralValue::Time(-1_500_000_000)));
+        assert_eq!(LiteralValue::parse("-9223372036854775808"), Some(LiteralValue::Int(i64::MIN)));
+        assert_eq!(LiteralValue::parse("0x1e"), Some(LiteralValue::Int(30)));
+        assert_eq!(LiteralValue::parse("1e3"), Some(LiteralValue::Float(1000.0)));
+        assert_eq!(LiteralValue::parse("true"), Some(LiteralValue::Bool(true)));
+        for wrong in ["", "-", "soon", "--3", "1.2.3", "3 ms", "1..5ms", "1.2.3ms", "ms", "-true", "+1"] {
+            assert_eq!(LiteralValue::parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]
