@@ -23,8 +23,8 @@ pub struct Code {
 pub enum Example {
     /// The text of one scheduler file.
     File(&'static str),
-    /// Several files, by name and text. The first is the one that is checked; the others are those it names. None at all
-    /// if the example would be too long to be shown.
+    /// Several files, by name and text. The first is the one that is checked; the others are those it names, and
+    /// one called `--aspect` is given as a file of aspects. None at all if the example would be too long to be shown.
     Files(&'static [(&'static str, &'static str)]),
 }
 

@@ -2,6 +2,7 @@
 
 mod examples;
 mod nonsense;
+mod view;
 
 use std::fs;
 use std::path::{Path, PathBuf};

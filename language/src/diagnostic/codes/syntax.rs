@@ -4,12 +4,12 @@ codes! {
     UNKNOWN_CHARACTER = "E0101", "a character that means nothing";
         "A scheduler is written in the characters of C: letters without accents, digits, `_`, and the signs \
          of the operators. Comments and verbatim text may hold anything.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     data {
         int größe;
     }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data {
         int size;    // Größe
     }
@@ -19,11 +19,11 @@ codes! {
         "A comment that begins with `/*` goes on to the next `*/`. Without one, the rest of the file is \
          comment. Note that `a/*b` begins a comment too: write `a / *b` to divide by something of b's first \
          thread.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     /* the ready threads
     data { queue RQ; }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     /* the ready threads */
     data { queue RQ; }
 }"#;
@@ -33,70 +33,80 @@ codes! {
          statement in it, which goes on to `*}`. Only after `if`, `while`, `for`, `foreach` and a handler's \
          name is `(*` read as a parenthesis and the first thread of a container. Anywhere else, put a space \
          between the two.";
-        wrong r#"scheduler s {
-    event schedule {
-        int x = 2 * (*RQ.key + 1);
+        wrong r#"partial scheduler s {
+    thread { int key; }
+    data { queue RQ; int x; }
+    event newthread(t) {
+        t => RQ;
+        x = 2 * (*RQ.key + 1);
     }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        int x = 2 * ( *RQ.key + 1);
+        right r#"partial scheduler s {
+    thread { int key; }
+    data { queue RQ; int x; }
+    event newthread(t) {
+        t => RQ;
+        x = 2 * ( *RQ.key + 1);
     }
 }"#;
 
     UNTERMINATED_STRING = "E0104", "a file name without its closing quote";
         "The name of a node scheduler's file stands between two quotes on one line.";
-        wrong r#"distributed scheduler s {
+        wrong [("example.sched", r#"distributed scheduler s {
     nodefamilies { "web.subsched : web; }
-    nodes { node n; }
-    arrival(n) { n => n; }
-}"#;
-        right r#"distributed scheduler s {
+    nodes { queue idle; }
+    arrival(n) { n => idle; }
+}"#), ("web.subsched", "partial scheduler w { }")];
+        right [("example.sched", r#"distributed scheduler s {
     nodefamilies { "web.subsched" : web; }
     nodes { queue idle; }
     arrival(n) { n => idle; }
-}"#;
+}"#), ("web.subsched", "partial scheduler w { }")];
 
     MALFORMED_NUMBER = "E0105", "neither a number nor a time";
         "A number is written `12`, `0x1f`, `1.5` or `1e-3`. A time is a decimal number and a unit without a \
          space between: ns, us, ms, s, min or h. It must come out as a whole number of nanoseconds.";
-        wrong r#"scheduler s {
-    event schedule {
-        time slice = 20msec;
-    }
+        wrong r#"partial scheduler s {
+    data { time slice; }
+    event init { slice = 20msec; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        time slice = 20ms;
-    }
+        right r#"partial scheduler s {
+    data { time slice; }
+    event init { slice = 20ms; }
 }"#;
 
     NUMBER_OUT_OF_RANGE = "E0106", "a number that is too large";
         "Integers and times have 64 bits and a sign: integers reach from -9223372036854775808 to \
          9223372036854775807, times to about 292 years.";
-        wrong r#"scheduler s {
-    event schedule {
-        int far = 9223372036854775808;
-    }
+        wrong r#"partial scheduler s {
+    data { int far; }
+    event init { far = 9223372036854775808; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        int far = 9223372036854775807;
-    }
+        right r#"partial scheduler s {
+    data { int far; }
+    event init { far = 9223372036854775807; }
 }"#;
 
     MISSING_SEMICOLON = "E0107", "a missing semicolon";
         "Declarations, and statements that end in no block, end with a semicolon.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
+    data { threadref current; queue RQ; }
+    event newthread(t) { t => RQ; }
     event schedule {
-        RQ => current
-        dispatch current;
+        if (|RQ| > 0 && |current| == 0) {
+            RQ => current
+            dispatch current;
+        }
     }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
+    data { threadref current; queue RQ; }
+    event newthread(t) { t => RQ; }
     event schedule {
-        RQ => current;
-        dispatch current;
+        if (|RQ| > 0 && |current| == 0) {
+            RQ => current;
+            dispatch current;
+        }
     }
 }"#;
 
@@ -104,27 +114,29 @@ codes! {
         "Every `{`, `(`, `[` and size bar needs its counterpart. The message names the place where it was \
          expected at the latest and the place where the open one stands; the right place for it is in \
          between.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
+    data { int x; }
     event init {
         x = 0;
-    event schedule { dispatch current; }
+    event quantum_expired(t) { x++; }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
+    data { int x; }
     event init {
         x = 0;
     }
-    event schedule { dispatch current; }
+    event quantum_expired(t) { x++; }
 }"#;
 
     UNEXPECTED = "E0109", "something else was expected here";
         "What stands here does not continue what was begun before it. The message says what could.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     queue RQ;
-    event schedule { RQ => current; }
+    event newthread(t) { t => RQ; }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data { queue RQ; }
-    event schedule { RQ => current; }
+    event newthread(t) { t => RQ; }
 }"#;
 
     TOO_DEEP = "E0110", "nested too deeply";
@@ -137,23 +149,25 @@ codes! {
     MISSPELT_WORD = "E0111", "a misspelt word";
         "A word stands where only a few are possible, and is very near to one of them. It was read as that \
          one.";
-        wrong r#"scheduler s {
-    evnt schedule { dispatch current; }
+        wrong r#"partial scheduler s {
+    data { queue RQ; }
+    evnt newthread(t) { t => RQ; }
 }"#;
-        right r#"scheduler s {
-    event schedule { dispatch current; }
+        right r#"partial scheduler s {
+    data { queue RQ; }
+    event newthread(t) { t => RQ; }
 }"#;
 
     RESERVED_WORD = "E0112", "a reserved word used as a name";
         "The words that the grammar is made of cannot be names: not of variables, not of attributes, not of \
          schedulers. The newer words (now, cpu, cpus, random, alarm, at, preempt, tunable, percpu, is) are \
          not reserved.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     data {
         queue data;
     }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data {
         queue records;
     }
@@ -162,85 +176,84 @@ codes! {
     TRAILING_TEXT = "E0113", "text behind the end of the scheduler";
         "A file holds one scheduler, and a scheduler ends with the `}` that closes its `{`. When text \
          follows, often one `}` before it is too many.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
+    data { int x; }
     event init { x = 0; } }
-    event schedule { dispatch current; }
+    event quantum_expired(t) { x++; }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
+    data { int x; }
     event init { x = 0; }
-    event schedule { dispatch current; }
+    event quantum_expired(t) { x++; }
 }"#;
 
     NO_SCHEDULER = "E0114", "a file that holds no scheduler";
         "A file holds `scheduler NAME { .. }`, perhaps with `partial` before it, or `distributed scheduler \
          NAME { .. }`, or sections, invariants and aspects that are to be added to a scheduler.";
         wrong r#"x = 1;"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
+    data { int x; }
     event init { x = 1; }
 }"#;
 
     EXPECTED_EXPRESSION = "E0115", "a missing expression";
         "An operator, a parenthesis or a statement here needs a value: a number, a name, `|C|`, `*C`, or \
          something made of them.";
-        wrong r#"scheduler s {
-    event schedule {
-        x = y * ;
-    }
+        wrong r#"partial scheduler s {
+    data { int x, y; }
+    event init { x = y * ; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        x = y * 2;
-    }
+        right r#"partial scheduler s {
+    data { int x, y; }
+    event init { x = y * 2; }
 }"#;
 
     NOT_ASSIGNABLE = "E0116", "something that cannot be assigned to";
         "Variables, elements of arrays and attributes can be given a value. Sizes, first threads and results \
          cannot: they follow from what the containers hold.";
-        wrong r#"scheduler s {
-    event schedule {
-        |RQ| = 0;
-    }
+        wrong r#"partial scheduler s {
+    data { queue RQ; int ready; }
+    event init { |RQ| = 0; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        ready = 0;
-    }
+        right r#"partial scheduler s {
+    data { queue RQ; int ready; }
+    event init { ready = |RQ|; }
 }"#;
 
     NOT_A_CONTAINER = "E0117", "no container where one is needed";
         "A transfer, `dispatch`, `destroy`, `foreach`, `alarm`, `|..|` and `*` are about a container or a \
          thread, which is named: `RQ`, `RQ[2]`, `t`. `*RQ` is a thread's name to compare or to ask for \
          attributes; to move that thread, move from RQ: its first thread is the one that goes.";
-        wrong r#"scheduler s {
-    event schedule {
-        *RQ => current;
-    }
+        wrong r#"partial scheduler s {
+    data { threadref current; queue RQ; }
+    event newthread(t) { t => RQ; }
+    event schedule { if (|RQ| > 0 && |current| == 0) *RQ => current; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        RQ => current;
-    }
+        right r#"partial scheduler s {
+    data { threadref current; queue RQ; }
+    event newthread(t) { t => RQ; }
+    event schedule { if (|RQ| > 0 && |current| == 0) RQ => current; }
 }"#;
 
     IMPORT_WITHOUT_DEFAULT = "E0118", "an import without a default";
         "An import is a variable of the application. Until the application has registered it the default \
          holds, so every import needs one.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     imports { int idle = 0; }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     imports { int idle default 0; }
 }"#;
 
     UNKNOWN_TYPE = "E0119", "a type that does not exist";
         "Values are `int`, `float` or `time`; containers of threads are `threadref`, `queue`, `stack`, \
          `pqueue` or `pstack`.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     data {
         long total;
     }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data {
         int total;
     }
@@ -249,53 +262,60 @@ codes! {
     LONE_DECLARATION = "E0120", "a declaration where nothing can follow it";
         "A name is known from its declaration to the end of the block around it. As the only statement of a \
          branch or in the head of `for`, a declaration has no block of its own.";
-        wrong r#"scheduler s {
-    event schedule {
-        for (int i = 0; i < 3; i++) x += i;
-    }
+        wrong r#"partial scheduler s {
+    data { int x; }
+    event init { for (int i = 0; i < 3; i++) x += i; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        int i;
-        for (i = 0; i < 3; i++) x += i;
-    }
+        right r#"partial scheduler s {
+    data { int x; }
+    event init { int i; for (i = 0; i < 3; i++) x += i; }
 }"#;
 
     NOT_AN_ATTRIBUTE = "E0121", "a declaration that no attribute can have";
         "The attributes of a thread are plain values: int, float or time. Containers, constants, tunables and \
          per-CPU variables belong to the scheduler, in `data { .. }`.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     thread { queue waiters; }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data { queue waiters; }
 }"#;
 
     OR_WITHOUT_LEFT = "E0122", "a logical or without a left side";
         "Two bars with nothing between them are a logical or. One container between two bars is the number of \
          its threads; an expression cannot stand there.";
-        wrong r#"scheduler s {
-    event schedule {
+        wrong r#"partial scheduler s {
+    data { queue RQ; int x; }
+    event newthread(t) {
         x = ||RQ| - 3|;
+        t => RQ;
     }
 }"#;
-        right r#"scheduler s {
-    event schedule {
+        right r#"partial scheduler s {
+    data { queue RQ; int x; }
+    event newthread(t) {
         x = |RQ| - 3;
         if (x < 0) x = -x;
+        t => RQ;
     }
 }"#;
 
     VERBATIM_ARGUMENT = "E0123", "verbatim text behind an operand";
         "`(*` opens verbatim text, except after `if`, `while`, `for`, `foreach` and a handler's name. An \
          argument that begins with the first thread of a container needs a space: `random( *RQ.key)`.";
-        wrong r#"scheduler s {
-    event schedule {
+        wrong r#"partial scheduler s {
+    thread { int key; }
+    data { queue RQ; int x; }
+    event newthread(t) {
+        t => RQ;
         x = random(*RQ.key) + (* 3 *);
     }
 }"#;
-        right r#"scheduler s {
-    event schedule {
+        right r#"partial scheduler s {
+    thread { int key; }
+    data { queue RQ; int x; }
+    event newthread(t) {
+        t => RQ;
         x = random( *RQ.key) + (* 3 *);
     }
 }"#;
@@ -303,28 +323,24 @@ codes! {
     FOREIGN_OPERATOR = "E0124", "an operator that the language lacks";
         "The operators are = *= /= %= += -=, ||, &&, == !=, < > <= >=, + -, * / %, ++ -- - !, and the dot. \
          There are none on bits, no `->` and no `? :`.";
-        wrong r#"scheduler s {
-    event schedule {
-        if (a & b) x = 1;
-    }
+        wrong r#"partial scheduler s {
+    data { int a, b, x; }
+    event init { if (a & b) x = 1; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        if (a && b) x = 1;
-    }
+        right r#"partial scheduler s {
+    data { int a, b, x; }
+    event init { if (a && b) x = 1; }
 }"#;
 
     MISSING_PARENTHESES = "E0125", "a condition without parentheses";
         "The conditions of `if`, `while` and `do .. while` stand in parentheses.";
-        wrong r#"scheduler s {
-    event schedule {
-        if |RQ| > 0 { RQ => current; }
-    }
+        wrong r#"partial scheduler s {
+    data { int a, x; }
+    event init { if a > 0 { x = 1; } }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        if (|RQ| > 0) { RQ => current; }
-    }
+        right r#"partial scheduler s {
+    data { int a, x; }
+    event init { if (a > 0) { x = 1; } }
 }"#;
 
     FILE_TOO_LONG = "E0126", "a file that is too long";
@@ -334,12 +350,12 @@ codes! {
 
     ARRAY_INITIALIZER = "E0127", "an array with an initial value";
         "An array's elements begin as 0, or as empty containers. Other values are assigned in `event init`.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     data {
         int weight[4] = 1;
     }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data { int weight[4]; }
     event init {
         int i;
@@ -349,12 +365,12 @@ codes! {
 
     REPEATED_WORD = "E0128", "a word said twice";
         "`const`, `tunable` and `percpu` stand before a type at most once each.";
-        wrong r#"scheduler s {
+        wrong r#"partial scheduler s {
     data {
         const const int N = 3;
     }
 }"#;
-        right r#"scheduler s {
+        right r#"partial scheduler s {
     data {
         const int N = 3;
     }
@@ -363,15 +379,13 @@ codes! {
     NOT_CALLABLE = "E0129", "a call of something that is no function";
         "Only the functions of the language can be called, by their name: `random(10)`. Functions of the \
          target language are called in verbatim text: `(* f(3) *)`.";
-        wrong r#"scheduler s {
-    event schedule {
-        x = (f)(3);
-    }
+        wrong r#"partial scheduler s {
+    data { int f, x; }
+    event init { x = (f)(3); }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        x = random(3);
-    }
+        right r#"partial scheduler s {
+    data { int x; }
+    event init { x = random(3); }
 }"#;
 
     TOO_MANY_ERRORS = "E0199", "more problems than are shown";
@@ -383,14 +397,12 @@ codes! {
     LEADING_ZERO = "W0101", "a number with a leading zero";
         "In C a leading zero makes a number octal: 010 is eight. Here every number without `0x` is decimal: \
          010 is ten. Without its zeros the number means the same to everyone.";
-        wrong r#"scheduler s {
-    event schedule {
-        x = 010;
-    }
+        wrong r#"partial scheduler s {
+    data { int x; }
+    event init { x = 010; }
 }"#;
-        right r#"scheduler s {
-    event schedule {
-        x = 10;
-    }
+        right r#"partial scheduler s {
+    data { int x; }
+    event init { x = 10; }
 }"#;
 }
