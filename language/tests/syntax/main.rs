@@ -1,6 +1,5 @@
 //! Source to tree, and source to diagnostics: each `.sched` file beside this one has a snapshot.
 
-mod examples;
 mod nonsense;
 mod view;
 

@@ -90,11 +90,14 @@ partial scheduler counts {
         "Aspects are added to a scheduler; they are none by themselves. `attune check fifo --aspect FILE` checks the two \
          together.";
         wrong "before switch_out { }";
-        right "partial scheduler s { before switch_out { } }";
+        right "partial scheduler s { data { int n; } event switch_out { n = 1; } before switch_out { n = 0; } }";
 
     NOT_ASPECTS = "E0207", "a scheduler where a file of aspects is wanted";
         "A file given with `--aspect` holds sections, `before` and `after` parts and invariants, with no `scheduler { .. }` \
          around them. To build on a scheduler, extend it.";
         wrong [("a.sched", "partial scheduler a { }"), ("--aspect", "partial scheduler b { }")];
-        right [("a.sched", "partial scheduler a { }"), ("--aspect", "before switch_out { }")];
+        right [
+            ("a.sched", "partial scheduler a { data { int n; } event switch_out { n = 1; } }"),
+            ("--aspect", "before switch_out { n = 0; }")
+        ];
 }
