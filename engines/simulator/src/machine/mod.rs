@@ -1,0 +1,636 @@
+//! The machine: threads of a workload on CPUs in virtual time, switched by a policy.
+//!
+//! One event is taken from the queue at a time; it may run handlers and move threads, and ends with every request of
+//! the policy served: CPUs that it preempted choose again, and idle CPUs are asked in ascending order until nothing more
+//! can run (see [`dispatch`]). Programs of threads run only from an event of their CPU, never from inside a
+//! handler, so nothing here recurses.
+//!
+//! Invariants, between events: a thread is Running exactly if one CPU's `running` names it; `ready` counts the threads
+//! that could be dispatched; a CPU is in `idle` exactly if nothing runs there; every Running thread that computes has its CPU's
+//! timer set.
+
+mod cpu;
+mod dispatch;
+mod event_queue;
+mod execute;
+mod meet;
+mod stall;
+mod sync;
+#[cfg(test)]
+mod tests;
+mod thread;
+
+use std::collections::VecDeque;
+
+use attune_language::event::Event;
+
+use crate::diagnostic::Diagnostic;
+use crate::metrics::{Metrics, Who};
+use crate::outcome::{Ending, Figures, Outcome};
+use crate::policy::{Call, CpuSet, Decision, ImportId, MAX_CPUS, Policy, ThreadId, Time, Value};
+use crate::recorder::{Recorded, Recorder, What};
+use crate::workload::Workload;
+use crate::workload::distribution::Random;
+use crate::workload::expression::{Environment, Expression, Name, to_time};
+use crate::workload::program::{Operation, Variable};
+use cpu::Cpu;
+pub use cpu::Usage;
+use event_queue::{EventQueue, Key};
+use sync::Meeting;
+use thread::{NOWHERE, Reference, State, Thread, Wait};
+
+/// How a workload is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// CPUs, 1 to [`MAX_CPUS`]; None: as the workload says, or 1.
+    pub cpus: Option<u32>,
+    pub seed: u64,
+    /// None: as the workload says.
+    pub duration: Option<Time>,
+    /// None: as the workload says.
+    pub context_switch: Option<Time>,
+    /// None: as the workload says.
+    pub migration: Option<Time>,
+    /// The run ends after so many events of the machine.
+    pub max_events: u64,
+    /// Records the whole run for a trace, not only the beginning.
+    pub trace: bool,
+    /// How much of the beginning the report's timeline shows.
+    pub timeline: Time,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            cpus: None,
+            seed: 1,
+            duration: None,
+            context_switch: None,
+            migration: None,
+            max_events: 1_000_000_000,
+            trace: false,
+            timeline: 200_000_000,
+        }
+    }
+}
+
+/// Runs the workload under the policy. An error is the workload's (deadlock, too many threads) or the policy's
+/// (a failed check, a thread dispatched that cannot run).
+pub fn simulate<P: Policy + ?Sized>(
+    policy: &mut P,
+    workload: &Workload,
+    options: &Options,
+) -> Result<Outcome, Diagnostic> {
+    let mut machine = Machine::new(policy, workload, options)?;
+    machine.start()?;
+    let ending = machine.run()?;
+    Ok(machine.finish(ending))
+}
+
+/// Steps at one instant after which the workload or the policy is going round in circles.
+const MAX_STEPS_AT_ONCE: u64 = 4_000_000;
+
+/// A slot of no thread, in tables of instances.
+const NO_SLOT: u32 = u32::MAX;
+
+struct Machine<'a, P: Policy + ?Sized> {
+    policy: &'a mut P,
+    workload: &'a Workload,
+    options: &'a Options,
+    handles: [bool; Event::ALL.len()],
+    /// The policy knows blocking only as suspending.
+    blocks_by_suspending: bool,
+    context_switch: Time,
+    migration: Time,
+    end: Time,
+
+    now: Time,
+    queue: EventQueue,
+    cpus: Vec<Cpu>,
+    idle: CpuSet,
+    idle_count: u32,
+    /// CPUs whose `preempt` is set, in the order of the requests.
+    preempts: VecDeque<u32>,
+    decision: Decision,
+
+    threads: Vec<Thread>,
+    affinities: Vec<CpuSet>,
+    free: Vec<u32>,
+    /// `threads x workload.variables`.
+    variables: Vec<f64>,
+    globals: Vec<f64>,
+    thread_imports: Vec<Option<ImportId>>,
+    global_imports: Vec<Option<ImportId>>,
+    /// By template, the slot of each instance, or [`NO_SLOT`].
+    instances: Vec<Vec<u32>>,
+    meeting: Meeting,
+    next_change: usize,
+    world: Random,
+
+    ready: u32,
+    /// Threads inside that exist, also those that have not started.
+    inside: u32,
+    /// Threads outside may make new ones inside.
+    outside_spawns: bool,
+    next_serial: u32,
+    steps_at_once: u64,
+    events: u64,
+    calls: u64,
+    metrics: Metrics,
+    recorder: Recorder,
+    warnings: Vec<Diagnostic>,
+}
+
+type Result<T, E = Diagnostic> = std::result::Result<T, E>;
+
+impl<'a, P: Policy + ?Sized> Machine<'a, P> {
+    fn new(policy: &'a mut P, workload: &'a Workload, options: &'a Options) -> Result<Machine<'a, P>> {
+        let cpus = options.cpus.or(workload.cpus).unwrap_or(1);
+        if !(1..=MAX_CPUS).contains(&cpus) {
+            return Err(Diagnostic::new(format!("a machine of {cpus} CPUs"))
+                .hint(format!("it may have 1 to {MAX_CPUS}")));
+        }
+        policy.start(cpus, options.seed);
+        let handles = Event::ALL.map(|event| policy.handles(event));
+        let handled = |event: Event| handles[event as usize];
+        let thread_imports: Vec<_> =
+            workload.variables.iter().map(|name| policy.thread_import(name)).collect();
+        let global_imports: Vec<_> =
+            workload.globals.iter().map(|global| policy.global_import(&global.name)).collect();
+        let end = options.duration.or(workload.duration).unwrap_or(Time::MAX / 2);
+        let mut machine = Machine {
+            blocks_by_suspending: !handled(Event::SetWaiting)
+                && !handled(Event::EventRaised)
+                && handled(Event::SuspendThread)
+                && handled(Event::ResumeThread),
+            handles,
+            policy,
+            workload,
+            options,
+            context_switch: options.context_switch.unwrap_or(workload.context_switch),
+            migration: options.migration.unwrap_or(workload.migration),
+            end,
+            now: 0,
+            queue: EventQueue::default(),
+            cpus: (0..cpus).map(|_| Cpu::new()).collect(),
+            idle: (0..cpus).collect(),
+            idle_count: cpus,
+            preempts: VecDeque::new(),
+            decision: Decision::default(),
+            threads: Vec::new(),
+            affinities: Vec::new(),
+            free: Vec::new(),
+            variables: Vec::new(),
+            globals: workload.globals.iter().map(|global| global.initial).collect(),
+            thread_imports,
+            global_imports,
+            instances: vec![Vec::new(); workload.templates.len()],
+            meeting: Meeting::new(workload),
+            next_change: 0,
+            world: Random::new(options.seed, u64::MAX),
+            ready: 0,
+            inside: 0,
+            outside_spawns: workload.outside_spawns(),
+            next_serial: 0,
+            steps_at_once: 0,
+            events: 0,
+            calls: 0,
+            metrics: Metrics::new(&workload.groups),
+            recorder: Recorder::new(if options.trace { Time::MAX } else { options.timeline }),
+            warnings: workload.notes.clone(),
+        };
+        machine.check_fit()?;
+        Ok(machine)
+    }
+
+    /// Whether the policy has the handlers that the workload needs, and the machine the CPUs.
+    fn check_fit(&mut self) -> Result<()> {
+        let needs = |operation: &Operation| match operation {
+            Operation::Suspend(_) => Some(Event::SuspendThread),
+            Operation::Resume(_) => Some(Event::ResumeThread),
+            _ => None,
+        };
+        for (address, operation) in self.workload.operations.iter().enumerate() {
+            if let Some(event) = needs(operation)
+                && !self.handles[event as usize]
+            {
+                return Err(Diagnostic::new(format!(
+                    "the workload needs `event {event}`, which the scheduler `{}` does not have",
+                    self.policy.name()
+                ))
+                .at(self.workload.locate(address as u32)));
+            }
+        }
+        let cpus = self.cpus.len() as u32;
+        for template in &self.workload.templates {
+            if template.affinity.next_from(0).is_none_or(|first| first >= cpus) {
+                return Err(Diagnostic::new(format!(
+                    "`{}` may run only on the CPUs {:?}, and the machine has {cpus}",
+                    template.name, template.affinity
+                ))
+                .at(self.workload.source.locate(&template.place))
+                .hint("CPUs are counted from 0; give the machine more of them, or the thread others"));
+            }
+        }
+        for (number, name) in self.workload.variables.iter().enumerate() {
+            if self.thread_imports[number].is_none() && self.policy.global_import(name).is_some() {
+                self.warnings.push(
+                    Diagnostic::new(format!(
+                        "`{name}` is an import of the whole scheduler, and the workload has it per thread"
+                    ))
+                    .hint(format!("declare it: [globals] {name} = ...")),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What the scheduler imports and the workload does not supply, and the other way round, is no mistake: defaults
+    /// hold, and what nobody imports is the workload's own business.
+    fn start(&mut self) -> Result<()> {
+        for number in 0..self.globals.len() {
+            self.publish_global(number as u16);
+        }
+        self.queue.grow(self.cpus.len() + 1);
+        self.call(Event::Init, None, 0)?;
+        for outside in [false, true] {
+            for (number, template) in self.workload.templates.iter().enumerate() {
+                for _ in 0..if template.outside == outside { template.count } else { 0 } {
+                    let slot = self.allocate(number as u16, None)?;
+                    let start = to_time(self.evaluate(&template.start, slot));
+                    self.queue.set(self.thread_key(slot), start);
+                }
+            }
+        }
+        self.schedule_change();
+        self.settle()
+    }
+
+    fn run(&mut self) -> Result<Ending> {
+        while let Some((time, key)) = self.queue.pop(self.end) {
+            if time != self.now {
+                self.now = time;
+                self.steps_at_once = 0;
+            }
+            self.events += 1;
+            self.take(key)?;
+            if self.inside == 0 && !self.outside_spawns {
+                return Ok(Ending::AllEnded);
+            }
+            if self.events >= self.options.max_events {
+                return Ok(Ending::EventLimit);
+            }
+        }
+        if self.queue.is_empty() {
+            return self.stalled();
+        }
+        self.now = self.end;
+        Ok(Ending::Duration)
+    }
+
+    /// An event of the queue.
+    fn take(&mut self, key: Key) -> Result<()> {
+        let cpus = self.cpus.len() as u32;
+        if key < cpus {
+            return self.cpu_timer(key);
+        }
+        if key == cpus {
+            return self.change_globals();
+        }
+        let slot = (key - cpus - 1) / 2;
+        if (key - cpus - 1) % 2 == 1 {
+            return self.alarm(slot);
+        }
+        match (self.threads[slot as usize].state, self.threads[slot as usize].outside) {
+            (State::Unborn, _) => self.birth(slot, None),
+            (_, true) => {
+                self.threads[slot as usize].state = State::Running;
+                self.execute(slot)
+            }
+            (_, false) => {
+                self.wake(slot, self.home(slot))?;
+                self.settle()
+            }
+        }
+    }
+
+    fn thread_key(&self, slot: u32) -> Key {
+        self.cpus.len() as u32 + 1 + 2 * slot
+    }
+
+    fn alarm_key(&self, slot: u32) -> Key {
+        self.thread_key(slot) + 1
+    }
+
+    /// The CPU on which handlers about a thread run that nobody on a CPU caused: where it ran last.
+    fn home(&self, slot: u32) -> u32 {
+        match self.threads[slot as usize].cpu {
+            NOWHERE => self.affinities[slot as usize].next_from(0).unwrap_or(0),
+            cpu => cpu,
+        }
+    }
+
+    fn who(&self, slot: u32) -> Who {
+        let thread = &self.threads[slot as usize];
+        Who { serial: thread.serial, group: thread.group }
+    }
+
+    fn name(&self, slot: u32) -> String {
+        let thread = &self.threads[slot as usize];
+        let template = &self.workload.templates[thread.template as usize];
+        instance_name(&template.name, template.count, thread.index)
+    }
+
+    fn record(&mut self, slot: u32, what: What) {
+        self.recorder.record(self.now, self.threads[slot as usize].serial, what);
+    }
+
+    // ---- threads come and go ----
+
+    /// Makes a thread that has not started yet.
+    fn allocate(&mut self, template_number: u16, parent: Option<Reference>) -> Result<u32> {
+        let template = &self.workload.templates[template_number as usize];
+        let alive = self.threads.len() - self.free.len();
+        if alive >= self.workload.max_threads as usize {
+            return Err(Diagnostic::new(format!("more than {alive} threads at once"))
+                .at(self.workload.source.locate(&template.place))
+                .hint("spawn fewer of them, let them end, or raise `max_threads`"));
+        }
+        let serial = self.next_serial;
+        self.next_serial = serial.checked_add(1).ok_or_else(|| Diagnostic::new("too many threads in all"))?;
+        let instances = &mut self.instances[template_number as usize];
+        let index = instances.len() as u32;
+        let thread = Thread {
+            state: State::Unborn,
+            suspended: false,
+            outside: template.outside,
+            cpu: NOWHERE,
+            template: template_number,
+            group: template.group,
+            index,
+            serial,
+            stays: 0,
+            next: template.entry,
+            remaining: 0,
+            ready_since: 0,
+            wait: Wait::Nothing,
+            into: None,
+            woken: false,
+            message: None,
+            job: None,
+            parent,
+            children: 0,
+            locks_held: 0,
+            random: Random::new(self.options.seed, u64::from(serial)),
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.threads[slot as usize] = thread;
+                self.affinities[slot as usize] = template.affinity;
+                let width = self.workload.variables.len();
+                self.variables[slot as usize * width..][..width].fill(0.0);
+                slot
+            }
+            None => {
+                self.threads.push(thread);
+                self.affinities.push(template.affinity);
+                self.variables.resize(self.threads.len() * self.workload.variables.len(), 0.0);
+                self.queue.grow(self.cpus.len() + 1 + 2 * self.threads.len());
+                self.threads.len() as u32 - 1
+            }
+        };
+        instances.push(slot);
+        self.inside += u32::from(!template.outside);
+        self.metrics.enlist(
+            Who { serial, group: template.group },
+            || instance_name(&template.name, template.count, index),
+            template.outside,
+        );
+        let recorded =
+            Recorded { template: template_number, group: template.group, index, outside: template.outside };
+        self.recorder.enlist(self.now, recorded);
+        Ok(slot)
+    }
+
+    /// The thread starts. `spawner` is the CPU that its parent runs on.
+    fn birth(&mut self, slot: u32, spawner: Option<u32>) -> Result<()> {
+        self.birth_with(slot, spawner, &[])
+    }
+
+    fn birth_with(&mut self, slot: u32, spawner: Option<u32>, arguments: &[(Variable, f64)]) -> Result<()> {
+        let workload = self.workload;
+        let thread = &mut self.threads[slot as usize];
+        let template = &workload.templates[thread.template as usize];
+        let outside = thread.outside;
+        if template.life_is_job {
+            thread.job = Some(thread::Job { release: self.now, deadline: None });
+        }
+        thread.ready_since = self.now;
+        thread.state = if outside { State::Waiting } else { State::Ready };
+        self.metrics.created(self.who(slot), self.now);
+        self.record(slot, What::Created);
+        if outside {
+            self.initialise(slot, arguments);
+            // Not at once: programs run only from the queue.
+            self.queue.set(self.thread_key(slot), self.now);
+            return Ok(());
+        }
+        let home = spawner.unwrap_or_else(|| self.home(slot));
+        self.policy.thread_created(ThreadId(slot), &self.affinities[slot as usize]);
+        self.initialise(slot, arguments);
+        self.ready += 1;
+        self.record(slot, What::Ready);
+        self.call(Event::NewThread, Some(slot), home)?;
+        self.settle()
+    }
+
+    fn initialise(&mut self, slot: u32, arguments: &[(Variable, f64)]) {
+        let workload = self.workload;
+        let template = self.threads[slot as usize].template;
+        for (variable, expression) in &workload.templates[template as usize].initial {
+            let value = self.evaluate(expression, slot);
+            self.store(slot, *variable, value);
+        }
+        for &(variable, value) in arguments {
+            self.store(slot, variable, value);
+        }
+    }
+
+    /// Frees the slot of a thread that nothing refers to any more.
+    fn release(&mut self, slot: u32) {
+        self.queue.cancel(self.thread_key(slot));
+        self.queue.cancel(self.alarm_key(slot));
+        let who = self.who(slot);
+        self.metrics.ended(who, self.now);
+        self.record(slot, What::Ended);
+        let thread = &mut self.threads[slot as usize];
+        thread.state = State::Free;
+        if !thread.outside {
+            self.inside -= 1;
+            self.policy.thread_removed(ThreadId(slot));
+        }
+        let thread = &self.threads[slot as usize];
+        self.instances[thread.template as usize][thread.index as usize] = NO_SLOT;
+        self.free.push(slot);
+    }
+
+    // ---- values ----
+
+    fn evaluate(&mut self, expression: &Expression, slot: u32) -> f64 {
+        match expression {
+            Expression::Constant(value) => *value,
+            _ => expression.evaluate(&mut ThreadView { machine: self, slot }),
+        }
+    }
+
+    fn load(&self, slot: u32, name: Name) -> f64 {
+        let thread = &self.threads[slot as usize];
+        match name {
+            Name::Thread(number) => match self.thread_imports[number as usize] {
+                Some(import) if !thread.outside => {
+                    number_of(self.policy.get_thread_import(ThreadId(slot), import))
+                }
+                _ => self.variables[slot as usize * self.workload.variables.len() + number as usize],
+            },
+            Name::Global(number) => match self.global_imports[number as usize] {
+                Some(import) => number_of(self.policy.get_global_import(import)),
+                None => self.globals[number as usize],
+            },
+            Name::Now => self.now as f64,
+            Name::Release => thread.job.map_or(self.now, |job| job.release) as f64,
+            Name::Sent => thread.message.map_or(self.now, |message| message.sent) as f64,
+            Name::Index => f64::from(thread.index),
+            Name::QueueLength(channel) => self.meeting.channels[channel as usize].messages.len() as f64,
+        }
+    }
+
+    fn store(&mut self, slot: u32, variable: Variable, value: f64) {
+        match variable {
+            Variable::Thread(number) => match self.thread_imports[number as usize] {
+                Some(import) if !self.threads[slot as usize].outside => {
+                    self.policy.set_thread_import(ThreadId(slot), import, value_of(value));
+                }
+                _ => {
+                    let width = self.workload.variables.len();
+                    self.variables[slot as usize * width + number as usize] = value;
+                }
+            },
+            Variable::Global(number) => {
+                self.globals[number as usize] = value;
+                self.publish_global(number);
+            }
+        }
+    }
+
+    fn publish_global(&mut self, number: u16) {
+        if let Some(import) = self.global_imports[number as usize] {
+            self.policy.set_global_import(import, value_of(self.globals[number as usize]));
+        }
+    }
+
+    fn schedule_change(&mut self) {
+        if let Some(change) = self.workload.changes.get(self.next_change) {
+            self.queue.set(self.cpus.len() as u32, change.at);
+        }
+    }
+
+    fn change_globals(&mut self) -> Result<()> {
+        let workload = self.workload;
+        let change = &workload.changes[self.next_change];
+        let mut values = Vec::with_capacity(change.set.len());
+        for (_, expression) in &change.set {
+            values.push(expression.evaluate(&mut WorldView { machine: self }));
+        }
+        for ((variable, _), value) in change.set.iter().zip(values) {
+            // Changes name globals only, so that no thread is meant.
+            self.store(0, *variable, value);
+        }
+        self.next_change += 1;
+        self.schedule_change();
+        self.settle()
+    }
+
+    fn finish(mut self, ending: Ending) -> Outcome {
+        for cpu in 0..self.cpus.len() as u32 {
+            if self.cpus[cpu as usize].running.is_some() {
+                self.account(cpu);
+                self.account_overhead(cpu);
+            }
+        }
+        let lost = self
+            .meeting
+            .channels
+            .iter()
+            .zip(&self.workload.channels)
+            .filter(|(channel, _)| channel.capacity.is_some())
+            .map(|(channel, declared)| (declared.name.clone(), channel.lost))
+            .collect();
+        Outcome::new(Figures {
+            policy: self.policy.name().to_string(),
+            workload: self.workload.name.clone(),
+            seed: self.options.seed,
+            ending,
+            elapsed: self.now,
+            events: self.events,
+            calls: self.calls,
+            context_switch: self.context_switch,
+            migration: self.migration,
+            timeline: self.options.timeline,
+            cpus: self.cpus.iter().map(|cpu| cpu.usage).collect(),
+            metrics: self.metrics,
+            recorder: self.recorder,
+            names: self.workload.templates.iter().map(|t| (t.name.clone(), t.count)).collect(),
+            lost,
+            warnings: self.warnings,
+        })
+    }
+}
+
+/// The name of an instance: `hog` if there is one of them, else `hog.3`.
+pub(crate) fn instance_name(template: &str, count: u32, index: u32) -> String {
+    if count == 1 && index == 0 { template.to_string() } else { format!("{template}.{index}") }
+}
+
+fn number_of(value: Value) -> f64 {
+    match value {
+        Value::Int(value) => value as f64,
+        Value::Float(value) => value,
+    }
+}
+
+fn value_of(value: f64) -> Value {
+    if value.fract() == 0.0 { Value::Int(value as i64) } else { Value::Float(value) }
+}
+
+/// What an expression of a thread sees.
+struct ThreadView<'m, 'a, P: Policy + ?Sized> {
+    machine: &'m mut Machine<'a, P>,
+    slot: u32,
+}
+
+impl<P: Policy + ?Sized> Environment for ThreadView<'_, '_, P> {
+    fn load(&mut self, name: Name) -> f64 {
+        self.machine.load(self.slot, name)
+    }
+    fn random(&mut self) -> &mut Random {
+        &mut self.machine.threads[self.slot as usize].random
+    }
+}
+
+/// What an expression of no thread sees.
+struct WorldView<'m, 'a, P: Policy + ?Sized> {
+    machine: &'m mut Machine<'a, P>,
+}
+
+impl<P: Policy + ?Sized> Environment for WorldView<'_, '_, P> {
+    fn load(&mut self, name: Name) -> f64 {
+        match name {
+            Name::Global(_) | Name::QueueLength(_) => self.machine.load(0, name),
+            Name::Now | Name::Release | Name::Sent => self.machine.now as f64,
+            Name::Thread(_) | Name::Index => 0.0,
+        }
+    }
+    fn random(&mut self) -> &mut Random {
+        &mut self.machine.world
+    }
+}

@@ -1,0 +1,557 @@
+//! The life of threads as a policy sees it, and the errors of policies and workloads.
+
+use attune_language::event::Event;
+
+use crate::policy::ThreadId;
+use crate::testing::Fifo;
+use crate::{Ending, Options, Outcome, Workload, simulate};
+
+fn run(policy: &mut Fifo, text: &str) -> Outcome {
+    run_on(policy, text, 1)
+}
+
+fn run_on(policy: &mut Fifo, text: &str, cpus: u32) -> Outcome {
+    let workload = Workload::from_toml(text, "w.toml").unwrap_or_else(|error| panic!("{error}"));
+    let options = Options { cpus: Some(cpus), ..Options::default() };
+    simulate(policy, &workload, &options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fails(policy: &mut Fifo, text: &str) -> String {
+    let workload = Workload::from_toml(text, "w.toml").unwrap_or_else(|error| panic!("{error}"));
+    match simulate(policy, &workload, &Options::default()) {
+        Ok(outcome) => panic!("it should have failed:\n{}", outcome.table()),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_thread_lives_as_the_protocol_says() {
+    let mut policy = Fifo::with_slice(4_000_000);
+    run(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "a"
+        do = [{ compute = "5ms" }, { sleep = "10ms" }, "yield", { compute = "1ms" }]
+        "#,
+    );
+    assert_eq!(
+        policy.log,
+        [
+            "init 0 @0",
+            "newthread(0) 0 @0",
+            "dispatch(0) 0 @0",
+            "quantum_expired(0) 0 @4000000",
+            "switch_out(0) 0 @4000000",
+            "dispatch(0) 0 @4000000",
+            "set_waiting(0) 0 @5000000",
+            "switch_out(0) 0 @5000000",
+            "event_raised(0) 0 @15000000",
+            "dispatch(0) 0 @15000000",
+            "switch_out(0) 0 @15000000",
+            "dispatch(0) 0 @15000000",
+            "set_dead(0) 0 @16000000",
+            "switch_out(0) 0 @16000000",
+        ]
+    );
+}
+
+#[test]
+fn who_suspends_itself_is_resumed_by_another() {
+    let mut policy = Fifo::default();
+    let outcome = run(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "a"
+        do = ["suspend", { compute = "1ms" }]
+        [[thread]]
+        name = "b"
+        do = [{ compute = "1ms" }, { resume = "a" }]
+        [[thread]]
+        name = "c"
+        do = [{ compute = "1ms" }]
+        "#,
+    );
+    assert_eq!(outcome.ending(), Ending::AllEnded);
+    let told: Vec<&str> = policy.log.iter().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(
+        told,
+        [
+            "init",
+            "newthread(0)",
+            "dispatch(0)",
+            "newthread(1)",
+            "newthread(2)",
+            "suspend_thread(0)",
+            "switch_out(0)",
+            "dispatch(1)",
+            "resume_thread(0)",
+            "set_dead(1)",
+            "switch_out(1)",
+            "dispatch(2)",
+            "set_dead(2)",
+            "switch_out(2)",
+            "dispatch(0)",
+            "set_dead(0)",
+            "switch_out(0)"
+        ]
+    );
+}
+
+#[test]
+fn a_ready_thread_is_suspended_resumed_and_yielded_to() {
+    let mut policy = Fifo::default();
+    run(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "a"
+        do = [{ compute = "1ms" }, { suspend = "c" }, { resume = "c" }, { yield_to = "c" }]
+        [[thread]]
+        name = "b"
+        do = [{ compute = "1ms" }]
+        [[thread]]
+        name = "c"
+        do = [{ compute = "1ms" }]
+        "#,
+    );
+    let at = policy.log.iter().position(|line| line.starts_with("suspend_thread(2)")).unwrap();
+    assert_eq!(
+        policy.log[at..at + 5],
+        [
+            "suspend_thread(2) 0 @1000000",
+            "resume_thread(2) 0 @1000000",
+            "set_next_thread(2) 0 @1000000",
+            "switch_out(0) 0 @1000000",
+            "dispatch(2) 0 @1000000"
+        ]
+    );
+}
+
+#[test]
+fn a_policy_without_waiting_sees_suspending() {
+    let mut policy = Fifo { lacks: vec![Event::SetWaiting, Event::EventRaised], ..Fifo::default() };
+    run(&mut policy, "[[thread]]\nname = 'a'\ndo = [{ sleep = '2ms' }]");
+    assert_eq!(
+        policy.log[3..7],
+        [
+            "suspend_thread(0) 0 @0",
+            "switch_out(0) 0 @0",
+            "resume_thread(0) 0 @2000000",
+            "dispatch(0) 0 @2000000"
+        ]
+    );
+}
+
+#[test]
+fn a_preempted_thread_goes_on_where_it_was() {
+    let mut policy = Fifo { preempts: true, ..Fifo::default() };
+    let outcome = run(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "sleeper"
+        do = [{ sleep = "3ms" }, { compute = "1ms" }]
+        [[thread]]
+        name = "hog"
+        do = [{ compute = "10ms" }]
+        "#,
+    );
+    assert_eq!(outcome.elapsed(), 11_000_000);
+    assert_eq!(outcome.threads()[1].cpu, 10_000_000);
+    assert_eq!(outcome.threads()[1].preemptions, 1);
+    let woken = policy.log.iter().position(|line| line.starts_with("event_raised")).unwrap();
+    assert_eq!(
+        policy.log[woken..woken + 3],
+        ["event_raised(0) 0 @3000000", "switch_out(1) 0 @3000000", "dispatch(0) 0 @3000000"]
+    );
+}
+
+#[test]
+fn switching_and_migrating_cost_what_is_asked() {
+    let outcome = run(
+        &mut Fifo::with_slice(1_000_000),
+        r#"
+        context_switch = "10us"
+        [[thread]]
+        name = "a"
+        count = 2
+        do = [{ compute = "2ms" }]
+        "#,
+    );
+    // Four stays, each after another thread's.
+    assert_eq!(outcome.elapsed(), 4_040_000);
+    assert_eq!((outcome.cpus()[0].busy, outcome.cpus()[0].overhead), (4_000_000, 40_000));
+    assert_eq!(outcome.cpus()[0].switches, 4);
+
+    let outcome = run_on(
+        &mut Fifo::default(),
+        r#"
+        migration = "1ms"
+        [[thread]]
+        name = "a"
+        do = [{ compute = "1ms" }, { cpus = [1] }, { compute = "1ms" }]
+        "#,
+        2,
+    );
+    assert_eq!(outcome.elapsed(), 3_000_000);
+    assert_eq!(outcome.total().migrations, 1);
+}
+
+#[test]
+fn cpus_are_filled_in_ascending_order_and_affinity_is_kept() {
+    let mut policy = Fifo::default();
+    let outcome = run_on(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "pinned"
+        count = 2
+        cpus = [2]
+        do = [{ compute = "1ms" }]
+        [[thread]]
+        name = "free"
+        count = 3
+        do = [{ compute = "5ms" }]
+        "#,
+        3,
+    );
+    let dispatches: Vec<&String> = policy.log.iter().filter(|line| line.starts_with("dispatch")).collect();
+    assert_eq!(
+        dispatches,
+        [
+            "dispatch(0) 2 @0",
+            "dispatch(2) 0 @0",
+            "dispatch(3) 1 @0",
+            "dispatch(1) 2 @1000000",
+            "dispatch(4) 2 @2000000"
+        ]
+    );
+    assert_eq!(outcome.elapsed(), 7_000_000);
+}
+
+#[test]
+fn locks_are_handed_over_in_order() {
+    let mut policy = Fifo::with_slice(1_000_000);
+    let outcome = run(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "a"
+        count = 3
+        do = [{ lock = "m", do = [{ compute = "3ms" }] }]
+        "#,
+    );
+    assert_eq!(outcome.elapsed(), 9_000_000);
+    let ended: Vec<_> = outcome.threads().iter().map(|thread| thread.ended.unwrap()).collect();
+    assert_eq!(ended, [3_000_000, 6_000_000, 9_000_000]);
+}
+
+#[test]
+fn semaphores_channels_conditions_barriers_and_wakes_meet() {
+    let outcome = run(
+        &mut Fifo::default(),
+        r#"
+        [barriers]
+        gate = 3
+        [[thread]]
+        name = "consumer"
+        do = [
+            { repeat = 3, do = [{ receive = "box", into = "size" }, { compute = "size * 1ms" }] },
+            { lock = "m" }, { await = "done", lock = "m" }, { unlock = "m" }, { barrier = "gate" },
+        ]
+        [[thread]]
+        name = "producer"
+        do = [
+            { repeat = 3, do = [{ sleep = "10ms" }, { send = "box", value = 2 }] },
+            { sleep = "10ms" }, { lock = "m", do = [{ notify = "done" }] }, { barrier = "gate" },
+            { signal = "s", count = 2 }, { wake = "third" },
+        ]
+        [[thread]]
+        name = "third"
+        do = [{ barrier = "gate" }, "park", { wait = "s" }, { wait = "s" }]
+        "#,
+    );
+    assert_eq!(outcome.ending(), Ending::AllEnded, "{:?}", outcome.warnings());
+    assert_eq!(outcome.elapsed(), 40_000_000);
+    assert_eq!(outcome.threads()[0].cpu, 6_000_000);
+}
+
+#[test]
+fn calls_from_outside_are_answered_and_timed() {
+    let outcome = run(
+        &mut Fifo::default(),
+        r#"
+        duration = "1s"
+        [[thread]]
+        name = "server"
+        repeat = "forever"
+        do = [{ receive = "requests", into = "size" }, { compute = "size * 1ms" }, { reply = "size" }]
+        [[client]]
+        name = "client"
+        count = 2
+        repeat = 5
+        do = [{ job = [{ call = "requests", value = 4 }] }, { sleep = "2ms" }]
+        "#,
+    );
+    let clients = &outcome.groups()[1];
+    assert!(clients.outside);
+    assert_eq!((clients.jobs, clients.cpu), (10, 0));
+    // Two clients that ask again after 2 ms keep one server busy: each waits for the other's 4 ms.
+    assert_eq!(clients.response.max(), 8_000_000);
+    assert_eq!(outcome.groups()[0].cpu, 40_000_000);
+    assert_eq!(outcome.ending(), Ending::Stalled);
+}
+
+#[test]
+fn full_channels_lose_messages() {
+    let outcome = run(
+        &mut Fifo::default(),
+        r#"
+        duration = "1s"
+        [channels]
+        box = { capacity = 2 }
+        [[thread]]
+        name = "slow"
+        repeat = "forever"
+        do = [{ receive = "box" }, { compute = "100ms" }]
+        [[client]]
+        name = "fast"
+        repeat = 10
+        do = [{ send = "box" }]
+        "#,
+    );
+    // One is taken at once, or all ten meet an empty box: the client runs first.
+    assert_eq!(outcome.lost(), [("box".to_string(), 7)]);
+    assert_eq!(outcome.total().cpu, 300_000_000);
+}
+
+#[test]
+fn periodic_jobs_have_tardiness() {
+    let text = |late: &str| {
+        format!(
+            r#"
+            duration = "100ms"
+            [[thread]]
+            name = "p"
+            period = "10ms"
+            deadline = "8ms"
+            late = "{late}"
+            imports = {{ weight = 3 }}
+            job_imports = {{ due = "release + 8ms" }}
+            do = [{{ compute = "index * 0 + 15ms" }}]
+            "#
+        )
+    };
+    let mut policy = Fifo { thread_imports: vec!["weight", "due"], ..Fifo::default() };
+    let outcome = run(&mut policy, &text("catch up"));
+    let p = &outcome.groups()[0];
+    assert_eq!((p.jobs, p.missed, p.skipped), (6, 6, 0));
+    // The k-th job of 15 ms ends at 15k, its deadline is 10(k-1) + 8.
+    assert_eq!((p.tardiness.max(), p.response.max()), (32_000_000, 40_000_000));
+    assert_eq!(policy.written[..3], ["weight 0=Int(3)", "due 0=Int(8000000)", "due 0=Int(18000000)"]);
+
+    let outcome = run(&mut Fifo::default(), &text("skip"));
+    let p = &outcome.groups()[0];
+    assert_eq!((p.jobs, p.skipped), (5, 5));
+    assert_eq!(p.response.max(), 15_000_000);
+}
+
+#[test]
+fn globals_change_and_reach_the_policy() {
+    let mut policy = Fifo { global_imports: vec!["heat"], ..Fifo::default() };
+    run(
+        &mut policy,
+        r#"
+        duration = "10ms"
+        [globals]
+        heat = 20
+        [[at]]
+        time = "5ms"
+        set = { heat = "20 + 15" }
+        [[thread]]
+        name = "a"
+        do = [{ compute = "20ms" }]
+        "#,
+    );
+    assert_eq!(policy.written, ["heat=Int(20)", "heat=Int(35)"]);
+}
+
+#[test]
+fn spawned_threads_are_joined() {
+    let outcome = run(
+        &mut Fifo::default(),
+        r#"
+        [[thread]]
+        name = "parent"
+        do = [{ spawn = "child", count = 4, set = { size = "3" } }, "join", { compute = "1ms" }]
+        [[thread]]
+        name = "child"
+        count = 0
+        do = [{ compute = "size * 1ms" }]
+        "#,
+    );
+    assert_eq!(outcome.ending(), Ending::AllEnded);
+    assert_eq!(outcome.threads()[0].ended, Some(13_000_000));
+    assert_eq!(outcome.groups()[1].threads, 4);
+}
+
+#[test]
+fn wrong_dispatches_are_the_schedulers_error() {
+    let mut policy = Fifo { insists: Some(ThreadId(1)), ..Fifo::default() };
+    let message = fails(
+        &mut policy,
+        r#"
+        [[thread]]
+        name = "a"
+        count = 2
+        do = [{ compute = "1ms" }, { sleep = "1ms" }]
+        "#,
+    );
+    assert!(message.contains("dispatched `a.1` on CPU 0, which has not started"), "{message}");
+    let message = fails(&mut Fifo { insists: Some(ThreadId(0)), ..Fifo::default() }, SLEEPER);
+    assert!(message.contains("which is waiting; it sits in `away`; at 1.00 ms"), "{message}");
+    let message = fails(&mut Fifo { insists: Some(ThreadId(9)), ..Fifo::default() }, SLEEPER);
+    assert!(message.contains("thread 9, which never was"), "{message}");
+}
+
+const SLEEPER: &str = "[[thread]]\nname = 'a'\ndo = [{ compute = '1ms' }, { sleep = '1ms' }]";
+
+#[test]
+fn a_scheduler_that_leaves_work_lying_is_told() {
+    let message = fails(&mut Fifo { lazy: true, ..Fifo::default() }, SLEEPER);
+    assert!(
+        message.contains("leaves all CPUs idle for ever from 0 on") && message.contains("`a` in queue"),
+        "{message}"
+    );
+    let message = fails(
+        &mut Fifo { lacks: vec![Event::SuspendThread], ..Fifo::default() },
+        "[[thread]]\nname = 'a'\ndo = ['suspend']",
+    );
+    assert!(message.contains("needs `event suspend_thread`"), "{message}");
+}
+
+#[test]
+fn mistakes_of_workloads_name_their_line() {
+    let deadlock = fails(
+        &mut Fifo::with_slice(1_000_000),
+        r#"
+        [[thread]]
+        name = "a"
+        do = [{ lock = "m" }, { compute = "5ms" }, { lock = "n" }, { unlock = "n" }, { unlock = "m" }]
+        [[thread]]
+        name = "b"
+        do = [{ lock = "n" }, { compute = "5ms" }, { lock = "m" }, { unlock = "m" }, { unlock = "n" }]
+        "#,
+    );
+    assert!(
+        deadlock.contains("`a` waits for the lock `n` of `b`; `b` waits for the lock `m` of `a`")
+            && deadlock.contains("w.toml:4:"),
+        "{deadlock}"
+    );
+    for (program, expected) in [
+        (r#"{ lock = "m" }"#, "ends at 0 while it holds the lock `m`"),
+        (r#"{ lock = "m" }, { lock = "m" }"#, "takes the lock `m`, which it holds already"),
+        (r#"{ unlock = "m" }"#, "unlocks `m`, which it does not hold"),
+        (r#"{ reply = 1 }"#, "has received no message"),
+        (r#"{ while = "1", do = ["yield"] }"#, "time stands still at 0"),
+        (r#"{ cpus = [7] }"#, "is to run only on the CPUs {7}, and the machine has 1"),
+        (r#"{ spawn = "a" }, { sleep = "1s" }"#, "more than 10000 threads at once"),
+    ] {
+        let message = fails(&mut Fifo::default(), &format!("[[thread]]\nname = \"a\"\ndo = [{program}]"));
+        assert!(message.contains(expected) && message.contains("w.toml:3:"), "{message}");
+    }
+}
+
+#[test]
+fn waiting_for_ever_is_a_warning() {
+    let outcome = run(
+        &mut Fifo::default(),
+        r#"
+        [[thread]]
+        name = "a"
+        do = [{ wait = "s" }, { wait = "s" }]
+        [[thread]]
+        name = "b"
+        do = [{ signal = "s" }]
+        "#,
+    );
+    assert_eq!(outcome.ending(), Ending::Stalled);
+    assert!(
+        outcome.warnings()[0]
+            .to_string()
+            .contains("`a` waits for the semaphore `s` for ever\n  --> w.toml:4:")
+    );
+}
+
+#[test]
+fn killing_takes_a_thread_from_wherever_it_is() {
+    let outcome = run_on(
+        &mut Fifo::default(),
+        r#"
+        [[thread]]
+        name = "killer"
+        do = [{ compute = "1ms" }, { kill = "waiter" }, { kill = "runner" }, { kill = "waiter" }, { signal = "s" }]
+        [[thread]]
+        name = "runner"
+        do = [{ compute = "9ms" }]
+        [[thread]]
+        name = "waiter"
+        do = [{ wait = "s" }]
+        "#,
+        2,
+    );
+    assert_eq!((outcome.ending(), outcome.elapsed()), (Ending::AllEnded, 1_000_000));
+    assert_eq!(outcome.groups()[1].cpu, 1_000_000);
+}
+
+#[test]
+fn equal_runs_give_equal_bytes_and_other_seeds_others() {
+    let workload = Workload::from_toml(
+        r#"
+        duration = "1s"
+        cpus = 2
+        [[thread]]
+        name = "a"
+        count = 5
+        repeat = "forever"
+        do = [{ compute = "exponential(1ms)" }, { sleep = "uniform(0, 3ms)" }]
+        "#,
+        "w.toml",
+    )
+    .unwrap();
+    let run = |seed| {
+        let options = Options { seed, trace: true, ..Options::default() };
+        let outcome = simulate(&mut Fifo::with_slice(500_000), &workload, &options).unwrap();
+        (outcome.json(), outcome.perfetto(), outcome.html())
+    };
+    assert!(run(1) == run(1));
+    assert_ne!(run(1).0, run(2).0);
+}
+
+/// Time is neither lost nor made: on every CPU progress, switching and idling add up.
+#[test]
+fn time_adds_up_on_every_cpu() {
+    let outcome = run_on(
+        &mut Fifo { preempts: true, slice: Some(300_000), ..Fifo::default() },
+        r#"
+        duration = "2s"
+        context_switch = "7us"
+        migration = "3us"
+        [[thread]]
+        name = "a"
+        count = 7
+        repeat = "forever"
+        do = [{ compute = "exponential(1ms)" }, { io = "exponential(2ms)" }]
+        "#,
+        3,
+    );
+    let threads: i64 = outcome.threads().iter().map(|thread| thread.cpu).sum();
+    assert_eq!(threads, outcome.cpus().iter().map(|cpu| cpu.busy).sum::<i64>());
+    assert!(outcome.idle().all(|idle| idle >= 0));
+    let total = outcome.total();
+    assert_eq!(total.switches, outcome.cpus().iter().map(|cpu| cpu.switches).sum::<u64>());
+    assert!(total.migrations > 0 && total.preemptions > 0);
+    assert_eq!(total.latency.count(), total.dispatches);
+}

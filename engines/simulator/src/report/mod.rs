@@ -1,0 +1,41 @@
+//! How an outcome is shown. Every form is a pure function of the outcome, so that equal runs give equal bytes.
+
+pub(crate) mod html;
+mod intervals;
+pub(crate) mod json;
+mod plot;
+pub(crate) mod table;
+mod timeline;
+pub(crate) mod trace;
+
+use crate::policy::Time;
+
+/// Nanoseconds for people: three significant digits and a unit.
+pub fn duration(time: Time) -> String {
+    let (value, unit) = match time.abs() {
+        0 => return "0".into(),
+        ..1_000 => return format!("{time} ns"),
+        ..1_000_000 => (time as f64 / 1e3, "us"),
+        ..1_000_000_000 => (time as f64 / 1e6, "ms"),
+        _ => (time as f64 / 1e9, "s"),
+    };
+    let digits = match value.abs() {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::duration;
+
+    #[test]
+    fn durations_read_well() {
+        assert_eq!(
+            [0, 999, 1_500, 12_345_678, 999_900_000, 61_000_000_000].map(duration),
+            ["0", "999 ns", "1.50 us", "12.3 ms", "1000 ms", "61.0 s"]
+        );
+    }
+}
