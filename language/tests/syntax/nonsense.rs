@@ -1,7 +1,9 @@
 //! Any text at all becomes a tree of the same text, not higher than promised, with messages that point into it.
 
 use attune_language::diagnostic::{codes::syntax as codes, render};
+use attune_language::resolve::SourceText;
 use attune_language::syntax::{MAX_DIAGNOSTICS, MAX_HEIGHT};
+use attune_language::{Options, check as check_scheduler};
 use proptest::prelude::*;
 
 use super::{codes_of, parse};
@@ -248,4 +250,43 @@ fn a_file_of_many_megabytes_is_refused_at_once() {
     let text = " ".repeat((16 << 20) + 1);
     check(&text);
     assert_eq!(codes_of(&text), [codes::FILE_TOO_LONG]);
+}
+
+/// As deep as the parser allows, the passes behind it must go too.
+#[test]
+fn the_deepest_texts_pass_the_whole_check() {
+    let deep: &[(&str, &str, &str)] = &[
+        ("x = ", "(", ")"),
+        ("x = ", "- ", ""),
+        ("x = 1", " + x", ""),
+        ("x = 1", " || x", ""),
+        ("", "x = ", ""),
+        ("x = ", "a[", "]"),
+        ("x = ", "random(", ")"),
+        ("", "if (x) ", ""),
+        ("", "{ x; ", "}"),
+        ("", "while (x) ", ""),
+        ("", "foreach t in RQ ", ""),
+        ("", "if (x) x = 2; else ", ""),
+    ];
+    for (before, open, close) in deep {
+        let body = |levels: usize| {
+            let core = if open.starts_with([' ', '{']) { "" } else { "x" };
+            format!("{before}{}{core}{};", open.repeat(levels), close.repeat(levels))
+        };
+        let scheduler = |levels: usize| {
+            format!(
+                "partial scheduler s {{ data {{ int x; int a[3]; queue RQ; }} event init {{ {} }} }}",
+                body(levels)
+            )
+        };
+        let fits = |levels: &usize| codes_of(&scheduler(*levels)).is_empty();
+        let deepest = (1..=MAX_HEIGHT as usize).rev().find(fits).unwrap();
+        assert!(deepest >= 100, "{open}: {deepest}");
+        let text = scheduler(deepest);
+        let main = SourceText { name: "deep.sched".to_string(), text };
+        let no_files: &[(&str, &str)] = &[];
+        let checked = check_scheduler(&main, &mut { no_files }, &Options::default());
+        assert_eq!(checked.scheduler_name.as_deref(), Some("s"), "{open}");
+    }
 }
