@@ -11,7 +11,7 @@ fn check_example(example: Example) -> Option<(SourceMap, Vec<Diagnostic>)> {
     let text = |(name, text): &(&str, &str)| SourceText { name: name.to_string(), text: text.to_string() };
     let main = files.first().map(text)?;
     let aspects = files.iter().filter(|(name, _)| *name == "--aspect").map(text).collect();
-    let checked = check(&main, &mut files.as_slice(), &Options { aspects, ..Options::default() });
+    let checked = check(&main, &mut files.as_slice(), &Options { aspects });
     Some((checked.sources, checked.diagnostics))
 }
 
