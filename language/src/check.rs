@@ -26,7 +26,7 @@ pub struct Checked {
     /// In the order of the files and of the places in them.
     pub diagnostics: Vec<Diagnostic>,
     /// One for each of [`Engine::ALL`], in that order.
-    pub engines: Vec<EngineReport>,
+    pub engines: [EngineReport; Engine::ALL.len()],
 }
 
 impl Checked {
@@ -35,8 +35,8 @@ impl Checked {
     }
 
     /// What an engine says of the scheduler.
-    pub fn engine(&self, engine: Engine) -> Option<&EngineReport> {
-        self.engines.iter().find(|report| report.engine == engine)
+    pub fn engine(&self, engine: Engine) -> &EngineReport {
+        &self.engines[engine as usize]
     }
 }
 
@@ -91,7 +91,7 @@ pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> C
         scheduler_name: name.filter(|name| !name.is_empty()),
         program,
         diagnostics,
-        engines: engines.into(),
+        engines,
     }
 }
 

@@ -1,0 +1,106 @@
+//! A scheduler's files on disk and in the library: what the front end asks for, and where it is looked for.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use attune_language::resolve::{Loaded, Loader, NotFound, Request, SourceText};
+
+use crate::find;
+
+/// How the library's own files are called in messages.
+fn library_name(name: &str) -> String {
+    format!("library/{name}.sched")
+}
+
+/// Looks for a base in the folder of the file that extends it, in the named folders, then in the library.
+#[derive(Clone, Debug, Default)]
+pub struct FileLoader {
+    folders: Vec<PathBuf>,
+    /// Canonical paths given out already, so that one file has one name whichever way it is reached.
+    known: HashSet<PathBuf>,
+}
+
+/// A scheduler that the user named, and the loader for everything that it names.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    pub source: SourceText,
+    pub loader: FileLoader,
+}
+
+/// Opens a scheduler by path, or by its name in the library. A path is a word that holds a separator or a dot, or that
+/// names a file that is there.
+///
+/// # Errors
+/// The file cannot be read, is no text, or there is neither a file nor a library scheduler of that name.
+pub fn open(scheduler: &Path, folders: &[PathBuf]) -> io::Result<Opened> {
+    let loader = FileLoader { folders: folders.to_vec(), known: HashSet::new() };
+    if !scheduler.is_file()
+        && let Some(entry) = scheduler.to_str().and_then(find)
+    {
+        let source = SourceText { name: library_name(entry.name), text: entry.text.to_string() };
+        return Ok(Opened { source, loader });
+    }
+    match fs::read_to_string(scheduler) {
+        Ok(text) => {
+            let source = SourceText { name: scheduler.display().to_string(), text };
+            Ok(Opened { source, loader })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_a_word(scheduler) => {
+            Err(io::Error::new(error.kind(), "there is no such file, and no library scheduler of that name"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn is_a_word(path: &Path) -> bool {
+    path.components().count() == 1 && path.extension().is_none()
+}
+
+impl Loader for FileLoader {
+    fn load(&mut self, request: &Request<'_>) -> Result<Loaded, NotFound> {
+        let (file, from, library) = match *request {
+            Request::Base { name, from } => (format!("{name}.sched"), from, find(name)),
+            Request::Node { file, from } => (file.to_string(), from, None),
+        };
+        let mut missing = NotFound::default();
+        for path in self.candidates(&file, from) {
+            match fs::read_to_string(&path) {
+                Ok(text) => return Ok(Loaded { name: self.name_of(path), text }),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => missing.reason = Some(format!("{}: {error}", path.display())),
+            }
+            missing.tried.push(path.display().to_string());
+        }
+        if let Some(entry) = library {
+            return Ok(Loaded { name: library_name(entry.name), text: entry.text.to_string() });
+        }
+        if matches!(request, Request::Base { .. }) {
+            missing.tried.push("the standard library".to_string());
+        }
+        Err(missing)
+    }
+}
+
+impl FileLoader {
+    fn candidates(&self, file: &str, from: &str) -> Vec<PathBuf> {
+        let own = Path::new(from).parent().filter(|_| !from.starts_with("library/"));
+        own.into_iter()
+            .chain(self.folders.iter().map(PathBuf::as_path))
+            .map(|folder| folder.join(file))
+            .collect()
+    }
+
+    /// The path as it was reached the first time.
+    fn name_of(&mut self, path: PathBuf) -> String {
+        let Ok(real) = path.canonicalize() else { return path.display().to_string() };
+        let same = |known: &&PathBuf| known.canonicalize().is_ok_and(|known| known == real);
+        if let Some(known) = self.known.iter().find(same) {
+            return known.display().to_string();
+        }
+        let name = path.display().to_string();
+        self.known.insert(path);
+        name
+    }
+}

@@ -1,0 +1,58 @@
+//! The standard library holds itself to its own checker: no error, no warning, and every engine that exists takes it.
+
+use std::path::Path;
+
+use attune_language::diagnostic::render;
+use attune_language::event::Engine;
+use attune_language::{Checked, Options, check};
+use attune_schedulers::{LIBRARY, open};
+
+fn checked(name: &str) -> Checked {
+    let mut opened = open(Path::new(name), &[]).expect("the library has it");
+    check(&opened.source, &mut opened.loader, &Options::default())
+}
+
+#[test]
+fn every_scheduler_checks_without_a_word() {
+    for entry in LIBRARY {
+        let checked = checked(entry.name);
+        let said: String = checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
+        assert!(said.is_empty(), "{}:\n{said}", entry.name);
+        assert_eq!(checked.scheduler_name.as_deref(), Some(entry.name));
+    }
+}
+
+#[test]
+fn every_complete_scheduler_runs_on_the_simulator_and_on_threads() {
+    for entry in LIBRARY {
+        let checked = checked(entry.name);
+        for engine in [Engine::Simulator, Engine::Threads] {
+            let report = checked.engine(engine);
+            assert_eq!(report.accepted, entry.name != "lifecycle", "{} on {engine}: {report:?}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn the_library_is_proved_almost_everywhere() {
+    let (mut proved, mut all) = (0, 0);
+    for entry in LIBRARY {
+        let transfers = checked(entry.name).engine(Engine::Threads).transfers;
+        assert_eq!(transfers.refuted, 0, "{}", entry.name);
+        proved += transfers.proved;
+        all += transfers.total - transfers.trivial;
+    }
+    assert!(proved * 10 >= all * 9, "{proved} of {all} checks proved");
+}
+
+#[test]
+fn pth_has_every_container_event_and_query_that_derived_schedulers_rely_on() {
+    let program = checked("pth").program.expect("it has no errors");
+    let containers: Vec<&str> =
+        program.containers.iter().map(|(_, container)| container.name.as_str()).collect();
+    assert_eq!(containers, ["current", "next", "NQ", "RQ", "WQ", "SQ"]);
+    let without = [attune_language::event::Event::Alarm];
+    for event in attune_language::event::Event::ALL {
+        assert_eq!(program.handler(event).is_some(), !without.contains(&event), "{event}");
+    }
+}
