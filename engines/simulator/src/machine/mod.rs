@@ -88,7 +88,7 @@ pub fn simulate<P: Policy + ?Sized>(
 }
 
 /// Steps at one instant after which the workload or the policy is going round in circles.
-const MAX_STEPS_AT_ONCE: u64 = 4_000_000;
+const MAX_STEPS_AT_ONCE: u64 = 2_000_000;
 
 /// A slot of no thread, in tables of instances.
 const NO_SLOT: u32 = u32::MAX;
@@ -154,7 +154,7 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
         let handles = Event::ALL.map(|event| policy.handles(event));
         let handled = |event: Event| handles[event as usize];
         let thread_imports: Vec<_> =
-            workload.variables.iter().map(|name| policy.thread_import(name)).collect();
+            workload.variables.iter().map(|variable| policy.thread_import(&variable.name)).collect();
         let global_imports: Vec<_> =
             workload.globals.iter().map(|global| policy.global_import(&global.name)).collect();
         let end = options.duration.or(workload.duration).unwrap_or(Time::MAX / 2);
@@ -232,21 +232,35 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
                 .hint("CPUs are counted from 0; give the machine more of them, or the thread others"));
             }
         }
-        for (number, name) in self.workload.variables.iter().enumerate() {
-            if self.thread_imports[number].is_none() && self.policy.global_import(name).is_some() {
+        self.note_imports();
+        Ok(())
+    }
+
+    /// Says which values of the workload do not reach the scheduler. That is no error: one workload serves many.
+    fn note_imports(&mut self) {
+        let mut ignored = Vec::new();
+        for (number, variable) in self.workload.variables.iter().enumerate() {
+            let name = &variable.name;
+            if self.thread_imports[number].is_some() {
+                continue;
+            }
+            if self.policy.global_import(name).is_some() {
                 self.warnings.push(
                     Diagnostic::new(format!(
                         "`{name}` is an import of the whole scheduler, and the workload has it per thread"
                     ))
                     .hint(format!("declare it: [globals] {name} = ...")),
                 );
+            } else if variable.only_set {
+                ignored.push(format!("`{name}`"));
             }
         }
-        Ok(())
+        if !ignored.is_empty() {
+            let (names, policy) = (ignored.join(", "), self.policy.name());
+            self.warnings.push(Diagnostic::new(format!("the scheduler `{policy}` does not import {names}")));
+        }
     }
 
-    /// What the scheduler imports and the workload does not supply, and the other way round, is no mistake: defaults
-    /// hold, and what nobody imports is the workload's own business.
     fn start(&mut self) -> Result<()> {
         for number in 0..self.globals.len() {
             self.publish_global(number as u16);

@@ -12,17 +12,19 @@ use crate::policy::Time;
 
 /// Nanoseconds for people: three significant digits and a unit.
 pub fn duration(time: Time) -> String {
-    let (value, unit) = match time.abs() {
+    let (value, unit) = match time.unsigned_abs() {
         0 => return "0".into(),
-        ..1_000 => return format!("{time} ns"),
-        ..1_000_000 => (time as f64 / 1e3, "us"),
-        ..1_000_000_000 => (time as f64 / 1e6, "ms"),
+        1..1_000 => return format!("{time} ns"),
+        1_000..1_000_000 => (time as f64 / 1e3, "us"),
+        1_000_000..1_000_000_000 => (time as f64 / 1e6, "ms"),
         _ => (time as f64 / 1e9, "s"),
     };
-    let digits = match value.abs() {
-        ..10.0 => 2,
-        ..100.0 => 1,
-        _ => 0,
+    let digits = if value.abs() < 10.0 {
+        2
+    } else if value.abs() < 100.0 {
+        1
+    } else {
+        0
     };
     format!("{value:.digits$} {unit}")
 }

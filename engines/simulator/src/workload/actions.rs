@@ -190,12 +190,12 @@ impl Reader<'_> {
             "receive" => {
                 let channel = self.builder.channel(text(self.builder, value)?);
                 self.builder.channels[channel as usize].taken.get_or_insert(value.span());
-                Operation::Receive { channel, into: self.into_variable(fields)? }
+                Operation::Receive { channel, into: self.receiving_variable(fields)? }
             }
             "call" => Operation::Call {
                 channel: self.giving_channel(value)?,
                 value: self.amount_or(fields, "value", 0.0)?,
-                into: self.into_variable(fields)?,
+                into: self.receiving_variable(fields)?,
             },
             "reply" => Operation::Reply(amount(self.builder, value)?),
             "lock" => {
@@ -295,7 +295,7 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    fn into_variable(&mut self, fields: &Fields) -> Result<Option<Variable>, Diagnostic> {
+    fn receiving_variable(&mut self, fields: &Fields) -> Result<Option<Variable>, Diagnostic> {
         let Some(value) = fields.get("into") else { return Ok(None) };
         self.builder.variable(text(self.builder, value)?, &value.span()).map(Some)
     }

@@ -281,7 +281,14 @@ impl Builder {
             templates: self.templates,
             operations: self.operations,
             places: self.places,
-            variables: self.variables.into_iter().map(|variable| variable.name).collect(),
+            variables: self
+                .variables
+                .into_iter()
+                .map(|variable| ThreadVariable {
+                    only_set: variable.read.is_none() && !variable.name.starts_with('#'),
+                    name: variable.name,
+                })
+                .collect(),
             globals: self.globals,
             semaphores: self
                 .semaphores

@@ -10,6 +10,8 @@ pub mod expression;
 mod json;
 pub mod program;
 mod rt_app;
+#[cfg(test)]
+mod tests;
 mod toml;
 
 use std::ops::Range;
@@ -45,8 +47,7 @@ pub struct Workload {
     pub(crate) operations: Vec<Operation>,
     /// Where each operation stands in the text.
     pub(crate) places: Vec<Range<usize>>,
-    /// Names of the threads' variables; a name with a `#` is the reader's own.
-    pub(crate) variables: Vec<String>,
+    pub(crate) variables: Vec<ThreadVariable>,
     pub(crate) globals: Vec<Global>,
     /// Ascending by time.
     pub(crate) changes: Vec<Change>,
@@ -73,6 +74,15 @@ pub(crate) struct Template {
     pub life_is_job: bool,
     pub entry: Address,
     pub place: Range<usize>,
+}
+
+/// A variable that every thread has, and the scheduler's import if it has one of that name.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadVariable {
+    /// With a `#` it is the reader's own.
+    pub name: String,
+    /// No expression uses it: it can only be meant for the scheduler.
+    pub only_set: bool,
 }
 
 #[derive(Clone, Debug)]

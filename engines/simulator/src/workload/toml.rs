@@ -385,11 +385,11 @@ pub(super) fn assignments(
     Ok(set)
 }
 
+/// A key, its place, its value.
+type Entry<'a> = (String, Range<usize>, &'a Value<'a>);
+
 /// The entries of a table in the order of the text; none if it is missing.
-fn entries<'a>(
-    builder: &Builder,
-    value: Option<&'a Value<'a>>,
-) -> Result<Vec<(String, Range<usize>, &'a Value<'a>)>, Diagnostic> {
+fn entries<'a>(builder: &Builder, value: Option<&'a Value<'a>>) -> Result<Vec<Entry<'a>>, Diagnostic> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let DeValue::Table(table) = value.get_ref() else {
         return Err(builder.error(&value.span(), "this should be a table, as in { name = 1 }"));
