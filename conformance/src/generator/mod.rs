@@ -1,0 +1,143 @@
+//! Random schedulers, as source text, that are well typed and run for a while.
+//!
+//! A scheduler is a skeleton that keeps threads where they belong (the ready ones in containers of [`Role::Ready`], the
+//! others in [`Role::Parked`] ones) with random declarations around it and random statements in between, which move
+//! ready threads about, mostly under a condition that makes the move possible. So most runs last for many events, and
+//! some end in a failed check.
+//!
+//! - [`scope`] what is declared and in sight; [`declare`] sections; [`skeleton`] handlers;
+//! - [`statement`] and [`expression`] fill their bodies.
+
+mod declare;
+mod expression;
+mod scope;
+mod skeleton;
+mod statement;
+
+use attune_language::resolve::SourceText;
+
+use crate::fragment::Fragment;
+use crate::random::Random;
+use scope::{Declared, File};
+
+/// A scheduler in one or several files.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// The scheduler, its base if it has one.
+    pub files: Vec<(String, Fragment)>,
+    /// Files of aspects.
+    pub aspects: Vec<(String, Fragment)>,
+}
+
+impl Sources {
+    /// The scheduler itself.
+    pub fn main(&self) -> SourceText {
+        self.files.first().map_or_else(|| SourceText { name: String::new(), text: String::new() }, rendered)
+    }
+
+    /// What the scheduler extends: file names and texts.
+    pub fn bases(&self) -> Vec<SourceText> {
+        self.files.iter().skip(1).map(rendered).collect()
+    }
+
+    pub fn aspects(&self) -> Vec<SourceText> {
+        self.aspects.iter().map(rendered).collect()
+    }
+
+    /// Every file with its name, as a person would read them.
+    pub fn listing(&self) -> String {
+        let all = self.files.iter().chain(&self.aspects);
+        all.map(|file| format!("--- {}\n{}\n", file.0, rendered(file).text)).collect()
+    }
+}
+
+/// `(*` would open verbatim text.
+fn rendered((name, fragment): &(String, Fragment)) -> SourceText {
+    SourceText { name: name.clone(), text: fragment.render().replace("(*", "( *") }
+}
+
+/// A random scheduler. `size` is about the number of statements in a handler, from 1.
+pub fn scheduler(seed: u64, size: usize) -> Sources {
+    let mut generator = Generator {
+        random: Random::new(seed),
+        declared: Declared::default(),
+        size: size.max(1),
+        fuel: 0,
+        names: 0,
+    };
+    generator.sources()
+}
+
+pub(crate) struct Generator {
+    random: Random,
+    declared: Declared,
+    size: usize,
+    /// Statements left to the handler that is being written.
+    fuel: usize,
+    names: usize,
+}
+
+impl Generator {
+    fn sources(&mut self) -> Sources {
+        if self.random.percent(35) {
+            return self.derived();
+        }
+        let mut file = File { name: "generated.sched".into(), ..File::default() };
+        file.header = "scheduler generated {\n".into();
+        file.footer = "}\n".into();
+        let style = self.style();
+        self.sections(&mut file);
+        self.handlers(&mut file, style);
+        if self.random.percent(50) {
+            self.aspects(&mut file);
+        }
+        self.queries(&mut file);
+        self.invariants(&mut file);
+        let aspects = self.aspect_file();
+        Sources { files: vec![(file.name.clone(), file.fragment())], aspects }
+    }
+
+    /// A base and a scheduler that extends it: new variables, aspects, some handlers replaced.
+    fn derived(&mut self) -> Sources {
+        let mut base = File { name: "base.sched".into(), ..File::default() };
+        let partial = if self.random.percent(70) { "partial " } else { "" };
+        base.header = format!("{partial}scheduler base {{\n");
+        base.footer = "}\n".into();
+        let style = self.style();
+        self.sections(&mut base);
+        self.handlers(&mut base, style);
+        if self.random.percent(50) {
+            self.aspects(&mut base);
+        }
+        self.queries(&mut base);
+        let mut derived = File { name: "generated.sched".into(), ..File::default() };
+        derived.header = "scheduler generated extends base {\n".into();
+        derived.footer = "}\n".into();
+        self.more_sections(&mut derived);
+        self.replacements(&mut derived, style);
+        self.aspects(&mut derived);
+        self.invariants(&mut derived);
+        let aspects = self.aspect_file();
+        let files = vec![(derived.name.clone(), derived.fragment()), (base.name.clone(), base.fragment())];
+        Sources { files, aspects }
+    }
+
+    fn aspect_file(&mut self) -> Vec<(String, Fragment)> {
+        if !self.random.percent(20) {
+            return Vec::new();
+        }
+        let mut file = File { name: "added.aspects".into(), ..File::default() };
+        self.more_sections(&mut file);
+        self.aspects(&mut file);
+        if file.members.is_empty() {
+            return Vec::new();
+        }
+        vec![(file.name.clone(), file.fragment())]
+    }
+
+    /// A name that is used nowhere else. Some are words of C.
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.names += 1;
+        format!("{prefix}{}", self.names)
+    }
+}

@@ -1,0 +1,54 @@
+//! A generated scheduler after the front end: its program, its files, what was said of it.
+
+use std::sync::Arc;
+
+use attune_language::diagnostic::render;
+use attune_language::event::Engine;
+use attune_language::ir::{Program, Verdicts};
+use attune_language::source::SourceMap;
+use attune_language::{Checked, Options, check};
+
+use crate::generator::Sources;
+
+pub struct Scheduler {
+    pub program: Arc<Program>,
+    pub sources: SourceMap,
+    checked: Checked,
+}
+
+/// The front end refused a generated scheduler.
+#[derive(Debug)]
+pub struct Rejected {
+    /// The findings as a person reads them.
+    pub messages: Vec<String>,
+    /// Only because a transfer fails whenever it is reached: the generator may write such a thing, but nothing ill typed.
+    pub refuted_only: bool,
+}
+
+impl Scheduler {
+    pub fn new(sources: &Sources) -> Result<Scheduler, Rejected> {
+        let bases = sources.bases();
+        let bases: Vec<(&str, &str)> =
+            bases.iter().map(|base| (base.name.as_str(), base.text.as_str())).collect();
+        let mut loader = &bases[..];
+        let mut checked = check(&sources.main(), &mut loader, &Options { aspects: sources.aspects() });
+        let Some(program) = checked.program.take() else {
+            let errors: Vec<_> = checked.diagnostics.iter().filter(|each| each.is_error()).collect();
+            return Err(Rejected {
+                messages: errors.iter().map(|each| render(each, &checked.sources)).collect(),
+                refuted_only: errors.iter().all(|each| is_flow_finding(each.code.name())),
+            });
+        };
+        Ok(Scheduler { program: Arc::new(program), sources: checked.sources.clone(), checked })
+    }
+
+    /// What the analysis says for an engine.
+    pub fn verdicts(&self, engine: Engine) -> Verdicts {
+        self.checked.engine(engine).verdicts.clone()
+    }
+}
+
+/// Findings of the analyses about what happens when the scheduler runs.
+fn is_flow_finding(code: &str) -> bool {
+    code.starts_with("E06") || code.starts_with("E05")
+}
