@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, has_errors};
 use crate::event::{Engine, Event};
-use crate::ir::{CheckKind, Program, Verdict, Verdicts};
+use crate::ir::{CheckKind, Program, Role, Verdict, Verdicts};
 use crate::lower;
 use crate::resolve::{Loader, Resolved, SourceText, resolve};
 use crate::source::SourceMap;
@@ -143,7 +143,11 @@ fn report(
 }
 
 fn missing(engine: Engine, program: &Program) -> Vec<String> {
-    let lacks = |events: &&&[Event]| !events.iter().any(|&event| program.handler(event).is_some());
+    // Aspects alone are no handler.
+    let handles = |event: &Event| {
+        program.handler(*event).is_some_and(|handler| handler.parts.iter().any(|part| part.role == Role::Own))
+    };
+    let lacks = |events: &&&[Event]| !events.iter().any(handles);
     let names = |events: &&[Event]| events.iter().map(|event| event.name()).collect::<Vec<_>>().join(" or ");
     engine.required().iter().filter(lacks).map(names).collect()
 }

@@ -6,7 +6,8 @@
 //!   Effects are statements; lowering has already fixed their order. Only [`ExprKind::And`] and [`ExprKind::Or`]
 //!   skip an operand, and at most one operand of any other expression can trap or count: evaluating operands in
 //!   any order gives the same result and the same first trap. Where the source has two that can, the first is kept
-//!   in a temporary by [`ExprKind::Let`].
+//!   in a temporary by [`ExprKind::Let`]. A [`CheckKind::NamedUse`] counts for this rule only in a handler that destroys
+//!   threads: elsewhere it cannot fail.
 //! - **A truth value** is an `int` or a `time` that is not zero: conditions and the operands of [`UnaryOp::Not`],
 //!   [`ExprKind::And`] and [`ExprKind::Or`] are never floats.
 //! - **A check is a place.** Whatever can fail at run time has an entry in [`Program::checks`]. The interpreter

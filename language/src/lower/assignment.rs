@@ -6,7 +6,7 @@ use super::{Lowering, types};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::*;
 use crate::source::Span;
-use crate::syntax::ast::{self, Expr as Syntax};
+use crate::syntax::ast::{self, AstNode, Expr as Syntax};
 
 /// The value of an assignment, as an expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl Lowering {
     /// None if something is wrong, or if nothing is to be yielded.
     pub(super) fn assignment(&mut self, assign: &ast::AssignExpr, yields: Yields) -> Option<ExprId> {
         let span = self.span(assign);
-        let target = self.target(assign.target());
+        let target = self.target(assign.target(), assign.value());
         let Some((place, ty)) = target else {
             // Errors in the value are worth reporting all the same.
             if let Some(value) = assign.value() {
@@ -53,7 +53,7 @@ impl Lowering {
         yields: Yields,
         span: Span,
     ) -> Option<ExprId> {
-        let (place, ty) = self.target(target)?;
+        let (place, ty) = self.target(target, None)?;
         self.update(place, ty, op, span, yields, |this| {
             let (value, ty) = match ty {
                 Type::Float => (Value::Float(1.0), Type::Float),
@@ -134,7 +134,7 @@ impl Lowering {
     }
 
     /// What is assigned to; reports what cannot be.
-    fn target(&mut self, target: Option<Syntax>) -> Option<(Place, Type)> {
+    fn target(&mut self, target: Option<Syntax>, value: Option<Syntax>) -> Option<(Place, Type)> {
         let target = target?.without_parens()?;
         let span = self.span(&target);
         match &target {
@@ -146,13 +146,13 @@ impl Lowering {
                 let (entity, name) = self.entity(&base)?;
                 self.refuse_constant(entity, &name, span)?;
                 let variable = self.variable(&target)?;
-                self.variable_target(variable, span)
+                self.variable_target(variable, value, span)
             }
             Syntax::Field(field) if self.is_qualified(field) => {
                 let (entity, name) = self.entity(&target)?;
                 self.refuse_constant(entity, &name, span)?;
                 let variable = self.variable(&target)?;
-                self.variable_target(variable, span)
+                self.variable_target(variable, value, span)
             }
             Syntax::Field(field) => self.attribute_place(field.base(), field.field(), Star::Absent, span),
             Syntax::First(first) => match first.container().and_then(Syntax::without_parens)? {
@@ -166,7 +166,12 @@ impl Lowering {
         }
     }
 
-    fn variable_target(&mut self, variable: Variable, span: Span) -> Option<(Place, Type)> {
+    fn variable_target(
+        &mut self,
+        variable: Variable,
+        value: Option<Syntax>,
+        span: Span,
+    ) -> Option<(Place, Type)> {
         let name = match variable {
             Variable::Place(place, ty, _) => return Some((place, ty)),
             // Refused before.
@@ -177,7 +182,12 @@ impl Lowering {
         self.report(
             Diagnostic::new(codes::types::NOT_ASSIGNABLE, span, format!("`{name}` cannot be assigned"))
                 .label("holds threads, no value")
-                .hint(format!("threads are moved: `source => {name};`")),
+                .hint(match value {
+                    Some(value @ (Syntax::Name(_) | Syntax::Index(_))) => {
+                        format!("threads are moved: `{} => {name};`", value.syntax().text())
+                    }
+                    _ => "threads are moved: `source => destination;`".to_string(),
+                }),
         );
         None
     }

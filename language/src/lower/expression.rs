@@ -210,6 +210,7 @@ impl Lowering {
                         span,
                         format!("`random` takes one argument, {found} are given"),
                     )
+                    .label("called here")
                     .hint("`random(n)` is a number from 0 to n-1"),
                 );
             })
@@ -318,21 +319,34 @@ impl Lowering {
         }
     }
 
-    /// Both may index arrays: then the left index is tested first, by asking for that container's size.
     fn same(&mut self, op: BinaryOp, left: ThreadExpr, right: ThreadExpr, span: Span) -> ExprId {
-        let build = |this: &mut Self| {
-            let same = this.expr(ExprKind::Same(left, right), Type::Int, span);
-            if op == BinaryOp::NotEqual { this.unary(UnaryOp::Not, same, span) } else { same }
-        };
-        match left.kind {
+        let same = match left.kind {
             ThreadKind::First(container) if self.thread_may_trap(&left) && self.thread_may_trap(&right) => {
-                let tested = self.copy_container(container);
-                let value = self.expr(ExprKind::Size(tested), Type::Int, left.span);
-                let temporary = self.temporary(Type::Int, left.span);
-                let body = build(self);
-                self.expr(ExprKind::Let { temporary, value, body }, Type::Int, span)
+                self.same_in_order(container, left.span, right, span)
             }
-            _ => build(self),
+            _ => self.expr(ExprKind::Same(left, right), Type::Int, span),
+        };
+        if op == BinaryOp::NotEqual { self.unary(UnaryOp::Not, same, span) } else { same }
+    }
+
+    /// Both sides index arrays. The left index is tested first, by asking for the size of that container.
+    fn same_in_order(
+        &mut self,
+        left: ContainerRef,
+        left_span: Span,
+        right: ThreadExpr,
+        span: Span,
+    ) -> ExprId {
+        let (left, kept) = self.keep_index(left);
+        let tested = self.copy_container(left);
+        let value = self.expr(ExprKind::Size(tested), Type::Int, left_span);
+        let temporary = self.temporary(Type::Int, left_span);
+        let left = ThreadExpr { kind: ThreadKind::First(left), check: None, span: left_span };
+        let body = self.expr(ExprKind::Same(left, right), Type::Int, span);
+        let body = self.expr(ExprKind::Let { temporary, value, body }, Type::Int, span);
+        match kept {
+            Some((temporary, value)) => self.expr(ExprKind::Let { temporary, value, body }, Type::Int, span),
+            None => body,
         }
     }
 
@@ -404,6 +418,7 @@ impl Lowering {
                 span,
                 format!("`{name}` is used before its declaration"),
             )
+            .label("not known yet")
             .also(later, "declared here")
             .hint("move the declaration up")
         } else if self.attributes.contains_key(name) {

@@ -128,7 +128,8 @@ impl Lowering {
                     at,
                     format!("`{name}` has no element {value}"),
                 )
-                .label(format!("from 0 to {}", length - 1)),
+                .label("out of range")
+                .hint(format!("its elements are `{name}[0]` to `{name}[{}]`", length - 1)),
             );
             return None;
         }
@@ -237,6 +238,7 @@ impl Lowering {
                 span,
                 format!("`{name}` holds many threads; its first one is taken"),
             )
+            .label("a container")
             .hint(format!("write `*{name}.{field}`")),
         );
     }
@@ -332,23 +334,39 @@ impl Lowering {
     }
 
     fn pin_index(&mut self, index: Option<Index>) -> Option<Index> {
-        let index = index?;
-        if self.is_simple(index.at) {
-            return Some(index);
+        let (index, kept) = self.simple_index(index?);
+        if let Some((temporary, value)) = kept {
+            let span = self.program.exprs[value].span;
+            self.emit(StatementKind::Assign { place: Place::Local(temporary, None), value }, span);
         }
-        let span = self.program.exprs[index.at].span;
-        let temporary = self.temporary(Type::Int, span);
-        self.emit(StatementKind::Assign { place: Place::Local(temporary, None), value: index.at }, span);
-        Some(Index { at: self.read_local(temporary, span), ..index })
+        Some(index)
     }
 
-    /// Without parts: may be evaluated twice at no cost.
-    fn is_simple(&self, expr: ExprId) -> bool {
-        match &self.program.exprs[expr].kind {
-            ExprKind::Constant(_) | ExprKind::Cpu | ExprKind::Cpus | ExprKind::Now => true,
-            ExprKind::Read(Place::Local(_, None) | Place::Global(_, None)) => true,
-            _ => false,
+    /// The container with an index that may be copied; whoever asks keeps the value in the temporary, if there is one.
+    pub(super) fn keep_index(
+        &mut self,
+        container: ContainerRef,
+    ) -> (ContainerRef, Option<(LocalId, ExprId)>) {
+        let Some(index) = container.index else { return (container, None) };
+        let (index, kept) = self.simple_index(index);
+        (ContainerRef { index: Some(index), ..container }, kept)
+    }
+
+    fn simple_index(&mut self, index: Index) -> (Index, Option<(LocalId, ExprId)>) {
+        let Expr { ref kind, span, .. } = self.program.exprs[index.at];
+        let simple = matches!(
+            kind,
+            ExprKind::Constant(_)
+                | ExprKind::Cpu
+                | ExprKind::Cpus
+                | ExprKind::Read(Place::Local(_, None) | Place::Global(_, None))
+        );
+        if simple {
+            return (index, None);
         }
+        let temporary = self.temporary(Type::Int, span);
+        let at = self.read_local(temporary, span);
+        (Index { at, ..index }, Some((temporary, index.at)))
     }
 
     fn copy_expr(&mut self, expr: ExprId) -> ExprId {

@@ -333,7 +333,12 @@ impl Lowering {
         )
         .label(format!("{what} here"))
         .also(name.span, "the handler must leave it where it is")
-        .hint("the running thread is moved in `switch_out`, which follows");
+        .hint(match self.routine.event() {
+            Some(Event::SetWaiting | Event::SetDead) => {
+                "the running thread is moved in `switch_out`, which follows"
+            }
+            _ => "leave out `fixed` if the handler shall move the thread",
+        });
         self.report(diagnostic);
         None
     }

@@ -86,7 +86,7 @@ impl Lowering {
         };
         if rule.mixes {
             let plain = if left_ty == Type::Time { right } else { left };
-            self.warn_plain_number(plain, "used with");
+            self.warn_plain_number(plain, "is used with");
         }
         let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
         if divides && self.constant(right).is_some_and(constant::is_zero) {
@@ -98,7 +98,8 @@ impl Lowering {
                     at,
                     format!("division by zero, which {result}"),
                 )
-                .label("always zero"),
+                .label("always zero")
+                .hint("arithmetic never fails, but this is seldom meant"),
             );
         }
         let form = if rule.floats { Type::Float } else { Type::Int };
@@ -186,7 +187,7 @@ impl Lowering {
             }
             _ => "declare it as a `time`, or multiply it by its unit: `n * 1ms`".to_string(),
         };
-        let message = format!("a plain number {how} a time and is taken as nanoseconds");
+        let message = format!("a plain number that {how} a time is taken as nanoseconds");
         self.report(
             Diagnostic::new(codes::types::TIME_AND_NUMBER, span, message)
                 .label(format!("{}, no time", type_name(self.ty(number))))
