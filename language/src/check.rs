@@ -86,13 +86,7 @@ pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> C
     }
     let engines = Engine::ALL.map(|engine| report(engine, program.as_ref(), &refusal, &sources));
     diagnostics.sort_by_key(|it| (it.primary.span.source, it.primary.span.start, it.primary.span.end));
-    Checked {
-        sources,
-        scheduler_name: name.filter(|name| !name.is_empty()),
-        program,
-        diagnostics,
-        engines,
-    }
+    Checked { sources, scheduler_name: name.filter(|name| !name.is_empty()), program, diagnostics, engines }
 }
 
 const UNREADABLE: &str = "the file holds no scheduler";
