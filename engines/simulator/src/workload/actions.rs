@@ -9,7 +9,7 @@ use ::toml::de::{DeTable, DeValue};
 use super::builder::Builder;
 use super::expression::Expression;
 use super::program::{Operation, Target, Variable};
-use super::toml::{Fields, Value, amount, assignments, cpu_set, repetitions, text, time};
+use super::toml_values::{Fields, Value, amount, assignments, cpu_set, repetitions, text, time};
 use super::*;
 use crate::diagnostic::closest;
 

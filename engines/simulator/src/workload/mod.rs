@@ -13,6 +13,7 @@ mod rt_app;
 #[cfg(test)]
 mod tests;
 mod toml;
+mod toml_values;
 
 use std::ops::Range;
 
