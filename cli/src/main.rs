@@ -1,2 +1,32 @@
-//! The attune program: words and wiring.
-fn main() {}
+//! The `attune` program: only words and wiring. Each command is a module; what it does lives in the crates.
+//!
+//! Exit status: 0 when all is well, 1 when a scheduler has errors or a run failed, 2 when the command itself is wrong or
+//! a file cannot be read.
+
+mod args;
+mod check;
+mod explain;
+mod failure;
+mod output;
+mod schedulers;
+mod sim;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Sim(args) => sim::run(&args),
+        Command::Schedulers(args) => schedulers::run(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,138 @@
+//! The words of the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Application-aware CPU scheduling: schedulers as a page of text, checked, simulated, compiled.
+#[derive(Parser)]
+#[command(
+    name = "attune",
+    version,
+    about,
+    after_help = "Start with: attune check fifo\n            attune sim fair --workload lab/workloads/players.toml"
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Check schedulers: names, types, and that no thread can be lost
+    #[command(
+        after_help = "Example: attune check fair my.sched -I common --engine threads\n\nExit status: 0 without errors, 1 with, 2 when a file cannot be read."
+    )]
+    Check(CheckArgs),
+    /// Explain a diagnostic's code, with a wrong and a right example
+    #[command(
+        after_help = "Example: attune explain E0601\n         attune explain            (lists all codes)"
+    )]
+    Explain(ExplainArgs),
+    /// Run a scheduler in the simulator
+    #[command(
+        after_help = "Example: attune sim fair --workload lab/workloads/players.toml --cpus 2 --report out.html"
+    )]
+    Sim(SimArgs),
+    /// List the schedulers of the standard library
+    #[command(
+        after_help = "Example: attune schedulers\n         attune schedulers fair    (prints its text)"
+    )]
+    Schedulers(SchedulersArgs),
+}
+
+/// Where a scheduler's files are.
+#[derive(ClapArgs)]
+pub struct SourceArgs {
+    /// Look for base schedulers in DIR too (may be repeated)
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// Add the aspects in FILE (may be repeated)
+    #[arg(long = "aspect", value_name = "FILE")]
+    pub aspects: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum EngineArg {
+    Simulator,
+    Threads,
+    Embedded,
+    Kernel,
+}
+
+#[derive(ClapArgs)]
+pub struct CheckArgs {
+    /// Scheduler files, or names of library schedulers
+    #[arg(required = true, value_name = "SCHED")]
+    pub schedulers: Vec<PathBuf>,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Make this engine's refusal an error
+    #[arg(long, value_enum)]
+    pub engine: Option<EngineArg>,
+    /// Say of each check that is left to run time why it could not be proved
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// One line of JSON per scheduler
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct ExplainArgs {
+    /// A code such as E0601
+    pub code: Option<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct SimArgs {
+    /// A scheduler file, or the name of a library scheduler
+    #[arg(value_name = "SCHED")]
+    pub scheduler: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// A workload: TOML (docs/workloads.md), or rt-app's JSON
+    #[arg(long, value_name = "FILE")]
+    pub workload: PathBuf,
+    /// Number of CPUs, 1 to 1024 (default: the workload's)
+    #[arg(long, value_name = "N")]
+    pub cpus: Option<u32>,
+    /// Seed of everything random
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+    /// Set a tunable, such as period=10ms (may be repeated)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Run invariants
+    #[arg(long)]
+    pub debug: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Write a self-contained report with plots
+    #[arg(long, value_name = "F.html")]
+    pub report: Option<PathBuf>,
+    /// Write a trace that Perfetto (ui.perfetto.dev) opens
+    #[arg(long, value_name = "F.json")]
+    pub trace: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub struct SchedulersArgs {
+    /// Print this scheduler's text
+    pub name: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl From<EngineArg> for attune_language::event::Engine {
+    fn from(engine: EngineArg) -> Self {
+        match engine {
+            EngineArg::Simulator => Self::Simulator,
+            EngineArg::Threads => Self::Threads,
+            EngineArg::Embedded => Self::Embedded,
+            EngineArg::Kernel => Self::Kernel,
+        }
+    }
+}

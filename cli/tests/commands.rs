@@ -1,0 +1,192 @@
+//! The program as its users meet it: words, exit statuses, JSON, files written or left alone.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const GOOD: &str = "scheduler good extends fifo { }";
+const BAD: &str =
+    "scheduler bad { data { queue RQ; } event newthread(t) { t => QR; } event init { x = 1; } }";
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Folder {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn with(self, name: &str, text: &str) -> Folder {
+        std::fs::write(self.0.join(name), text).unwrap();
+        self
+    }
+
+    fn attune(&self, words: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_attune")).args(words).current_dir(&self.0).output().unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("it was not killed")
+}
+
+fn out(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn err(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    out(output).lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
+}
+
+#[test]
+fn check_says_by_its_status_whether_all_is_well() {
+    let folder = Folder::new("status").with("good.sched", GOOD).with("bad.sched", BAD);
+    assert_eq!(status(&folder.attune(&["check", "good.sched"])), 0);
+    assert_eq!(status(&folder.attune(&["check", "fair"])), 0);
+    assert_eq!(status(&folder.attune(&["check", "good.sched", "bad.sched"])), 1);
+    assert_eq!(status(&folder.attune(&["check", "missing.sched", "good.sched"])), 2);
+    assert_eq!(status(&folder.attune(&["check"])), 2);
+    assert_eq!(status(&folder.attune(&["check", "--engine", "toaster", "fifo"])), 2);
+}
+
+#[test]
+fn an_engine_that_is_asked_for_must_accept() {
+    let folder = Folder::new("engine");
+    assert_eq!(status(&folder.attune(&["check", "lifecycle"])), 0);
+    let refused = folder.attune(&["check", "lifecycle", "--engine", "threads"]);
+    assert_eq!(status(&refused), 1);
+    assert!(err(&refused).contains("partial"), "{}", err(&refused));
+}
+
+#[test]
+fn json_is_one_line_a_file_with_every_engine_and_place() {
+    let folder = Folder::new("json").with("good.sched", GOOD).with("bad.sched", BAD);
+    let output = folder.attune(&["check", "--json", "good.sched", "bad.sched", "missing.sched"]);
+    assert_eq!(status(&output), 2);
+    let lines = lines(&output);
+    assert_eq!(lines.len(), 3);
+    for line in &lines {
+        let engines: Vec<&String> = line["engines"].as_object().unwrap().keys().collect();
+        assert_eq!(engines, ["embedded", "kernel", "simulator", "threads"]);
+        for engine in line["engines"].as_object().unwrap().values() {
+            let t = &engine["transfers"];
+            let sum: u64 =
+                ["proved", "checked", "refuted", "trivial"].iter().map(|k| t[k].as_u64().unwrap()).sum();
+            assert_eq!(sum, t["total"].as_u64().unwrap());
+        }
+    }
+    let [good, bad, missing] = &lines[..] else { unreachable!() };
+    assert_eq!(good["scheduler"], "good");
+    assert_eq!(good["diagnostics"], Value::Array(vec![]));
+    assert_eq!(good["engines"]["threads"]["accepted"], true);
+    assert_eq!(good["engines"]["kernel"]["accepted"], false);
+    assert!(good["engines"]["kernel"]["reason"].is_string());
+    assert_eq!(missing["scheduler"], Value::Null);
+
+    assert_eq!(bad["scheduler"], "bad");
+    let diagnostics = bad["diagnostics"].as_array().unwrap();
+    let errors: Vec<&Value> = diagnostics.iter().filter(|it| it["severity"] == "error").collect();
+    assert!(errors.len() >= 2, "both unknown names are reported: {bad}");
+    let unknown = &errors[0];
+    assert_eq!((unknown["line"].as_u64(), unknown["column"].as_u64()), (Some(1), Some(62)), "{bad}");
+    assert!(unknown["hint"].as_str().unwrap().contains("RQ"), "{bad}");
+}
+
+#[test]
+fn explain_knows_every_code_that_check_prints() {
+    let folder = Folder::new("explain").with("bad.sched", BAD);
+    let checked = folder.attune(&["check", "--json", "bad.sched"]);
+    for diagnostic in lines(&checked)[0]["diagnostics"].as_array().unwrap() {
+        let code = diagnostic["code"].as_str().unwrap();
+        let explained = folder.attune(&["explain", code]);
+        assert_eq!(status(&explained), 0);
+        assert!(out(&explained).starts_with(&format!("{code}: ")));
+        assert!(out(&explained).contains("Wrong:"));
+    }
+    assert_eq!(status(&folder.attune(&["explain", "E9999"])), 2);
+    assert!(out(&folder.attune(&["explain"])).lines().count() > 30);
+}
+
+#[test]
+fn schedulers_lists_the_library_and_prints_its_texts() {
+    let folder = Folder::new("schedulers");
+    let list = folder.attune(&["schedulers"]);
+    assert!(out(&list).lines().any(|line| line.starts_with("shortest_reply ")), "{}", out(&list));
+    assert!(out(&folder.attune(&["schedulers", "fair"])).contains("scheduler fair extends lifecycle"));
+    assert_eq!(status(&folder.attune(&["schedulers", "nobody"])), 2);
+    let json: Value = serde_json::from_str(out(&folder.attune(&["schedulers", "--json"]))).unwrap();
+    assert!(json.as_array().unwrap().iter().all(|entry| entry["idea"].is_string()));
+}
+
+#[test]
+fn aspects_and_folders_given_on_the_command_line_take_part() {
+    let folder = Folder::new("aspects")
+        .with("count.aspect", "data { int switches = 0; } before switch_out { switches++; }")
+        .with("wrong.aspect", "before switch_out { nothing++; }");
+    std::fs::create_dir(folder.0.join("common")).unwrap();
+    let folder = folder
+        .with("common/base.sched", "partial scheduler base extends fifo { }")
+        .with("mine.sched", "scheduler mine extends base { }");
+    assert_eq!(status(&folder.attune(&["check", "fifo", "--aspect", "count.aspect"])), 0);
+    assert_eq!(status(&folder.attune(&["check", "fifo", "--aspect", "wrong.aspect"])), 1);
+    assert_eq!(status(&folder.attune(&["check", "fifo", "--aspect", "missing.aspect"])), 2);
+    assert_eq!(status(&folder.attune(&["check", "mine.sched"])), 1);
+    assert_eq!(status(&folder.attune(&["check", "mine.sched", "-I", "common"])), 0);
+}
+
+#[test]
+fn sim_runs_a_workload_and_says_what_is_wrong_with_one() {
+    let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/workloads/players.toml");
+    let folder =
+        Folder::new("sim").with("broken.toml", "duration = \"1s\"\nthreads = 3\n").with("bad.sched", BAD);
+    let words = ["sim", "fair", "--workload", workload, "--cpus", "2", "--seed", "7"];
+    let table = folder.attune(&words);
+    assert_eq!(status(&table), 0, "{}", err(&table));
+    assert!(out(&table).contains("p99"), "{}", out(&table));
+
+    let with = |more: &[&str]| folder.attune(&[&words[..], more].concat());
+    let json = with(&["--json", "--report", "r.html", "--trace", "t.json"]);
+    assert_eq!(status(&json), 0, "{}", err(&json));
+    assert_eq!(out(&json), out(&with(&["--json"])), "the same seed gives the same figures");
+    serde_json::from_str::<Value>(out(&json)).expect("it is JSON");
+    assert!(std::fs::read_to_string(folder.0.join("r.html")).unwrap().contains("<svg"));
+    let trace: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.0.join("t.json")).unwrap()).unwrap();
+    assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+
+    assert_eq!(status(&with(&["--set", "period=5ms"])), 0);
+    assert_eq!(status(&with(&["--set", "perod=5ms"])), 2);
+    assert_eq!(status(&with(&["--set", "period=soon"])), 2);
+    let broken = folder.attune(&["sim", "fifo", "--workload", "broken.toml"]);
+    assert_eq!(status(&broken), 1);
+    assert!(err(&broken).contains("broken.toml:2"), "{}", err(&broken));
+    assert_eq!(status(&folder.attune(&["sim", "fifo", "--workload", "missing.toml"])), 2);
+    assert_eq!(status(&folder.attune(&["sim", "bad.sched", "--workload", workload])), 1);
+    assert_eq!(status(&folder.attune(&["sim", "fifo", "--workload", workload, "--cpus", "0"])), 2);
+}
+
+#[test]
+fn every_command_shows_an_example_in_its_help() {
+    let folder = Folder::new("help");
+    for command in ["check", "explain", "sim", "schedulers"] {
+        let help = folder.attune(&[command, "--help"]);
+        assert_eq!(status(&help), 0);
+        assert!(out(&help).contains("Example: attune "), "{command}");
+    }
+}
