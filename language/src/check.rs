@@ -1,8 +1,9 @@
 //! The front end from end to end: texts in; a checked program, findings and what each engine says of it out.
 
+use crate::analysis::{EngineFindings, Explanation, analyse};
 use crate::diagnostic::{Diagnostic, has_errors};
 use crate::event::{Engine, Event};
-use crate::ir::{CheckKind, Program, Role, Verdict, Verdicts};
+use crate::ir::{CheckId, CheckKind, Program, Role, Verdict, Verdicts};
 use crate::lower;
 use crate::resolve::{Loader, Resolved, SourceText, resolve};
 use crate::source::SourceMap;
@@ -51,6 +52,8 @@ pub struct EngineReport {
     pub reason: Option<String>,
     pub verdicts: Verdicts,
     pub transfers: Transfers,
+    /// Why each transfer check that is merely checked could not be proved.
+    pub doubts: Vec<(CheckId, Explanation)>,
 }
 
 /// How many transfer checks there are, and what is known of them. `total` is the sum of the others.
@@ -84,7 +87,17 @@ pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> C
     if has_errors(&diagnostics) {
         program = None;
     }
-    let engines = Engine::ALL.map(|engine| report(engine, program.as_ref(), &refusal, &sources));
+    let mut findings = program.as_ref().map(analyse);
+    if let Some(findings) = &mut findings {
+        diagnostics.append(&mut findings.diagnostics);
+    }
+    let engines = Engine::ALL.map(|engine| {
+        let found = findings.as_mut().and_then(|findings| findings.take(engine));
+        report(engine, program.as_ref().zip(found), &refusal, &sources)
+    });
+    if has_errors(&diagnostics) {
+        program = None;
+    }
     diagnostics.sort_by_key(|it| (it.primary.span.source, it.primary.span.start, it.primary.span.end));
     Checked { sources, scheduler_name: name.filter(|name| !name.is_empty()), program, diagnostics, engines }
 }
@@ -112,23 +125,25 @@ fn add_findings(diagnostics: &mut Vec<Diagnostic>, findings: Vec<Diagnostic>) {
 
 fn report(
     engine: Engine,
-    program: Option<&Program>,
+    analysed: Option<(&Program, EngineFindings)>,
     refusal: &Option<String>,
     sources: &SourceMap,
 ) -> EngineReport {
-    let verdicts = Verdicts::default();
     let mut report = EngineReport {
         engine,
         accepted: false,
         missing: Vec::new(),
         reason: None,
         transfers: Transfers::default(),
-        verdicts,
+        verdicts: Verdicts::default(),
+        doubts: Vec::new(),
     };
-    let Some(program) = program else {
+    let Some((program, found)) = analysed else {
         report.reason = Some(refusal.clone().unwrap_or_else(|| ERRORS.to_string()));
         return report;
     };
+    report.verdicts = found.verdicts;
+    report.doubts = found.doubts;
     report.transfers = count(program, &report.verdicts);
     report.missing = missing(engine, program);
     report.reason = reason(engine, program, &report.missing, sources);

@@ -89,8 +89,8 @@ scheduler s {
 "#;
         right r#"
 scheduler s {
-    data { queue RQ; }
-    event switch_out { if (|RQ| == 0) return; }
+    data { queue RQ; int longest; }
+    event switch_out { if (|RQ| < longest) return; longest = |RQ|; }
 }
 "#;
 

@@ -38,6 +38,7 @@ macro_rules! codes {
 
 pub mod distributed;
 pub mod files;
+pub mod flow;
 pub mod handlers;
 pub mod names;
 pub mod syntax;
@@ -46,10 +47,19 @@ pub mod types;
 
 /// Every code, group by group.
 pub fn all() -> impl Iterator<Item = Code> {
-    [syntax::ALL, files::ALL, names::ALL, types::ALL, handlers::ALL, transfers::ALL, distributed::ALL]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        syntax::ALL,
+        files::ALL,
+        names::ALL,
+        types::ALL,
+        handlers::ALL,
+        transfers::ALL,
+        distributed::ALL,
+        flow::ALL,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 #[cfg(test)]
@@ -69,6 +79,7 @@ mod tests {
             ("05", handlers::ALL),
             ("06", transfers::ALL),
             ("07", distributed::ALL),
+            ("08", flow::ALL),
         ];
         for (group, codes) in groups {
             for code in codes {

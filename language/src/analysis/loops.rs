@@ -1,0 +1,520 @@
+//! Loops that may not end.
+//!
+//! A loop ends if each turn brings it nearer to leaving by one of its conditions. Recognised are the usual ones: a number that
+//! every turn moves towards a bound that stands still, and containers out of which (or into which) every turn moves a thread and
+//! nothing moves one back. Any other loop gets a warning: it may well end, but not for a reason that shows.
+//!
+//! Conditions are the loop's own and those of an `if` in its body's top level that leaves the loop.
+
+use super::flow;
+use crate::diagnostic::{Diagnostic, codes};
+use crate::ir::*;
+
+pub fn check(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
+    let handlers = program.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
+    let invariants = program.invariants.iter().map(|invariant| &invariant.routine);
+    let mut finder = Finder { diagnostics };
+    for routine in handlers.chain(invariants) {
+        visit::block(program, &routine.body, &mut finder);
+    }
+}
+
+struct Finder<'a> {
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl visit::Visitor for Finder<'_> {
+    fn statement(&mut self, program: &Program, statement: &Statement) {
+        let StatementKind::Loop(each) = &statement.kind else { return };
+        let turn = Turn { program, each };
+        if turn.ends() {
+            return;
+        }
+        let endless = flow::constant(program, each.condition) == Some(true) && !leaves(&each.body);
+        let message = if endless { "this loop never ends" } else { "this loop may not end" };
+        let label = if endless { "nothing leaves it" } else { "no turn is seen to bring its end nearer" };
+        let place = if endless { statement.span } else { program.exprs[each.condition].span };
+        self.diagnostics.push(Diagnostic::new(codes::flow::ENDLESS, place, message).label(label).hint(
+            "count towards a bound, or move a thread out of the container that the condition asks about",
+        ));
+    }
+}
+
+/// Whether some statement leaves the loop whose body this is.
+fn leaves(body: &Block) -> bool {
+    body.statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
+        StatementKind::If { then, otherwise, .. } => leaves(then) || leaves(otherwise),
+        StatementKind::Loop(inner) => returns(&inner.body),
+        StatementKind::Foreach { body, .. } => returns(body),
+        _ => false,
+    })
+}
+
+/// Whether some statement leaves the handler.
+fn returns(body: &Block) -> bool {
+    body.statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
+        StatementKind::If { then, otherwise, .. } => returns(then) || returns(otherwise),
+        StatementKind::Loop(inner) => returns(&inner.body),
+        StatementKind::Foreach { body, .. } => returns(body),
+        _ => false,
+    })
+}
+
+/// One turn of a loop.
+struct Turn<'a> {
+    program: &'a Program,
+    each: &'a Loop,
+}
+
+/// A number that a loop can count with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counter {
+    Local(LocalId),
+    Global(GlobalId),
+    Attribute(NameId, AttributeId),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Up,
+    Down,
+}
+
+impl Turn<'_> {
+    fn ends(&self) -> bool {
+        // Leaves in its first turn.
+        if !can_turn(&self.each.body) {
+            return true;
+        }
+        let mut conditions = vec![(self.each.condition, true)];
+        for statement in &self.each.body.statements {
+            if let StatementKind::If { condition, then, otherwise } = &statement.kind {
+                if always_leaves(then) {
+                    conditions.push((*condition, false));
+                } else if always_leaves(otherwise) {
+                    conditions.push((*condition, true));
+                }
+            }
+        }
+        conditions.into_iter().any(|(condition, holds)| self.approaches(condition, holds))
+    }
+
+    /// Whether every turn brings the condition nearer to failing (to holding, if the loop goes on while it fails).
+    fn approaches(&self, condition: ExprId, holds: bool) -> bool {
+        match (&self.program.exprs[condition].kind, holds) {
+            (ExprKind::Constant(Value::Int(value)), _) => (*value != 0) != holds,
+            (ExprKind::Unary(UnaryOp::Not, operand), _) => self.approaches(*operand, !holds),
+            // One side that comes to its end is enough.
+            (ExprKind::And(left, right), true) | (ExprKind::Or(left, right), false) => {
+                self.approaches(*left, holds) || self.approaches(*right, holds)
+            }
+            (ExprKind::Or(..), true) | (ExprKind::And(..), false) => {
+                let mut containers = Vec::new();
+                self.asked_filled(condition, holds, &mut containers) && self.drains(&containers)
+            }
+            (ExprKind::Let { body, .. }, _) => self.approaches(*body, holds),
+            (ExprKind::Binary(op, left, right), _) => {
+                let op = if holds { *op } else { negated(*op) };
+                self.comparison(op, *left, *right) || self.comparison(mirrored(op), *right, *left)
+            }
+            (ExprKind::Read(_) | ExprKind::Size(_), true) => {
+                self.counts(condition, &[Direction::Up, Direction::Down])
+                    || self.sizes(condition).is_some_and(|containers| self.drains(&containers))
+            }
+            (ExprKind::Read(_) | ExprKind::Size(_), false) => {
+                self.sizes(condition).is_some_and(|containers| self.fills(&containers))
+            }
+            _ => false,
+        }
+    }
+
+    /// `left op right`, with the counter or the sizes on the left.
+    fn comparison(&self, op: BinaryOp, left: ExprId, right: ExprId) -> bool {
+        if !self.stands_still(right) {
+            return false;
+        }
+        let sizes = self.sizes(left);
+        match op {
+            BinaryOp::Less | BinaryOp::LessEqual => {
+                self.counts(left, &[Direction::Up]) || sizes.is_some_and(|containers| self.fills(&containers))
+            }
+            BinaryOp::Greater | BinaryOp::GreaterEqual => {
+                self.counts(left, &[Direction::Down])
+                    || sizes.is_some_and(|containers| self.drains(&containers))
+            }
+            BinaryOp::NotEqual => {
+                self.counts(left, &[Direction::Up, Direction::Down])
+                    || sizes.is_some_and(|containers| self.drains(&containers) || self.fills(&containers))
+            }
+            BinaryOp::Equal => {
+                self.counts(left, &[Direction::Up, Direction::Down])
+                    || sizes.is_some_and(|containers| self.drains(&containers) || self.fills(&containers))
+            }
+            _ => false,
+        }
+    }
+
+    // Counting
+
+    /// Whether the expression is a counter that every turn moves, always in one of these directions.
+    fn counts(&self, expr: ExprId, directions: &[Direction]) -> bool {
+        let Some(counter) = self.counter(expr) else { return false };
+        directions.iter().any(|&direction| {
+            let mut every_way = true;
+            visit_assignments(self.program, &self.parts(), &mut |place, value| {
+                every_way &=
+                    self.place(place) != Some(counter) || self.step(counter, value) == Some(direction);
+            });
+            every_way
+                && self.every_turn(&|statement| match &statement.kind {
+                    StatementKind::Assign { place, value } => {
+                        self.place(place) == Some(counter) && self.step(counter, *value) == Some(direction)
+                    }
+                    _ => false,
+                })
+        })
+    }
+
+    fn counter(&self, expr: ExprId) -> Option<Counter> {
+        match &self.program.exprs[expr].kind {
+            ExprKind::Read(place) => self.original(self.place(place)?),
+            ExprKind::Convert(operand) => self.counter(*operand),
+            // The bound may stand on either side: `i + 1 < n`, `n - i > 0`.
+            ExprKind::Binary(BinaryOp::Add | BinaryOp::Subtract, left, right)
+                if self.stands_still(*right) =>
+            {
+                self.counter(*left)
+            }
+            _ => None,
+        }
+    }
+
+    /// `while (n--)`: the condition asks about a temporary that holds what the counter was.
+    fn original(&self, counter: Counter) -> Option<Counter> {
+        let Counter::Local(local) = counter else { return Some(counter) };
+        if !self.program.locals[local].temporary {
+            return Some(counter);
+        }
+        self.each.prelude.statements.iter().find_map(|statement| match &statement.kind {
+            StatementKind::Assign { place: Place::Local(assigned, None), value } if *assigned == local => {
+                match &self.program.exprs[*value].kind {
+                    ExprKind::Read(place) => self.place(place),
+                    ExprKind::Binary(BinaryOp::Add | BinaryOp::Subtract, left, _) => {
+                        match &self.program.exprs[*left].kind {
+                            ExprKind::Read(place) => self.place(place),
+                            _ => None,
+                        }
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+
+    fn place(&self, place: &Place) -> Option<Counter> {
+        match place {
+            Place::Local(local, None) => Some(Counter::Local(*local)),
+            Place::Global(global, None) => Some(Counter::Global(*global)),
+            Place::Attribute(ThreadExpr { kind: ThreadKind::Name(name), .. }, attribute) => {
+                Some(Counter::Attribute(*name, *attribute))
+            }
+            _ => None,
+        }
+    }
+
+    /// The way in which an assigned value moves the counter.
+    fn step(&self, counter: Counter, value: ExprId) -> Option<Direction> {
+        let ExprKind::Binary(op, left, right) = self.program.exprs[value].kind else {
+            return self.kept_step(counter, value);
+        };
+        let is_counter = |expr: ExprId| match &self.program.exprs[expr].kind {
+            ExprKind::Read(place) => {
+                let read = self.place(place);
+                read == Some(counter) || read.is_some_and(|read| self.original(read) == Some(counter))
+            }
+            _ => false,
+        };
+        let amount = |expr: ExprId| match self.program.exprs[expr].kind {
+            ExprKind::Constant(Value::Int(value)) => value,
+            ExprKind::Constant(Value::Float(value)) if value > 0.0 => 1,
+            ExprKind::Constant(Value::Float(value)) if value < 0.0 => -1,
+            _ => 0,
+        };
+        let by = if is_counter(left) {
+            amount(right)
+        } else if is_counter(right) && matches!(op, BinaryOp::Add | BinaryOp::Multiply) {
+            amount(left)
+        } else {
+            return None;
+        };
+        match (op, by) {
+            (BinaryOp::Add, 1..) | (BinaryOp::Subtract, ..=-1) | (BinaryOp::Multiply, 2..) => {
+                Some(Direction::Up)
+            }
+            (BinaryOp::Add, ..=-1) | (BinaryOp::Subtract, 1..) | (BinaryOp::Divide, 2..) => {
+                Some(Direction::Down)
+            }
+            _ => None,
+        }
+    }
+
+    /// `tmp = i + 1; i = tmp`.
+    fn kept_step(&self, counter: Counter, value: ExprId) -> Option<Direction> {
+        let ExprKind::Read(Place::Local(local, None)) = self.program.exprs[value].kind else { return None };
+        if !self.program.locals[local].temporary || Counter::Local(local) == counter {
+            return None;
+        }
+        let mut found = None;
+        visit_assignments(self.program, &self.parts(), &mut |place, value| {
+            if *place == SamePlace(local) && matches!(self.program.exprs[value].kind, ExprKind::Binary(..)) {
+                found = self.step(counter, value);
+            }
+        });
+        found
+    }
+
+    // Containers
+
+    /// The containers whose sizes an expression adds up.
+    fn sizes(&self, expr: ExprId) -> Option<Vec<ContainerId>> {
+        match &self.program.exprs[expr].kind {
+            ExprKind::Size(of) => Some(vec![of.container]),
+            ExprKind::Binary(BinaryOp::Add, left, right) => {
+                let mut containers = self.sizes(*left)?;
+                containers.extend(self.sizes(*right)?);
+                Some(containers)
+            }
+            ExprKind::Let { value, body, .. } => {
+                // `|A[i]| + |B[j]|` keeps the first in a temporary.
+                let mut containers = self.sizes(*value)?;
+                if let ExprKind::Binary(BinaryOp::Add, _, right) = &self.program.exprs[*body].kind {
+                    containers.extend(self.sizes(*right)?);
+                }
+                Some(containers)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the condition holds only while one of some containers is filled, and which.
+    fn asked_filled(&self, condition: ExprId, holds: bool, containers: &mut Vec<ContainerId>) -> bool {
+        match (&self.program.exprs[condition].kind, holds) {
+            (ExprKind::Or(left, right), true) | (ExprKind::And(left, right), false) => {
+                self.asked_filled(*left, holds, containers) && self.asked_filled(*right, holds, containers)
+            }
+            (ExprKind::Unary(UnaryOp::Not, operand), _) => self.asked_filled(*operand, !holds, containers),
+            (ExprKind::Size(of), true) => {
+                containers.push(of.container);
+                true
+            }
+            (ExprKind::Binary(op, left, right), _) => {
+                let op = if holds { *op } else { negated(*op) };
+                let asks = matches!(op, BinaryOp::Greater | BinaryOp::GreaterEqual | BinaryOp::NotEqual);
+                match self.sizes(*left) {
+                    Some(more) if asks && self.stands_still(*right) => {
+                        containers.extend(more);
+                        true
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Every turn takes a thread out of these containers, and none puts one in.
+    fn drains(&self, containers: &[ContainerId]) -> bool {
+        let within = |of: &ContainerRef| containers.contains(&of.container);
+        let goes_out = |statement: &Statement| match &statement.kind {
+            StatementKind::Transfer { source, destination, .. } => {
+                matches!(&source.kind, ThreadKind::First(of) if within(of)) && !within(destination)
+            }
+            StatementKind::Destroy { thread } => matches!(&thread.kind, ThreadKind::First(of) if within(of)),
+            _ => false,
+        };
+        let mut none_comes = true;
+        visit_transfers(self.program, &self.parts(), &mut |source, destination| {
+            none_comes &= !within(destination) || matches!(&source.kind, ThreadKind::First(of) if within(of));
+        });
+        none_comes && self.every_turn(&goes_out)
+    }
+
+    /// Every turn puts a thread into these containers, and none takes one out.
+    fn fills(&self, containers: &[ContainerId]) -> bool {
+        let within = |of: &ContainerRef| containers.contains(&of.container);
+        let comes_in = |statement: &Statement| match &statement.kind {
+            StatementKind::Transfer { source, destination, .. } => {
+                matches!(&source.kind, ThreadKind::First(of) if !within(of)) && within(destination)
+            }
+            _ => false,
+        };
+        let mut none_leaves = true;
+        visit_transfers(self.program, &self.parts(), &mut |source, destination| {
+            none_leaves &=
+                within(destination) || matches!(&source.kind, ThreadKind::First(of) if !within(of));
+        });
+        none_leaves && self.every_turn(&comes_in)
+    }
+
+    // What turns do
+
+    fn parts(&self) -> [&Block; 3] {
+        [&self.each.prelude, &self.each.body, &self.each.step]
+    }
+
+    /// Whether nothing that the loop does changes the value.
+    fn stands_still(&self, expr: ExprId) -> bool {
+        struct Reads<'a>(&'a Turn<'a>, bool);
+        impl visit::Visitor for Reads<'_> {
+            fn expr(&mut self, program: &Program, expr: ExprId) {
+                match &program.exprs[expr].kind {
+                    ExprKind::Read(place) => {
+                        let read = self.0.place(place);
+                        let mut assigned =
+                            read.is_none() && !matches!(place, Place::Local(..) | Place::Global(..));
+                        visit_assignments(program, &self.0.parts(), &mut |place, _| {
+                            assigned |= read.is_some() && self.0.place(place) == read;
+                        });
+                        self.1 &= !assigned;
+                    }
+                    ExprKind::Size(of) => {
+                        let still = |other: &ContainerRef| other.container != of.container;
+                        visit_transfers(program, &self.0.parts(), &mut |source, destination| {
+                            self.1 &= still(destination);
+                            self.1 &= matches!(&source.kind, ThreadKind::First(from) if still(from));
+                        });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut reads = Reads(self, true);
+        visit::expr(self.program, expr, &mut reads);
+        reads.1
+    }
+
+    /// Whether every turn that does not leave the loop does it.
+    fn every_turn(&self, does: &dyn Fn(&Statement) -> bool) -> bool {
+        always(&self.each.prelude, does)
+            || always(&self.each.step, does)
+            || always(&self.each.body, does) && !continues_before(&self.each.body, does)
+    }
+}
+
+/// Whether every way through the block to its end does it.
+fn always(block: &Block, does: &dyn Fn(&Statement) -> bool) -> bool {
+    block.statements.iter().any(|statement| {
+        does(statement)
+            || match &statement.kind {
+                StatementKind::If { then, otherwise, .. } => {
+                    let side = |block: &Block| always_leaves(block) || always(block, does);
+                    // Both sides leaving is no doing; it is found by `always_leaves` outside.
+                    side(then) && side(otherwise) && (always(then, does) || always(otherwise, does))
+                }
+                StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
+                _ => false,
+            }
+    })
+}
+
+/// Whether a `continue` may come before it is done.
+fn continues_before(block: &Block, does: &dyn Fn(&Statement) -> bool) -> bool {
+    for statement in &block.statements {
+        match &statement.kind {
+            _ if does(statement) => return false,
+            StatementKind::Continue => return true,
+            StatementKind::If { then, otherwise, .. } => {
+                if continues_before(then, does) || continues_before(otherwise, does) {
+                    return true;
+                }
+                if always(then, does) && always(otherwise, does) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether the block always ends by leaving the loop around it.
+fn always_leaves(block: &Block) -> bool {
+    block.statements.iter().any(|statement| match &statement.kind {
+        StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
+        StatementKind::If { then, otherwise, .. } => always_leaves(then) && always_leaves(otherwise),
+        _ => false,
+    })
+}
+
+/// Whether a second turn can follow.
+fn can_turn(body: &Block) -> bool {
+    fn continues(block: &Block) -> bool {
+        block.statements.iter().any(|statement| match &statement.kind {
+            StatementKind::Continue => true,
+            StatementKind::If { then, otherwise, .. } => continues(then) || continues(otherwise),
+            _ => false,
+        })
+    }
+    !always_leaves(body) || continues(body)
+}
+
+fn negated(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Equal => BinaryOp::NotEqual,
+        BinaryOp::NotEqual => BinaryOp::Equal,
+        BinaryOp::Less => BinaryOp::GreaterEqual,
+        BinaryOp::GreaterEqual => BinaryOp::Less,
+        BinaryOp::Greater => BinaryOp::LessEqual,
+        BinaryOp::LessEqual => BinaryOp::Greater,
+        other => other,
+    }
+}
+
+fn mirrored(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Less => BinaryOp::Greater,
+        BinaryOp::Greater => BinaryOp::Less,
+        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
+        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
+        other => other,
+    }
+}
+
+/// A local without index, to compare a place with.
+struct SamePlace(LocalId);
+
+impl PartialEq<SamePlace> for Place {
+    fn eq(&self, other: &SamePlace) -> bool {
+        matches!(self, Place::Local(local, None) if *local == other.0)
+    }
+}
+
+/// Every assignment in the blocks; `random` and verbatim values are assignments of nothing known.
+fn visit_assignments(program: &Program, blocks: &[&Block], each: &mut dyn FnMut(&Place, ExprId)) {
+    struct Assignments<'a>(&'a mut dyn FnMut(&Place, ExprId));
+    impl visit::Visitor for Assignments<'_> {
+        fn statement(&mut self, _program: &Program, statement: &Statement) {
+            if let StatementKind::Assign { place, value } = &statement.kind {
+                (self.0)(place, *value);
+            }
+        }
+    }
+    let mut assignments = Assignments(each);
+    blocks.iter().for_each(|block| visit::block(program, block, &mut assignments));
+}
+
+fn visit_transfers(program: &Program, blocks: &[&Block], each: &mut dyn FnMut(&ThreadExpr, &ContainerRef)) {
+    struct Transfers<'a>(&'a mut dyn FnMut(&ThreadExpr, &ContainerRef));
+    impl visit::Visitor for Transfers<'_> {
+        fn statement(&mut self, _program: &Program, statement: &Statement) {
+            if let StatementKind::Transfer { source, destination, .. } = &statement.kind {
+                (self.0)(source, destination);
+            }
+        }
+    }
+    let mut transfers = Transfers(each);
+    blocks.iter().for_each(|block| visit::block(program, block, &mut transfers));
+}

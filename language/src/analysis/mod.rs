@@ -1,0 +1,146 @@
+//! What is found about a scheduler that has no error of names, types or shapes: small passes, each saying what it establishes.
+//!
+//! - [`flow`]: a query returns a value on every path; no code stands where none can reach it
+//! - [`purity`]: queries change nothing, events change something
+//! - [`loops`]: loops end for a reason that shows
+//! - [`usage`]: containers and variables serve a purpose
+//! - [`occupancy`]: engine by engine, which run-time checks cannot fail, and which always do
+
+pub mod flow;
+pub mod loops;
+pub mod occupancy;
+pub mod purity;
+pub mod usage;
+
+use crate::diagnostic::{Code, Diagnostic, codes};
+use crate::event::Engine;
+use crate::ir::*;
+use crate::protocol::{self, Protocol};
+pub use occupancy::Explanation;
+use occupancy::{Occupancy, Witness};
+
+/// All that the analyses found.
+pub struct Findings {
+    pub diagnostics: Vec<Diagnostic>,
+    /// One for each of [`Engine::ALL`], in that order.
+    pub engines: Vec<EngineFindings>,
+}
+
+pub struct EngineFindings {
+    pub engine: Engine,
+    pub verdicts: Verdicts,
+    /// For each check of a transfer that is merely checked: why it could not be proved, in the order of their places.
+    pub doubts: Vec<(CheckId, Explanation)>,
+}
+
+impl Findings {
+    /// What was found for one engine; none when it was taken before.
+    pub fn take(&mut self, engine: Engine) -> Option<EngineFindings> {
+        let index = self.engines.iter().position(|found| found.engine == engine)?;
+        Some(self.engines.swap_remove(index))
+    }
+}
+
+pub fn analyse(program: &Program) -> Findings {
+    let mut diagnostics = Vec::new();
+    flow::check(program, &mut diagnostics);
+    purity::check(program, &mut diagnostics);
+    loops::check(program, &mut diagnostics);
+
+    let prepared = occupancy::Prepared::new(program);
+    let analysed = Engine::ALL.map(|engine| {
+        let protocol = Protocol::of(engine, program);
+        let occupancy = occupancy::analyse(program, &prepared, &protocol);
+        (engine, protocol, occupancy)
+    });
+    let runnable = || analysed.iter().filter(|(engine, ..)| protocol::can_run(*engine, program));
+    let occupancies: Vec<&Occupancy> = runnable().map(|(.., occupancy)| occupancy).collect();
+    usage::check(program, &occupancies, &mut diagnostics);
+
+    let mut refuted: Vec<CheckId> = Vec::new();
+    for (_, protocol, occupancy) in runnable() {
+        for (check, witness) in &occupancy.witnesses {
+            if occupancy.verdicts.of(*check) == Verdict::Refuted && !refuted.contains(check) {
+                refuted.push(*check);
+                diagnostics.push(refutation(program, protocol, *check, witness));
+            }
+        }
+    }
+
+    let engines = analysed.into_iter().map(|(engine, protocol, occupancy)| {
+        let doubts = occupancy.witnesses.iter().filter(|(check, _)| {
+            program.checks[*check].kind.is_transfer() && occupancy.verdicts.of(*check) == Verdict::Checked
+        });
+        let mut doubts: Vec<(CheckId, Explanation)> =
+            doubts.map(|(check, witness)| (*check, witness.explain(program, &protocol, *check))).collect();
+        doubts.sort_by_key(|(check, _)| {
+            (program.checks[*check].span.source, program.checks[*check].span.start)
+        });
+        EngineFindings { engine, verdicts: occupancy.verdicts, doubts }
+    });
+    Findings { diagnostics, engines: engines.collect() }
+}
+
+/// The error that a check always fails.
+fn refutation(program: &Program, protocol: &Protocol, check: CheckId, witness: &Witness) -> Diagnostic {
+    let kind = program.checks[check].kind;
+    let span = program.checks[check].span;
+    let name = witness.name(program);
+    let (code, message, hint): (Code, String, String) = match kind {
+        CheckKind::SourceFilled => (
+            codes::transfers::SOURCE_EMPTY,
+            format!("{name} is always empty here"),
+            "take a thread from where there is one, or ask first: `if (|C| > 0) ..`".into(),
+        ),
+        CheckKind::DestinationEmpty => (
+            codes::transfers::DESTINATION_FULL,
+            format!("{name} is always full here"),
+            "a `threadref` holds one thread: move that one away first".into(),
+        ),
+        CheckKind::DispatchFilled => (
+            codes::transfers::DISPATCH_EMPTY,
+            format!("{name} is always empty here, and nothing can be dispatched from it"),
+            "put a thread there first, or end `schedule` without a dispatch".into(),
+        ),
+        CheckKind::DestroyFilled => (
+            codes::transfers::DESTROY_EMPTY,
+            format!("{name} is always empty here, and there is nothing to destroy"),
+            "destroy the thread where it sits, or ask first: `if (|C| > 0) ..`".into(),
+        ),
+        CheckKind::FirstFilled => (
+            codes::transfers::FIRST_MISSING,
+            format!("{name} is always empty here, and has no first thread"),
+            "ask first: `if (|C| > 0) ..`".into(),
+        ),
+        CheckKind::NamedTransfer | CheckKind::NamedUse => (
+            codes::transfers::DESTROYED,
+            "this thread was destroyed before".into(),
+            "speak of a thread only before its `destroy`".into(),
+        ),
+        CheckKind::Stored => (
+            codes::transfers::NOT_STORED,
+            "the new thread is put into no container".into(),
+            "every thread sits in a container: move the parameter to one, `t => RQ;`".into(),
+        ),
+        CheckKind::LocalEmptied => (
+            codes::transfers::LOCAL_FULL,
+            format!("{name} still holds a thread when the handler ends"),
+            "move the thread on before the handler ends".into(),
+        ),
+        CheckKind::IndexInRange | CheckKind::LoopBound | CheckKind::InvariantHolds => (
+            codes::transfers::INDEX,
+            "this index is always out of range".into(),
+            "an array of n elements has indices 0 to n - 1".into(),
+        ),
+    };
+    let diagnostic = Diagnostic::new(code, span, message).hint(hint);
+    if witness.container_is_known() {
+        let reason = witness.contradiction(program, protocol, kind);
+        match reason.place {
+            Some(place) if place != span => diagnostic.also(place, reason.text),
+            _ => diagnostic.label(reason.text),
+        }
+    } else {
+        diagnostic
+    }
+}

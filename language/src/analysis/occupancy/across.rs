@@ -1,0 +1,472 @@
+//! Across handlers: what holds when a handler starts is what the engine's protocol lets other handlers leave behind.
+//!
+//! The analysis follows one CPU through its [`Phase`]s. For each phase it keeps the states in which the CPU may be, for each
+//! [`Class`] of threads the places where such threads may sit, and goes on until an occasion adds nothing new:
+//!
+//! ```text
+//!   states of a phase ──bind the parameter──▶ handler ──▶ handler ──fold it into its new class──▶ states of the next phase
+//!                            ▲                                                │
+//!                     places by class ◀───────────────────────────────────────┘
+//! ```
+//!
+//! **Threads that no one names.** The first thread of a container may be of any class. [`Moves::flow`] records where threads that
+//! were not known moved; a class's places are closed under it.
+//!
+//! **Several CPUs.** Handlers of other CPUs run between any two of this one's. What shared containers hold when a handler starts is
+//! therefore the join over the ends of all handlers. This CPU's own containers keep what this CPU left in them, except where
+//! another CPU's handler takes a thread from them or puts one in ([`Moves::taken_elsewhere`], [`Moves::put_elsewhere`]).
+
+use super::domain::{Places, Range, Size};
+use super::handler::Walker;
+use super::layout::{Layout, OTHER, RUNNING, Reach};
+use super::moves::Moves;
+use super::paths::Meeting;
+use super::state::{Cause, Count, Scene, State};
+use super::verdict::Record;
+use crate::event::{Event, Parameter};
+use crate::ir::*;
+use crate::protocol::{ANY, Class, Cpus, Fate, Occasion, Phase, Protocol, Subject};
+
+/// States of a phase that are kept apart.
+const PHASE_LIMIT: usize = 6;
+/// Rounds after which each phase is described by one state.
+const PATIENCE: u32 = 12;
+
+pub struct Across<'a> {
+    program: &'a Program,
+    protocol: &'a Protocol,
+    layout: &'a Layout,
+    has_check: &'a [bool],
+    pub record: Record,
+    pub moves: Moves,
+    phases: [Meeting; 3],
+    /// Where threads of each class may sit, on whatever CPU.
+    classes: [Places; 5],
+    /// On several CPUs: what holds of shared containers and of globals between any two handlers.
+    shared: Option<State>,
+    /// Grows whenever something that handlers start with, other than a phase's states, does.
+    version: u64,
+    stamp: u64,
+    round: u32,
+    /// Handlers that can be called, by number.
+    pub called: [bool; Event::ALL.len()],
+}
+
+impl<'a> Across<'a> {
+    pub fn new(
+        program: &'a Program,
+        protocol: &'a Protocol,
+        layout: &'a Layout,
+        has_check: &'a [bool],
+    ) -> Across<'a> {
+        Across {
+            program,
+            protocol,
+            layout,
+            has_check,
+            record: Record::new(),
+            moves: Moves::new(),
+            phases: Default::default(),
+            classes: [Places::UNBOUND; 5],
+            shared: None,
+            version: 0,
+            stamp: 0,
+            round: 0,
+            called: [false; Event::ALL.len()],
+        }
+    }
+
+    /// To the fixed point, then the queries, which change nothing.
+    pub fn run(&mut self) {
+        self.start();
+        let occasions = &self.protocol.occasions;
+        // What each occasion has seen of each phase: the version, and the last stamp.
+        let mut seen = vec![[(u64::MAX, 0); 3]; occasions.len()];
+        let mut changed = true;
+        while changed && !self.record.gave_up() {
+            changed = false;
+            self.round += 1;
+            for (index, occasion) in occasions.iter().enumerate() {
+                for &phase in occasion.phases {
+                    let (version, stamp) = seen[index][phase as usize];
+                    let states = &self.phases[phase as usize].states;
+                    let fresh = |state: &&State| version != self.version || state.stamp > stamp;
+                    let states: Vec<State> = states.iter().filter(fresh).cloned().collect();
+                    if !states.is_empty() {
+                        changed = true;
+                        seen[index][phase as usize] = (self.version, self.stamp);
+                        self.happens(index, occasion, phase, states);
+                    }
+                }
+            }
+        }
+        self.ask_queries();
+    }
+
+    /// Initial values, then `init`: no thread exists yet.
+    fn start(&mut self) {
+        let mut state = State::start(self.layout);
+        for (global, &variable) in self.layout.globals.iter() {
+            if let Value::Int(value) = self.program.globals[global].initial {
+                state.variables[usize::from(variable)] = Range::exactly(value);
+            }
+        }
+        self.forget_outside(&mut state);
+        let program = self.program;
+        let mut states = vec![state.clone()];
+        if !program.prologue.body.statements.is_empty() {
+            states = self.walker(None, 0, RUNNING).routine(&program.prologue, states);
+            states.iter_mut().for_each(|state| state.forget_locals(self.layout, Range::ZERO));
+        }
+        let after_prologue = states.clone();
+        if let Some(handler) = program.handler(Event::Init).filter(|_| !states.is_empty()) {
+            self.called[Event::Init as usize] = true;
+            states = self.walker(Some(Event::Init), 0, RUNNING).handler(handler, states);
+        }
+        if self.layout.cpus == Cpus::Many {
+            self.shared = Some(state);
+            // Other CPUs' instances of per-CPU variables keep their initial values.
+            after_prologue.iter().for_each(|state| self.publish(state));
+        }
+        self.arrive(Phase::Idle, states);
+    }
+
+    fn walker(&mut self, event: Option<Event>, occasion: usize, parameter: usize) -> Walker<'_> {
+        Walker {
+            program: self.program,
+            scene: Scene { layout: self.layout, in_schedule: event == Some(Event::Schedule) },
+            has_check: self.has_check,
+            moves: &mut self.moves,
+            recording: &mut self.record,
+            parameter,
+            elsewhere_roles: 0,
+            event,
+            occasion,
+        }
+    }
+
+    // Occasions
+
+    fn happens(&mut self, index: usize, occasion: &Occasion, phase: Phase, mut states: Vec<State>) {
+        let before = self.moves.clone();
+        let mut dispatches = false;
+        if occasion.calls.is_empty() {
+            self.between_handlers(&mut states, Event::SwitchOut);
+        }
+        for call in &occasion.calls {
+            self.between_handlers(&mut states, call.event);
+            states = self.call(index, call.event, call.subject, states);
+            states.iter().for_each(|state| self.publish(state));
+            self.running_elsewhere(&states);
+            dispatches |= call.event == Event::Schedule;
+        }
+        if let Some(fate) = occasion.stops {
+            states = self.retire(RUNNING, fate, states);
+        }
+        if before != self.moves {
+            self.version += 1;
+        }
+        if dispatches {
+            let (mut running, idle): (Vec<State>, _) = states.into_iter().partition(|state| state.dispatched);
+            running.iter_mut().for_each(|state| state.dispatched = false);
+            self.arrive(Phase::Running, running);
+            self.arrive(Phase::Idle, idle);
+        } else {
+            let next = if occasion.stops.is_some() { Phase::Choosing } else { phase };
+            self.arrive(next, states);
+        }
+    }
+
+    /// Calls one handler, about one thread.
+    fn call(&mut self, occasion: usize, event: Event, subject: Subject, states: Vec<State>) -> Vec<State> {
+        let Some(handler) = self.program.handler(event) else { return states };
+        let states = self.bind(subject, states);
+        if states.is_empty() {
+            return states;
+        }
+        self.called[event as usize] = true;
+        let program = self.program;
+        let (parameter, elsewhere_roles) = match subject {
+            Subject::Running => (RUNNING, 0),
+            Subject::Nobody | Subject::New => (OTHER, 0),
+            Subject::Other(pairs) => {
+                let elsewhere = pairs.iter().enumerate().filter(|(_, (class, _))| *class == Class::Elsewhere);
+                (OTHER, elsewhere.map(|(role, _)| 1 << role).sum())
+            }
+        };
+        let mut walker = self.walker(Some(event), occasion, parameter);
+        walker.elsewhere_roles = elsewhere_roles;
+        let mut states = states;
+        if subject == Subject::New && !program.thread_prologue.body.statements.is_empty() {
+            walker.event = None;
+            states = walker.routine(&program.thread_prologue, states);
+            walker.event = Some(event);
+        }
+        let states = walker.handler(handler, states);
+        match subject {
+            Subject::Nobody | Subject::Running => states,
+            Subject::New => self.retire(OTHER, Fate::Becomes(Class::Ready), states),
+            Subject::Other(pairs) => self.release(pairs, states),
+        }
+    }
+
+    /// States in which the parameter names a thread that the call may be about.
+    fn bind(&mut self, subject: Subject, states: Vec<State>) -> Vec<State> {
+        let scene = Scene { layout: self.layout, in_schedule: false };
+        match subject {
+            Subject::Nobody | Subject::Running => states,
+            Subject::New => {
+                let mut states = states;
+                states.iter_mut().for_each(|state| state.places[OTHER] = Places::NOWHERE);
+                states
+            }
+            Subject::Other(pairs) => {
+                let mut bound = Vec::new();
+                for (role, (class, _)) in pairs.iter().enumerate() {
+                    let places = self.places_of_class(*class);
+                    for state in states.iter().filter(|_| places.is_bound()) {
+                        let mut state = state.clone();
+                        state.places[OTHER] = places;
+                        state.roles = 1 << role;
+                        if state.reduce(&scene) {
+                            bound.push(state);
+                        }
+                    }
+                }
+                super::paths::compact(&scene, &mut bound, 2 * super::paths::LIMIT);
+                bound
+            }
+        }
+    }
+
+    /// The parameter is one of its class's threads again.
+    fn release(&mut self, pairs: &[(Class, Fate)], states: Vec<State>) -> Vec<State> {
+        let mut released = Vec::new();
+        for mut state in states {
+            let mut dies = false;
+            for (role, &(class, fate)) in pairs.iter().enumerate() {
+                if state.roles >> role & 1 == 0 {
+                    continue;
+                }
+                match fate {
+                    Fate::Becomes(class) => self.joins(class, state.places[OTHER]),
+                    Fate::Dies => {
+                        dies = true;
+                        if class == Class::Elsewhere {
+                            self.moves.running_moved = self.moves.running_moved.with(Places::DESTROYED);
+                        }
+                    }
+                }
+            }
+            state.roles = 0;
+            if dies {
+                self.remove(OTHER, state, &mut released);
+            } else {
+                state.places[OTHER] = Places::UNBOUND;
+                released.push(state);
+            }
+        }
+        released
+    }
+
+    /// An individual is followed no longer.
+    fn retire(&mut self, individual: usize, fate: Fate, states: Vec<State>) -> Vec<State> {
+        let mut retired = Vec::new();
+        for mut state in states {
+            match fate {
+                Fate::Becomes(class) => {
+                    self.joins(class, state.places[individual]);
+                    state.places[individual] = Places::UNBOUND;
+                    retired.push(state);
+                }
+                Fate::Dies => self.remove(individual, state, &mut retired),
+            }
+        }
+        retired
+    }
+
+    /// The engine takes a dead thread out of wherever it is.
+    fn remove(&mut self, individual: usize, state: State, out: &mut Vec<State>) {
+        let mut walker = self.walker(None, 0, RUNNING);
+        for place in state.places[individual].each() {
+            let mut state = state.clone();
+            let scene = walker.scene;
+            if state.learn_places(&scene, individual, place) {
+                state.places[individual] = Places::UNBOUND;
+                // A policy that is not told of an end cannot have meant the container for it.
+                if walker.program.handler(Event::SetDead).is_some() {
+                    walker.moves.left = walker.moves.left.with(place);
+                }
+                if walker.depart(place, true, true, Cause::Entry, &mut state) {
+                    out.push(state);
+                }
+            }
+        }
+    }
+
+    fn joins(&mut self, class: Class, places: Places) {
+        let places = self.layout.on_any_cpu(places);
+        let old = &mut self.classes[class as usize];
+        if !places.within(*old) {
+            *old = old.with(places);
+            self.version += 1;
+        }
+    }
+
+    fn places_of_class(&self, class: Class) -> Places {
+        let mut places = self.classes[class as usize];
+        loop {
+            let next = self.layout.on_any_cpu(places.with(self.moves.flow_from(places)));
+            if next == places {
+                return places;
+            }
+            places = next;
+        }
+    }
+
+    // Several CPUs
+
+    /// For other CPUs, the thread that runs here runs elsewhere.
+    fn running_elsewhere(&mut self, states: &[State]) {
+        if self.layout.cpus == Cpus::Many {
+            for state in states {
+                self.joins(Class::Elsewhere, state.places[RUNNING]);
+            }
+        }
+    }
+
+    /// What may have happened since this CPU's last handler ended; then what is read from outside when a handler starts.
+    fn between_handlers(&mut self, states: &mut Vec<State>, next: Event) {
+        let scene = Scene { layout: self.layout, in_schedule: next == Event::Schedule };
+        if self.layout.cpus == Cpus::Many {
+            states.retain_mut(|state| self.interleave(&scene, state));
+        }
+        states.iter_mut().for_each(|state| self.forget_outside(state));
+    }
+
+    /// Imports and tunables may have changed.
+    fn forget_outside(&self, state: &mut State) {
+        for (global, &variable) in self.layout.globals.iter() {
+            if matches!(self.program.globals[global].storage, Storage::Import | Storage::Tunable) {
+                state.assign(variable, Range::ALL);
+            }
+        }
+    }
+
+    /// Other CPUs' handlers may start with what this one left.
+    fn publish(&mut self, state: &State) {
+        let Some(shared) = &mut self.shared else { return };
+        let mut grew = false;
+        for (index, home) in self.layout.homes.iter().enumerate() {
+            if matches!(home.reach, Reach::Shared | Reach::Array(_)) {
+                let old = &mut shared.cells[index].count.held;
+                let new = old.hull(state.cells[index].count.held).coarse();
+                grew |= *old != new;
+                *old = new;
+            }
+        }
+        for index in 0..self.layout.global_count {
+            let old = &mut shared.variables[index];
+            if !old.includes(state.variables[index]) {
+                *old = self.layout.coarse(old.hull(state.variables[index]));
+                grew = true;
+            }
+        }
+        self.version += u64::from(grew);
+    }
+
+    fn interleave(&self, scene: &Scene, state: &mut State) -> bool {
+        let Some(shared) = &self.shared else { return true };
+        for (index, home) in self.layout.homes.iter().enumerate() {
+            let count = &mut state.cells[index].count;
+            match home.reach {
+                Reach::Shared | Reach::Array(_) => {
+                    let held = shared.cells[index].count.held;
+                    let filtered = scene.is_filtered(index as u16);
+                    *count = Count { held, seen: if filtered { Size::at_most(held.hi) } else { held } };
+                }
+                Reach::PerCpu => {
+                    let lo = if self.moves.taken_elsewhere.overlaps(home.there) { 0 } else { count.held.lo };
+                    let hi = if self.moves.put_elsewhere.overlaps(home.there) {
+                        home.capacity
+                    } else {
+                        count.held.hi
+                    };
+                    *count = Count::both(Size { lo, hi });
+                }
+                Reach::Local => {}
+            }
+        }
+        state.variables[..self.layout.global_count]
+            .copy_from_slice(&shared.variables[..self.layout.global_count]);
+        state.facts.clear();
+        state.links.clear();
+        if state.places[RUNNING].is_bound() {
+            state.places[RUNNING] = self.moved_by_others(state.places[RUNNING]);
+        }
+        state.reduce(scene)
+    }
+
+    /// Where other CPUs' handlers may have put the thread that runs here.
+    fn moved_by_others(&self, places: Places) -> Places {
+        let view = |places| self.layout.seen_from_elsewhere(places);
+        let mut reached = places.with(view(self.moves.running_moved));
+        loop {
+            let next = reached.with(view(self.moves.flow_from(view(reached))));
+            if next == reached {
+                return reached;
+            }
+            reached = next;
+        }
+    }
+
+    // Phases
+
+    fn arrive(&mut self, phase: Phase, mut states: Vec<State>) {
+        let scene = Scene { layout: self.layout, in_schedule: false };
+        self.stamp += 1;
+        for state in &mut states {
+            self.publish(state);
+            self.only_own(state);
+            state.stamp = self.stamp;
+        }
+        let limit = if self.round > PATIENCE { 1 } else { PHASE_LIMIT };
+        self.phases[phase as usize].absorb(&scene, states, true, limit);
+    }
+
+    /// On several CPUs a phase says nothing of what is shared; `seen` is of one handler only.
+    fn only_own(&self, state: &mut State) {
+        for (cell, home) in state.cells.iter_mut().zip(&self.layout.homes) {
+            cell.cause = Cause::Entry;
+            cell.count = match (self.layout.cpus, home.reach) {
+                (Cpus::Many, Reach::Shared | Reach::Array(_)) => Count::both(Size::at_most(home.capacity)),
+                _ => Count::both(cell.count.held),
+            };
+        }
+        if self.layout.cpus == Cpus::Many {
+            state.variables[..self.layout.global_count].fill(Range::ALL);
+        }
+        state.variables[self.layout.global_count..].fill(Range::ALL);
+    }
+
+    fn ask_queries(&mut self) {
+        for &event in &self.protocol.queries {
+            for phase in [Phase::Idle, Phase::Running] {
+                let mut states = self.phases[phase as usize].states.clone();
+                self.between_handlers(&mut states, event);
+                if states.is_empty() {
+                    continue;
+                }
+                let occasion = self.protocol.occasions.len();
+                if event.parameter() == Parameter::None {
+                    self.call(occasion, event, Subject::Nobody, states);
+                } else {
+                    if phase == Phase::Running {
+                        self.call(occasion, event, Subject::Running, states.clone());
+                    }
+                    self.call(occasion, event, ANY, states);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! One handler, from what holds when it starts to what holds when it ends.
+
+use super::domain::{Places, Range, Size, Truth};
+use super::layout::{FIRST_VISITED, RUNNING, Reach, number};
+use super::moves::Moves;
+use super::paths::{self, LIMIT, Meeting};
+use super::refine::{Meant, is_comparison};
+use super::state::{Cause, Count, Link, Scene, Site, State};
+use super::verdict::Record;
+use crate::event::Event;
+use crate::ir::*;
+
+/// Walks routines, taking every path at once.
+pub struct Walker<'a> {
+    pub program: &'a Program,
+    pub scene: Scene<'a>,
+    /// Whether an expression has a check in it, by the number of its id.
+    pub has_check: &'a [bool],
+    pub moves: &'a mut Moves,
+    pub recording: &'a mut Record,
+    /// Which individual the handler's parameter is.
+    pub parameter: usize,
+    /// The roles in which the parameter runs on another CPU.
+    pub elsewhere_roles: u8,
+    /// What is analysed, for messages.
+    pub event: Option<Event>,
+    pub occasion: usize,
+}
+
+/// States that leave a block other than at its end.
+#[derive(Default)]
+struct Exits {
+    breaks: Vec<State>,
+    continues: Vec<State>,
+    /// `return` and `dispatch`.
+    returns: Vec<State>,
+}
+
+/// Rounds of a loop before its states are rounded outwards.
+const EXACT_ROUNDS: u32 = 2;
+
+/// A loop that does not come to rest soon is described by fewer paths.
+fn paths_of_round(round: u32) -> usize {
+    if round > 12 { 1 } else { LIMIT }
+}
+
+impl<'a> Walker<'a> {
+    pub fn has_check(&self, expr: ExprId) -> bool {
+        self.has_check[u32::from(expr.into_raw()) as usize]
+    }
+
+    pub fn record(&mut self, check: CheckId, truth: Truth, state: &State, site: Option<Site>) {
+        self.recording.add(check, truth, state, &self.scene, site, (self.event, self.occasion));
+    }
+
+    /// The handler's parts one after another, then the checks at its end.
+    pub fn handler(&mut self, handler: &Handler, states: Vec<State>) -> Vec<State> {
+        let mut states = states;
+        for state in &mut states {
+            state.forget_locals(self.scene.layout, Range::ZERO);
+            state.cells.iter_mut().for_each(|cell| cell.cause = Cause::Entry);
+        }
+        for part in &handler.parts {
+            states = self.routine(&part.routine, states);
+        }
+        if let Some(check) = handler.stored {
+            states.retain_mut(|state| self.stored(check, state));
+        }
+        for &(container, check) in &handler.emptied {
+            states.retain_mut(|state| self.emptied(container, check, state));
+        }
+        for state in &mut states {
+            state.forget_locals(self.scene.layout, Range::ALL);
+        }
+        paths::compact(&self.scene, &mut states, LIMIT);
+        states
+    }
+
+    pub fn routine(&mut self, routine: &Routine, states: Vec<State>) -> Vec<State> {
+        let mut exits = Exits::default();
+        let mut states = self.block(&routine.body, states, &mut exits);
+        states.append(&mut exits.returns);
+        for state in &mut states {
+            state.places[FIRST_VISITED..].fill(Places::UNBOUND);
+        }
+        paths::compact(&self.scene, &mut states, LIMIT);
+        states
+    }
+
+    fn stored(&mut self, check: CheckId, state: &mut State) -> bool {
+        let places = state.places[self.parameter];
+        let truth = Truth::of(!places.overlaps(Places::NOWHERE), places == Places::NOWHERE);
+        self.record(check, truth, state, None);
+        truth != Truth::No && state.learn_places(&self.scene, self.parameter, places.without(Places::NOWHERE))
+    }
+
+    fn emptied(&mut self, container: ContainerId, check: CheckId, state: &mut State) -> bool {
+        let site = match self.scene.layout.home(number(container)).reach {
+            Reach::Array(_) => Site::Some(number(container)),
+            _ => Site::One(number(container)),
+        };
+        let held = state.count(&self.scene, site).held;
+        let truth = Truth::of(held.hi == 0, held.lo > 0);
+        self.record(check, truth, state, Some(site));
+        if truth == Truth::No {
+            return false;
+        }
+        state.cells[usize::from(site.container())].count = Count::NONE;
+        state.reduce(&self.scene)
+    }
+
+    fn block(&mut self, block: &Block, mut states: Vec<State>, exits: &mut Exits) -> Vec<State> {
+        for statement in &block.statements {
+            if states.is_empty() {
+                break;
+            }
+            if !self.recording.spend(states.len() * (8 + self.scene.layout.homes.len())) {
+                return Vec::new();
+            }
+            states = self.statement(statement, states, exits);
+        }
+        states
+    }
+
+    fn statement(&mut self, statement: &Statement, states: Vec<State>, exits: &mut Exits) -> Vec<State> {
+        let mut out = Vec::with_capacity(states.len());
+        match &statement.kind {
+            StatementKind::If { condition, then, otherwise } => {
+                let (mut yes, mut no) = (Vec::new(), Vec::new());
+                for state in states {
+                    self.branch(*condition, state, &mut yes, &mut no);
+                }
+                paths::compact(&self.scene, &mut yes, LIMIT);
+                paths::compact(&self.scene, &mut no, LIMIT);
+                out = self.block(then, yes, exits);
+                out.extend(self.block(otherwise, no, exits));
+            }
+            StatementKind::Loop(each) => return self.while_loop(each, states, exits),
+            StatementKind::Foreach { name, container, body } => {
+                return self.foreach(*name, container, body, states, exits);
+            }
+            StatementKind::Break => exits.breaks.extend(states),
+            StatementKind::Continue => exits.continues.extend(states),
+            _ => {
+                for state in states {
+                    self.simple(statement, state, &mut out, exits);
+                }
+                // One state in, one out: nothing new to compare.
+                if out.len() < 2 {
+                    return out;
+                }
+            }
+        }
+        paths::compact(&self.scene, &mut out, LIMIT);
+        out
+    }
+
+    /// A statement without statements in it.
+    fn simple(&mut self, statement: &Statement, mut state: State, out: &mut Vec<State>, exits: &mut Exits) {
+        match &statement.kind {
+            StatementKind::Assign { place, value } => self.assign(place, *value, state, out),
+            StatementKind::Clear(_) => out.push(state),
+            StatementKind::Random { into, bound } => {
+                if self.observe(&mut state, *bound) {
+                    let most = self.range(&state, *bound).hi.saturating_sub(1).max(0);
+                    let below = matches!(self.program.exprs[*bound].kind, ExprKind::Cpus);
+                    if let Some(variable) = self.variable(&Place::Local(*into, None)) {
+                        state.assign(variable, Range { lo: 0, hi: most });
+                        state.set_below_cpus(variable, below);
+                    }
+                    out.push(state);
+                }
+            }
+            // The scheduler's names stand in it under their own spelling: any variable may have changed.
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
+                for variable in 0..state.variables.len() {
+                    state.assign(variable as u16, Range::ALL);
+                }
+                out.push(state);
+            }
+            StatementKind::Transfer { source, destination, destination_check } => {
+                if let Some(who) = self.observe_thread(&mut state, source)
+                    && self.observe_index(&mut state, destination)
+                {
+                    let to = self.site(&state, destination);
+                    self.transfer(who, to, *destination_check, source.check, state, out);
+                }
+            }
+            StatementKind::Destroy { thread } => {
+                if let Some(who) = self.observe_thread(&mut state, thread) {
+                    self.relocate(who, None, thread.check, state, out);
+                }
+            }
+            StatementKind::Dispatch { thread, slice } => {
+                if let Some(who) = self.observe_thread(&mut state, thread)
+                    && slice.is_none_or(|slice| self.observe(&mut state, slice))
+                {
+                    self.dispatch(who, &mut state);
+                    exits.returns.push(state);
+                }
+            }
+            StatementKind::Alarm { thread, at } => {
+                if self.observe_thread(&mut state, thread).is_some() && self.observe(&mut state, *at) {
+                    out.push(state);
+                }
+            }
+            StatementKind::Preempt { cpu } => {
+                if self.observe(&mut state, *cpu) {
+                    out.push(state);
+                }
+            }
+            StatementKind::Return(returned) => {
+                let alive = match returned {
+                    Some(Returned::Number(value)) => self.observe(&mut state, *value),
+                    Some(Returned::Thread(thread)) => self.observe_thread(&mut state, thread).is_some(),
+                    None => true,
+                };
+                if alive {
+                    exits.returns.push(state);
+                }
+            }
+            StatementKind::If { .. }
+            | StatementKind::Loop(_)
+            | StatementKind::Foreach { .. }
+            | StatementKind::Break
+            | StatementKind::Continue => {}
+        }
+    }
+
+    /// The thread runs from now on; where it sits does not change. If there was a decision already, either may stand.
+    fn dispatch(&mut self, who: Meant, state: &mut State) {
+        let places = match who {
+            Meant::Individual(individual) => state.places[individual],
+            Meant::First(site) => self.places_of(site),
+        };
+        let running = &mut state.places[RUNNING];
+        *running = running.with(places);
+        state.dispatched = true;
+    }
+
+    fn assign(&mut self, place: &Place, value: ExprId, mut state: State, out: &mut Vec<State>) {
+        let Some(variable) = self.variable(place) else {
+            if self.observe(&mut state, value) && self.observe_place(&mut state, place) {
+                // Another element of what has one value on this CPU.
+                if let Place::Global(global, Some(_)) = place
+                    && let Some(&variable) = self.scene.layout.globals.get(*global)
+                {
+                    state.assign(variable, Range::ALL);
+                }
+                out.push(state);
+            }
+            return;
+        };
+        // What the application does to a value that is written to it is not known.
+        if let Place::Global(global, _) = place
+            && self.program.globals[*global].storage == Storage::Import
+        {
+            if self.observe(&mut state, value) {
+                state.assign(variable, Range::ALL);
+                out.push(state);
+            }
+            return;
+        }
+        if self.is_truth(value) {
+            let (mut yes, mut no) = (Vec::new(), Vec::new());
+            self.branch(value, state, &mut yes, &mut no);
+            for (states, range) in [(yes, Range::ONE), (no, Range::ZERO)] {
+                for mut state in states {
+                    state.assign(variable, range);
+                    out.push(state);
+                }
+            }
+            return;
+        }
+        if self.observe(&mut state, value) {
+            self.assign_number(variable, value, &mut state);
+            out.push(state);
+        }
+    }
+
+    pub fn assign_number(&self, variable: u16, value: ExprId, state: &mut State) {
+        let range = self.range(state, value);
+        if let Some(original) = self.read_variable(value) {
+            state.copy(variable, original);
+            return;
+        }
+        if let ExprKind::Binary(op @ (BinaryOp::Add | BinaryOp::Subtract), left, right) =
+            self.program.exprs[value].kind
+            && self.read_variable(left) == Some(variable)
+            && let Some(step) = self.range(state, right).constant()
+        {
+            let step = if op == BinaryOp::Add { step } else { step.wrapping_neg() };
+            state.advance(variable, step, range);
+            return;
+        }
+        let sum = self.sum(state, value);
+        let below = !self.one_cpu() && self.is_below_cpus(state, value);
+        state.assign(variable, range);
+        state.set_below_cpus(variable, below);
+        if let Some((sites, offset)) = sum
+            && !sites
+                .into_iter()
+                .flatten()
+                .any(|site| matches!(site, Site::Element(_, key) if key.variable == Some(variable)))
+        {
+            state.links.push(Link { variable, offset, sites });
+        }
+    }
+
+    /// Whether the expression is 0 or 1 by what it is.
+    fn is_truth(&self, expr: ExprId) -> bool {
+        match self.program.exprs[expr].kind {
+            ExprKind::Same(..) | ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Unary(UnaryOp::Not, _) => {
+                self.is_integer(expr)
+            }
+            ExprKind::Binary(op, ..) => is_comparison(op) && self.is_integer(expr),
+            _ => false,
+        }
+    }
+
+    fn while_loop(&mut self, each: &Loop, states: Vec<State>, exits: &mut Exits) -> Vec<State> {
+        let mut head = Meeting::default();
+        let mut left = Vec::new();
+        let mut round = 0;
+        let mut fresh = head.absorb(&self.scene, states, false, LIMIT);
+        while !fresh.is_empty() && !self.recording.gave_up() {
+            let mut inner = Exits::default();
+            let mut inside = std::mem::take(&mut fresh);
+            if each.test == Test::First {
+                inside = self.test(each, inside, &mut left, &mut inner);
+            }
+            inside = self.block(&each.body, inside, &mut inner);
+            inside.append(&mut inner.continues);
+            paths::compact(&self.scene, &mut inside, LIMIT);
+            inside = self.block(&each.step, inside, &mut inner);
+            if each.test == Test::Last {
+                inside = self.test(each, inside, &mut left, &mut inner);
+            }
+            left.append(&mut inner.breaks);
+            exits.returns.append(&mut inner.returns);
+            paths::compact(&self.scene, &mut left, LIMIT);
+            round += 1;
+            fresh = head.absorb(&self.scene, inside, round > EXACT_ROUNDS, paths_of_round(round));
+        }
+        paths::compact(&self.scene, &mut exits.returns, LIMIT);
+        left
+    }
+
+    /// The loop's condition: states that stay in the loop; `left` gets the others.
+    fn test(
+        &mut self,
+        each: &Loop,
+        states: Vec<State>,
+        left: &mut Vec<State>,
+        exits: &mut Exits,
+    ) -> Vec<State> {
+        let mut inside = Vec::new();
+        for state in self.block(&each.prelude, states, exits) {
+            self.branch(each.condition, state, &mut inside, left);
+        }
+        paths::compact(&self.scene, &mut inside, LIMIT);
+        inside
+    }
+
+    /// Visits what the container held at the start. With nothing put in meanwhile, it is empty after a body that always moves
+    /// its thread away.
+    fn foreach(
+        &mut self,
+        name: NameId,
+        of: &ContainerRef,
+        body: &Block,
+        states: Vec<State>,
+        exits: &mut Exits,
+    ) -> Vec<State> {
+        let individual = self.individual(name);
+        let mut left = Vec::new();
+        let mut entering = Vec::new();
+        for mut state in states {
+            if !self.observe_index(&mut state, of) {
+                continue;
+            }
+            let site = self.site(&state, of);
+            let mut none = state.clone();
+            if none.learn_seen(&self.scene, site, Size::NONE) {
+                left.push(none);
+            }
+            if state.learn_seen(&self.scene, site, Size::SOME) {
+                entering.push(state);
+            }
+        }
+        let steady = Steady::of(self.program, of, body);
+        let mut always_moves = true;
+        let mut head = Meeting::default();
+        let mut ended: Vec<State> = Vec::new();
+        let mut round = 0;
+        let mut fresh = head.absorb(&self.scene, entering, false, LIMIT);
+        while !fresh.is_empty() && !self.recording.gave_up() {
+            let mut inner = Exits::default();
+            let mut inside = Vec::new();
+            for mut state in std::mem::take(&mut fresh) {
+                let site =
+                    if steady.index { self.site(&state, of) } else { Site::Some(number(of.container)) };
+                state.places[individual] = self.places_of(site);
+                let allowed = state.holds_allowed(&self.scene, site.container());
+                let bit = 1 << individual.min(63);
+                state.sighted = if allowed { state.sighted | bit } else { state.sighted & !bit };
+                if state.learn_seen(&self.scene, site, Size::SOME) && state.reduce(&self.scene) {
+                    inside.push(state);
+                }
+            }
+            inside = self.block(body, inside, &mut inner);
+            inside.append(&mut inner.continues);
+            let home = *self.scene.layout.home(number(of.container));
+            always_moves &=
+                inside.iter().all(|state| !state.places[individual].overlaps(home.here.with(home.there)));
+            for state in inside.iter_mut().chain(&mut inner.breaks) {
+                state.places[individual] = Places::UNBOUND;
+            }
+            left.append(&mut inner.breaks);
+            exits.returns.append(&mut inner.returns);
+            paths::compact(&self.scene, &mut inside, LIMIT);
+            ended.extend(inside.iter().cloned());
+            paths::compact(&self.scene, &mut ended, LIMIT);
+            round += 1;
+            fresh = head.absorb(&self.scene, inside, round > EXACT_ROUNDS, paths_of_round(round));
+        }
+        for mut state in ended {
+            let emptied = always_moves && steady.index && steady.nothing_enters;
+            let site = self.site(&state, of);
+            if !emptied || state.learn_seen(&self.scene, site, Size::NONE) {
+                left.push(state);
+            }
+        }
+        paths::compact(&self.scene, &mut left, LIMIT);
+        paths::compact(&self.scene, &mut exits.returns, LIMIT);
+        left
+    }
+}
+
+/// What a `foreach` body certainly leaves alone.
+struct Steady {
+    /// The index of the visited container.
+    index: bool,
+    /// It puts no thread into the container, and re-inserts none there.
+    nothing_enters: bool,
+}
+
+impl Steady {
+    fn of(program: &Program, of: &ContainerRef, body: &Block) -> Steady {
+        let mut uses = Uses {
+            container: of.container,
+            steady: Steady { index: true, nothing_enters: true },
+            read: Vec::new(),
+        };
+        if let Some(index) = of.index {
+            let mut reads = Reads(Vec::new());
+            visit::expr(program, index.at, &mut reads);
+            uses.steady.index = !reads.0.is_empty()
+                || matches!(program.exprs[index.at].kind, ExprKind::Constant(_) | ExprKind::Cpu);
+            uses.read = reads.0;
+        }
+        visit::block(program, body, &mut uses);
+        uses.steady
+    }
+}
+
+/// Places read by an expression.
+struct Reads(Vec<Place>);
+
+impl visit::Visitor for Reads {
+    fn place_read(&mut self, _program: &Program, place: &Place) {
+        self.0.push(*place);
+    }
+}
+
+struct Uses {
+    container: ContainerId,
+    steady: Steady,
+    read: Vec<Place>,
+}
+
+impl Uses {
+    fn changes_index(&self, written: impl Fn(&Place) -> bool) -> bool {
+        self.read
+            .iter()
+            .any(|read| written(read) || !matches!(read, Place::Local(_, None) | Place::Global(_, None)))
+    }
+}
+
+impl visit::Visitor for Uses {
+    fn statement(&mut self, program: &Program, statement: &Statement) {
+        let changes = match &statement.kind {
+            StatementKind::Transfer { destination, .. } => {
+                self.steady.nothing_enters &= destination.container != self.container;
+                false
+            }
+            StatementKind::Assign { place, .. } => {
+                if let Place::Attribute(_, attribute) = place
+                    && program.containers[self.container].sort.is_some_and(|sort| sort.by == *attribute)
+                {
+                    self.steady.nothing_enters = false;
+                }
+                self.changes_index(|read| match (read, place) {
+                    (Place::Local(read, _), Place::Local(written, _)) => read == written,
+                    (Place::Global(read, _), Place::Global(written, _)) => read == written,
+                    _ => false,
+                })
+            }
+            StatementKind::Random { into, .. } => {
+                self.changes_index(|read| matches!(read, Place::Local(local, _) if local == into))
+            }
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
+                self.changes_index(|_| true)
+            }
+            _ => false,
+        };
+        if changes {
+            self.steady.index = false;
+        }
+    }
+}
+
+/// For each expression whether there may be a check in it, by the number of its id.
+pub fn expressions_with_checks(program: &Program) -> Vec<bool> {
+    let mut checked: Vec<bool> = Vec::with_capacity(program.exprs.len());
+    for (_, expr) in program.exprs.iter() {
+        // Lowering makes operands before what is made of them; if it did not, there may be a check.
+        let has =
+            |operand: ExprId| checked.get(u32::from(operand.into_raw()) as usize).copied().unwrap_or(true);
+        let in_container = |of: &ContainerRef| of.index.is_some();
+        let in_thread = |thread: &ThreadExpr| {
+            thread.check.is_some() || matches!(thread.kind, ThreadKind::First(of) if in_container(&of))
+        };
+        let found = match &expr.kind {
+            ExprKind::Constant(_) | ExprKind::Now | ExprKind::Cpu | ExprKind::Cpus => false,
+            ExprKind::Read(Place::Local(_, index) | Place::Global(_, index)) => index.is_some(),
+            ExprKind::Read(Place::Attribute(thread, _)) => in_thread(thread),
+            ExprKind::Size(of) => in_container(of),
+            ExprKind::Same(left, right) => in_thread(left) || in_thread(right),
+            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => has(*operand),
+            ExprKind::Binary(_, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+                has(*left) || has(*right)
+            }
+            ExprKind::Let { value, body, .. } => has(*value) || has(*body),
+        };
+        checked.push(found);
+    }
+    checked
+}

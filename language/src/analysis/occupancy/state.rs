@@ -1,0 +1,685 @@
+//! What is known at one point of a handler, on one path to it.
+//!
+//! A [`State`] describes a set of situations by independent facts (a box), with three kinds of relations that schedulers live
+//! by: an individual thread's place bounds that container's size ([`State::reduce`]); a variable may equal a sum of sizes
+//! ([`Link`]); an array's element at an index that a variable holds has a size of its own ([`Fact`]).
+//!
+//! **Held and seen.** `held` counts the threads physically in a container, `seen` those that the handler can read. They differ only
+//! inside `schedule` on an engine with several CPUs, where shared containers show just the threads that may run on this one;
+//! `seen` is never more than `held`. Everywhere else the two are kept equal.
+
+use super::domain::{MANY, Places, Range, Size, Truth};
+use super::layout::{Layout, OTHER, RUNNING, Reach};
+use crate::ir::CheckId;
+
+/// Which container a size is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// A container, or this CPU's instance of it.
+    One(u16),
+    /// An element of an array, or some CPU's instance.
+    Element(u16, Key),
+    /// Some element, it is not known which.
+    Some(u16),
+}
+
+/// An index: a variable's present value plus an offset (wrapping), or a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub variable: Option<u16>,
+    pub offset: i64,
+}
+
+/// What changed a container last, for messages; not part of what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Nothing since the handler started.
+    Entry,
+    /// This check's transfer.
+    At(CheckId),
+    Several,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    pub held: Size,
+    pub seen: Size,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    pub count: Count,
+    pub cause: Cause,
+}
+
+/// The size of one element of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fact {
+    pub container: u16,
+    pub key: Key,
+    pub count: Count,
+}
+
+/// `variable == sum of the sizes seen at the sites + offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub variable: u16,
+    pub offset: i64,
+    pub sites: [Option<Site>; 3],
+}
+
+/// By how much a size changes: at least, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub held: (i32, i32),
+    pub seen: (i32, i32),
+}
+
+impl Change {
+    pub const LEAVES: Change = Change { held: (-1, -1), seen: (-1, -1) };
+    pub const ENTERS: Change = Change { held: (1, 1), seen: (1, 1) };
+    /// One may leave.
+    pub const MAY_LEAVE: Change = Change { held: (-1, 0), seen: (-1, 0) };
+
+    /// The same, for a thread that may not run on this CPU.
+    pub fn perhaps_unseen(self) -> Change {
+        Change { seen: (self.seen.0.min(0), self.seen.1.max(0)), ..self }
+    }
+}
+
+impl Count {
+    pub const NONE: Count = Count { held: Size::NONE, seen: Size::NONE };
+
+    pub fn both(size: Size) -> Count {
+        Count { held: size, seen: size }
+    }
+
+    fn hull(self, other: Count) -> Count {
+        Count { held: self.held.hull(other.held), seen: self.seen.hull(other.seen) }
+    }
+
+    fn meet(self, other: Count) -> Count {
+        Count { held: self.held.meet(other.held), seen: self.seen.meet(other.seen) }
+    }
+
+    fn includes(self, other: Count) -> bool {
+        self.held.includes(other.held) && self.seen.includes(other.seen)
+    }
+
+    fn shift(self, change: Change, capacity: u16) -> Count {
+        let cap = |size: Size| Size { lo: size.lo.min(capacity), hi: size.hi.min(capacity) };
+        Count {
+            held: cap(self.held.shift(change.held.0, change.held.1)),
+            seen: cap(self.seen.shift(change.seen.0, change.seen.1)),
+        }
+    }
+
+    /// What each number says of the other.
+    fn consistent(self, filtered: bool) -> Count {
+        if filtered {
+            let seen = Size { lo: self.seen.lo, hi: self.seen.hi.min(self.held.hi) };
+            Count { held: Size { lo: self.held.lo.max(seen.lo), hi: self.held.hi }, seen }
+        } else {
+            Count::both(self.held.meet(self.seen))
+        }
+    }
+
+    fn is_impossible(self) -> bool {
+        self.held.is_empty_set() || self.seen.is_empty_set()
+    }
+
+    fn coarse(self) -> Count {
+        Count { held: self.held.coarse(), seen: self.seen.coarse() }
+    }
+}
+
+/// What surrounds a state: does not change while a handler is analysed.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub layout: &'a Layout,
+    pub in_schedule: bool,
+}
+
+impl Scene<'_> {
+    pub fn is_filtered(&self, container: u16) -> bool {
+        self.layout.is_filtered(container, self.in_schedule)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct State {
+    /// By container; of arrays what holds for every element.
+    pub cells: Vec<Cell>,
+    /// By individual: the running thread, the parameter, `foreach` variables.
+    pub places: Vec<Places>,
+    /// By variable.
+    pub variables: Vec<Range>,
+    pub facts: Vec<Fact>,
+    pub links: Vec<Link>,
+    /// Variables known to be below the number of CPUs, by bit.
+    pub below_cpus: u64,
+    /// Individuals known to be allowed on this CPU, by bit.
+    pub sighted: u64,
+    /// Containers, by bit of their number, in which all threads are allowed on this CPU.
+    pub allowed: u64,
+    /// Which of the occasion's classes the parameter may be of, by bit.
+    pub roles: u8,
+    pub dispatched: bool,
+    /// Grows with each arrival at a phase; not part of what is known.
+    pub stamp: u64,
+}
+
+/// More facts than that are forgotten, oldest first.
+const MOST_FACTS: usize = 8;
+
+impl State {
+    /// All containers empty, no thread, every variable zero.
+    pub fn start(layout: &Layout) -> State {
+        State {
+            cells: vec![Cell { count: Count::NONE, cause: Cause::Entry }; layout.homes.len()],
+            places: vec![Places::UNBOUND; super::layout::FIRST_VISITED + layout.visited_count],
+            variables: vec![Range::ZERO; layout.global_count + layout.local_count],
+            facts: Vec::new(),
+            links: Vec::new(),
+            below_cpus: 0,
+            sighted: 0,
+            allowed: 0,
+            roles: 0,
+            dispatched: false,
+            stamp: 0,
+        }
+    }
+
+    // Reading
+
+    pub fn count(&self, scene: &Scene, site: Site) -> Count {
+        match site {
+            Site::One(container) => self.cells[usize::from(container)].count,
+            Site::Some(container) => self.any_element(scene, container),
+            Site::Element(container, key) => self
+                .facts
+                .iter()
+                .find(|fact| fact.container == container && self.same_key(fact.key, key) == Truth::Yes)
+                .map_or_else(|| self.any_element(scene, container), |fact| fact.count),
+        }
+    }
+
+    fn any_element(&self, scene: &Scene, container: u16) -> Count {
+        let home = scene.layout.home(container);
+        match home.reach {
+            Reach::PerCpu => Count::both(Size::at_most(home.capacity)),
+            _ => self.cells[usize::from(container)].count,
+        }
+    }
+
+    /// Whether the sites are the same container.
+    pub fn same_site(&self, scene: &Scene, left: Site, right: Site) -> Truth {
+        let (a, b) = (left.container(), right.container());
+        match (left, right) {
+            _ if a != b => Truth::No,
+            (Site::One(_), Site::One(_)) => Truth::Yes,
+            (Site::Element(_, left), Site::Element(_, right)) => self.same_key(left, right),
+            _ if scene.layout.home(a).reach == Reach::Array(1) => Truth::Yes,
+            _ => Truth::Maybe,
+        }
+    }
+
+    fn same_key(&self, left: Key, right: Key) -> Truth {
+        let (left, right) = (self.normal(left), self.normal(right));
+        let ranges = || self.key_range(left).apart(self.key_range(right));
+        Truth::of(left == right, (left.variable == right.variable) || ranges())
+    }
+
+    /// A variable with one possible value is a constant.
+    fn normal(&self, key: Key) -> Key {
+        match key.variable.and_then(|variable| self.variables[usize::from(variable)].constant()) {
+            Some(value) => Key { variable: None, offset: value.wrapping_add(key.offset) },
+            None => key,
+        }
+    }
+
+    pub fn key_range(&self, key: Key) -> Range {
+        let offset = Range::exactly(key.offset);
+        match key.variable {
+            Some(variable) => {
+                Range::binary(crate::ir::BinaryOp::Add, self.variables[usize::from(variable)], offset)
+            }
+            None => offset,
+        }
+    }
+
+    // Learning
+
+    /// Narrows the size; false if the state becomes impossible.
+    #[must_use]
+    pub fn learn_size(&mut self, scene: &Scene, site: Site, held: Size, seen: Size) -> bool {
+        let filtered = scene.is_filtered(site.container());
+        let old = self.count(scene, site);
+        let new = old.meet(Count { held, seen }).consistent(filtered);
+        if new.is_impossible() {
+            return false;
+        }
+        if new == old {
+            return true;
+        }
+        match site {
+            Site::One(container) => self.cells[usize::from(container)].count = new,
+            Site::Element(container, key) => self.set_fact(container, key, new),
+            Site::Some(_) => {}
+        }
+        self.reduce(scene)
+    }
+
+    #[must_use]
+    pub fn learn_seen(&mut self, scene: &Scene, site: Site, seen: Size) -> bool {
+        self.learn_size(scene, site, Size::ANY, seen)
+    }
+
+    /// Narrows the places of an individual; false if the state becomes impossible.
+    #[must_use]
+    pub fn learn_places(&mut self, scene: &Scene, individual: usize, places: Places) -> bool {
+        self.places[individual] = self.places[individual].and(places);
+        self.places[individual].is_bound() && self.reduce(scene)
+    }
+
+    /// What individuals' places and containers' sizes say of each other; false if they contradict.
+    #[must_use]
+    pub fn reduce(&mut self, scene: &Scene) -> bool {
+        let layout = scene.layout;
+        let mut again = true;
+        while again {
+            again = false;
+            for individual in 0..self.places.len() {
+                let places = self.places[individual];
+                if !places.is_bound() {
+                    continue;
+                }
+                let mut left = places;
+                for place in places.each() {
+                    // Another CPU's container is not described by this CPU's size.
+                    if let Some(&(container, false)) = layout.by_bit.get(place.bit() as usize)
+                        && (self.cells[usize::from(container)].count.held.hi == 0
+                            || self.is_taken(layout, individual, container))
+                    {
+                        left = left.without(place);
+                    }
+                }
+                if !left.is_bound() {
+                    return false;
+                }
+                again |= left != places;
+                self.places[individual] = left;
+                if let Some(container) = self.certain(layout, individual)
+                    && self.cells[usize::from(container)].count.held.lo == 0
+                {
+                    let cell = &mut self.cells[usize::from(container)];
+                    let filtered = scene.is_filtered(container);
+                    let seen = if filtered { Size::ANY } else { Size::SOME };
+                    cell.count = cell.count.meet(Count { held: Size::SOME, seen }).consistent(filtered);
+                    if cell.count.is_impossible() {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The container in which the individual certainly sits.
+    pub fn certain(&self, layout: &Layout, individual: usize) -> Option<u16> {
+        let places = self.places[individual];
+        if places.count() != 1 {
+            return None;
+        }
+        let &(container, elsewhere) = layout.by_bit.get(places.bit() as usize)?;
+        (layout.home(container).exact && !elsewhere).then_some(container)
+    }
+
+    /// Whether the only thread of the container is another individual. Only the running thread and the parameter are known
+    /// to differ; a `foreach` variable may be either.
+    fn is_taken(&self, layout: &Layout, individual: usize, container: u16) -> bool {
+        let rival = match individual {
+            RUNNING => OTHER,
+            OTHER => RUNNING,
+            _ => return false,
+        };
+        self.cells[usize::from(container)].count.held.hi == 1
+            && self.certain(layout, rival) == Some(container)
+    }
+
+    fn set_fact(&mut self, container: u16, key: Key, count: Count) {
+        let key = self.normal(key);
+        let mut facts = std::mem::take(&mut self.facts);
+        facts.retain(|fact| fact.container != container || self.same_key(fact.key, key) != Truth::Yes);
+        self.facts = facts;
+        if self.facts.len() == MOST_FACTS {
+            self.facts.remove(0);
+        }
+        self.facts.push(Fact { container, key, count });
+    }
+
+    // Changing
+
+    /// Threads enter or leave; false if the state becomes impossible.
+    #[must_use]
+    pub fn change_size(&mut self, scene: &Scene, site: Site, change: Change, cause: Cause) -> bool {
+        let container = site.container();
+        let home = *scene.layout.home(container);
+        let filtered = scene.is_filtered(container);
+        let shift = |count: Count| count.shift(change, home.capacity).consistent(filtered);
+        let weak = |count: Count| count.hull(shift(count));
+
+        let new = shift(self.count(scene, site));
+        for index in 0..self.facts.len() {
+            let fact = self.facts[index];
+            if self.same_site(scene, fact.site(), site) == Truth::Maybe {
+                self.facts[index].count = weak(fact.count);
+            }
+        }
+        let cell = self.cells[usize::from(container)].count;
+        let cell = match (site, home.reach) {
+            (Site::One(_), _) => new,
+            (Site::Element(..), Reach::Array(_)) => cell.hull(new),
+            _ => weak(cell),
+        };
+        self.cells[usize::from(container)] = Cell { count: cell, cause };
+        if let Site::Element(_, key) = site {
+            self.set_fact(container, key, new);
+        }
+        self.change_links(scene, site, change);
+        !cell.is_impossible() && !new.is_impossible() && self.reduce(scene)
+    }
+
+    fn change_links(&mut self, scene: &Scene, changed: Site, change: Change) {
+        let mut links = std::mem::take(&mut self.links);
+        links.retain_mut(|link| {
+            for site in link.sites.into_iter().flatten() {
+                match self.same_site(scene, site, changed) {
+                    Truth::No => {}
+                    Truth::Yes if change.seen.0 == change.seen.1 => {
+                        link.offset = link.offset.wrapping_sub(i64::from(change.seen.0));
+                    }
+                    _ => return false,
+                }
+            }
+            true
+        });
+        self.links = links;
+    }
+
+    /// The variable takes a new value, of which only the range is known.
+    pub fn assign(&mut self, variable: u16, range: Range) {
+        self.facts.retain(|fact| fact.key.variable != Some(variable));
+        self.links.retain(|link| {
+            link.variable != variable && !link.sites.into_iter().flatten().any(|site| site.uses(variable))
+        });
+        self.variables[usize::from(variable)] = range;
+        self.set_below_cpus(variable, false);
+    }
+
+    /// `variable = variable + step`.
+    pub fn advance(&mut self, variable: u16, step: i64, range: Range) {
+        let moved = |key: Key| match key.variable {
+            Some(used) if used == variable => Key { offset: key.offset.wrapping_sub(step), ..key },
+            _ => key,
+        };
+        for fact in &mut self.facts {
+            fact.key = moved(fact.key);
+        }
+        for link in &mut self.links {
+            if link.variable == variable {
+                link.offset = link.offset.wrapping_add(step);
+            }
+            for site in link.sites.iter_mut().flatten() {
+                if let Site::Element(_, key) = site {
+                    *key = moved(*key);
+                }
+            }
+        }
+        self.variables[usize::from(variable)] = range;
+        // Less than before, and less than the number of CPUs, unless it wrapped.
+        let stays = step <= 0 && range != Range::ALL && self.is_below_cpus(variable);
+        self.set_below_cpus(variable, stays);
+    }
+
+    /// `variable = original`, another variable.
+    pub fn copy(&mut self, variable: u16, original: u16) {
+        if variable == original {
+            return;
+        }
+        self.assign(variable, self.variables[usize::from(original)]);
+        for index in 0..self.facts.len() {
+            let fact = self.facts[index];
+            if fact.key.variable == Some(original) && self.facts.len() < MOST_FACTS {
+                self.facts.push(Fact { key: Key { variable: Some(variable), ..fact.key }, ..fact });
+            }
+        }
+        for index in 0..self.links.len() {
+            let link = self.links[index];
+            if link.variable == original {
+                self.links.push(Link { variable, ..link });
+            }
+        }
+        self.set_below_cpus(variable, self.is_below_cpus(original));
+    }
+
+    pub fn is_below_cpus(&self, variable: u16) -> bool {
+        variable < 64 && self.below_cpus >> variable & 1 == 1
+    }
+
+    pub fn set_below_cpus(&mut self, variable: u16, below: bool) {
+        if variable < 64 {
+            self.below_cpus = self.below_cpus & !(1 << variable) | u64::from(below) << variable;
+        }
+    }
+
+    /// Forgets what the locals of a handler are, and gives them new values.
+    pub fn forget_locals(&mut self, layout: &Layout, values: Range) {
+        self.variables[layout.global_count..].fill(values);
+        self.facts.clear();
+        self.links.clear();
+        self.below_cpus = 0;
+        self.sighted = 0;
+        self.allowed = 0;
+        self.places[super::layout::FIRST_VISITED..].fill(Places::UNBOUND);
+    }
+
+    /// Whether each thread in the container may certainly run on this CPU.
+    pub fn holds_allowed(&self, scene: &Scene, container: u16) -> bool {
+        scene.is_filtered(container) || container < 64 && self.allowed >> container & 1 == 1
+    }
+
+    /// A thread enters the container.
+    pub fn note_allowed(&mut self, container: u16, allowed: bool) {
+        if container < 64 {
+            let alone = self.cells[usize::from(container)].count.held.hi == 0;
+            let before = self.allowed >> container & 1 == 1;
+            self.allowed =
+                self.allowed & !(1 << container) | u64::from(allowed && (alone || before)) << container;
+        }
+    }
+
+    // Several states as one
+
+    /// Whether both speak of the same individuals, and may be joined.
+    pub fn comparable(&self, other: &State) -> bool {
+        self.dispatched == other.dispatched
+            && self.places.iter().zip(&other.places).all(|(a, b)| a.is_bound() == b.is_bound())
+    }
+
+    /// Whether every situation of `other` is one of this state's.
+    pub fn includes(&self, scene: &Scene, other: &State) -> bool {
+        self.comparable(other)
+            && other.roles & !self.roles == 0
+            && self.cells.iter().zip(&other.cells).all(|(a, b)| a.count.includes(b.count))
+            && self.places.iter().zip(&other.places).all(|(a, b)| b.within(*a))
+            && self.variables.iter().zip(&other.variables).all(|(a, b)| a.includes(*b))
+            && self.below_cpus & !other.below_cpus == 0
+            && self.sighted & !other.sighted == 0
+            && self.allowed & !other.allowed == 0
+            && self.facts.iter().all(|fact| fact.count.includes(other.count(scene, fact.site())))
+            && self.links.iter().all(|link| other.has(scene, link))
+    }
+
+    fn has(&self, scene: &Scene, link: &Link) -> bool {
+        if self.links.contains(link) {
+            return true;
+        }
+        let mut sum = Some(link.offset);
+        for site in link.sites.into_iter().flatten() {
+            let size = self.count(scene, site).seen;
+            sum = sum
+                .filter(|_| size.lo == size.hi && size.hi != MANY)
+                .and_then(|sum| sum.checked_add(i64::from(size.lo)));
+        }
+        sum.is_some() && self.variables[usize::from(link.variable)].constant() == sum
+    }
+
+    /// In how many ways joining the two would lose something; None if they must stay apart.
+    pub fn distance(&self, other: &State) -> Option<u32> {
+        if !self.comparable(other) {
+            return None;
+        }
+        let mut distance = 0;
+        for (a, b) in self.cells.iter().zip(&other.cells) {
+            if a.count != b.count {
+                // Whether there is any thread matters most.
+                let (a, b) = (a.count.held, b.count.held);
+                distance += if (a.hi == 0) != (b.hi == 0) || (a.lo == 0) != (b.lo == 0) { 3 } else { 1 };
+            }
+        }
+        for (a, b) in self.places.iter().zip(&other.places) {
+            distance += 3 * u32::from(a != b);
+        }
+        for (a, b) in self.variables.iter().zip(&other.variables) {
+            distance += u32::from(a != b);
+        }
+        distance += 2 * u32::from(self.facts != other.facts);
+        distance += u32::from(self.links != other.links);
+        Some(distance + 4 * u32::from(self.roles != other.roles))
+    }
+
+    /// Whether the join describes nothing but what one of the two describes: they differ in one independent fact, and their
+    /// values for it lie side by side.
+    pub fn joins_exactly(&self, scene: &Scene, other: &State) -> bool {
+        if !self.comparable(other)
+            || self.facts != other.facts
+            || self.links != other.links
+            || self.below_cpus != other.below_cpus
+            || self.sighted != other.sighted
+            || self.allowed != other.allowed
+        {
+            return false;
+        }
+        let touch =
+            |a: (i64, i64), b: (i64, i64)| a.0 <= b.1.saturating_add(1) && b.0 <= a.1.saturating_add(1);
+        let ends = |size: Size| (i64::from(size.lo), i64::from(size.hi));
+        let mut differences = u32::from(self.roles != other.roles);
+        for (index, (a, b)) in self.cells.iter().zip(&other.cells).enumerate() {
+            if a.count != b.count {
+                differences += 1;
+                let filtered = scene.is_filtered(index as u16);
+                if filtered && a.count.held != b.count.held && a.count.seen != b.count.seen
+                    || !touch(ends(a.count.held), ends(b.count.held))
+                    || !touch(ends(a.count.seen), ends(b.count.seen))
+                {
+                    return false;
+                }
+            }
+        }
+        differences += self.places.iter().zip(&other.places).filter(|(a, b)| a != b).count() as u32;
+        for (a, b) in self.variables.iter().zip(&other.variables) {
+            if a != b {
+                differences += 1;
+                if !touch((a.lo, a.hi), (b.lo, b.hi)) {
+                    return false;
+                }
+            }
+        }
+        differences <= 1
+    }
+
+    /// The situations of both, and perhaps more.
+    pub fn join(&mut self, scene: &Scene, other: &State) {
+        let facts = self.common_facts(scene, other);
+        let links: Vec<Link> = (self.links.iter().filter(|link| other.has(scene, link)))
+            .chain(other.links.iter().filter(|link| !self.links.contains(link) && self.has(scene, link)))
+            .copied()
+            .collect();
+        for (a, b) in self.cells.iter_mut().zip(&other.cells) {
+            a.count = a.count.hull(b.count);
+            a.cause = if a.cause == b.cause { a.cause } else { Cause::Several };
+        }
+        for (a, b) in self.places.iter_mut().zip(&other.places) {
+            *a = a.with(*b);
+        }
+        for (a, b) in self.variables.iter_mut().zip(&other.variables) {
+            *a = a.hull(*b);
+        }
+        self.facts = facts;
+        self.links = links;
+        self.below_cpus &= other.below_cpus;
+        self.sighted &= other.sighted;
+        self.allowed &= other.allowed;
+        self.roles |= other.roles;
+        self.stamp = self.stamp.max(other.stamp);
+    }
+
+    /// What both know of elements, also where one knows it of a constant index and the other of a variable.
+    fn common_facts(&self, scene: &Scene, other: &State) -> Vec<Fact> {
+        let mut common: Vec<Fact> = Vec::new();
+        let mut consider = |container: u16, key: Key| {
+            let site = Site::Element(container, key);
+            let count = self.count(scene, site).hull(other.count(scene, site));
+            let known = self.any_element(scene, container).hull(other.any_element(scene, container));
+            let new = common.iter().all(|fact| (fact.container, fact.key) != (container, key));
+            if count != known && new && common.len() < MOST_FACTS {
+                common.push(Fact { container, key, count });
+            }
+        };
+        for (one, facts) in [(self, &self.facts), (other, &other.facts)] {
+            for fact in facts {
+                consider(fact.container, fact.key);
+                if fact.key.variable.is_none() {
+                    for (variable, range) in one.variables.iter().enumerate() {
+                        if range.constant() == Some(fact.key.offset) {
+                            consider(fact.container, Key { variable: Some(variable as u16), offset: 0 });
+                        }
+                    }
+                }
+            }
+        }
+        common
+    }
+
+    /// Outwards to one of few states, so that a growing description comes to rest.
+    pub fn coarsen(&mut self, layout: &Layout) {
+        for cell in &mut self.cells {
+            cell.count = cell.count.coarse();
+        }
+        for range in &mut self.variables {
+            *range = layout.coarse(*range);
+        }
+        for fact in &mut self.facts {
+            fact.count = fact.count.coarse();
+        }
+    }
+}
+
+impl Site {
+    pub fn container(self) -> u16 {
+        match self {
+            Site::One(container) | Site::Element(container, _) | Site::Some(container) => container,
+        }
+    }
+
+    fn uses(self, variable: u16) -> bool {
+        matches!(self, Site::Element(_, key) if key.variable == Some(variable))
+    }
+}
+
+impl Fact {
+    fn site(&self) -> Site {
+        Site::Element(self.container, self.key)
+    }
+}

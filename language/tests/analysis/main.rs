@@ -1,0 +1,95 @@
+//! Source text in, verdicts out: what the analyses say of schedulers, engine by engine.
+//!
+//! Each file in `cases/` and `../published/` has a snapshot: the findings as a person reads them, the number of transfer checks by
+//! verdict, and every check that is not proved on every engine that runs it, with the reason.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use attune_language::diagnostic::render;
+use attune_language::event::Engine;
+use attune_language::ir::{CheckKind, Verdict};
+use attune_language::resolve::SourceText;
+use attune_language::{Checked, Options, check};
+
+fn check_file(path: &Path) -> Checked {
+    let text = std::fs::read_to_string(path).expect("a readable file");
+    let name = path.file_name().expect("a file name").to_string_lossy().into_owned();
+    check(&SourceText { name, text }, &mut [].as_slice(), &Options::default())
+}
+
+/// One letter a verdict: what the line of a check shows for each engine.
+fn letter(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Proved => 'p',
+        Verdict::Checked => 'c',
+        Verdict::Refuted => 'R',
+        Verdict::Uncalled => '-',
+    }
+}
+
+fn report(checked: &Checked) -> String {
+    let mut out = String::new();
+    for diagnostic in &checked.diagnostics {
+        out += &render(diagnostic, &checked.sources);
+    }
+    for report in &checked.engines {
+        let t = report.transfers;
+        let name = report.engine.name();
+        writeln!(
+            out,
+            "{name:9} {:2} of {:2} proved, {} checked, {} refuted, {} trivial",
+            t.proved,
+            t.total - t.trivial,
+            t.checked,
+            t.refuted,
+            t.trivial
+        )
+        .expect("a string");
+    }
+    let Some(program) = &checked.program else { return out };
+    writeln!(out, "\nnot proved everywhere (simulator, threads, embedded, kernel):").expect("a string");
+    let mut checks: Vec<_> = program.checks.iter().collect();
+    checks.sort_by_key(|(_, check)| (check.span.source, check.span.start));
+    for (id, check) in checks {
+        let letters: String = checked.engines.iter().map(|report| letter(report.verdicts.of(id))).collect();
+        if !letters.contains(['c', 'R']) || check.kind == CheckKind::LoopBound {
+            continue;
+        }
+        let place = checked.sources.location(check.span);
+        writeln!(out, "{:3}:{:<3} {letters} {:?}", place.line, place.column, check.kind).expect("a string");
+        for report in &checked.engines {
+            let doubt = report.doubts.iter().find(|(doubted, _)| *doubted == id);
+            if let (Some((_, doubt)), Engine::Simulator | Engine::Threads) = (doubt, report.engine) {
+                writeln!(out, "        {}: {}", report.engine, doubt.text).expect("a string");
+            }
+        }
+    }
+    out
+}
+
+/// A snapshot for each scheduler in a folder of `tests/`.
+fn snapshots(folder: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let mut paths: Vec<_> = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sched"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    for path in paths {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        insta::assert_snapshot!(name, report(&check_file(&path)));
+    }
+}
+
+#[test]
+fn verdicts() {
+    snapshots("analysis/cases");
+}
+
+#[test]
+fn published_schedulers() {
+    snapshots("published");
+}
