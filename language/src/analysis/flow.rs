@@ -44,6 +44,7 @@ fn through(program: &Program, block: &Block, diagnostics: &mut Vec<Diagnostic>) 
                 diagnostics.push(
                     Diagnostic::new(codes::flow::UNREACHABLE, next.span, "this is never reached")
                         .label("no way leads here")
+                        .hint("remove it, or put it before")
                         .also(statement.span, format!("{} before", word(&statement.kind))),
                 );
                 // What follows is looked at for its own sake, in silence.

@@ -133,14 +133,19 @@ fn refutation(program: &Program, protocol: &Protocol, check: CheckId, witness: &
             "an array of n elements has indices 0 to n - 1".into(),
         ),
     };
+    let label = match kind {
+        CheckKind::DestinationEmpty => "has no room for another thread",
+        CheckKind::Stored => "fails whenever it is reached: the thread would be lost",
+        CheckKind::LocalEmptied => "would be lost with its thread",
+        _ => "fails whenever it is reached",
+    };
     let diagnostic = Diagnostic::new(code, span, message).hint(hint);
-    if witness.container_is_known() {
-        let reason = witness.contradiction(program, protocol, kind);
-        match reason.place {
-            Some(place) if place != span => diagnostic.also(place, reason.text),
-            _ => diagnostic.label(reason.text),
-        }
-    } else {
-        diagnostic
+    if !witness.is_about_a_container() {
+        return diagnostic.label(label);
+    }
+    let reason = witness.contradiction(program, protocol, kind);
+    match reason.place {
+        Some(place) if place != span => diagnostic.label(label).also(place, reason.text),
+        _ => diagnostic.label(format!("{label}: {}", reason.text)),
     }
 }

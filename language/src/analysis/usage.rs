@@ -5,7 +5,8 @@
 //! container that it sits in. Only what the main file declares is looked at, and only in complete schedulers.
 
 use super::occupancy::Occupancy;
-use crate::diagnostic::{Diagnostic, codes};
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes::transfers::{NEVER_ENTERED, NEVER_LEFT, UNUSED};
 use crate::ir::*;
 use crate::source::SourceId;
 
@@ -23,30 +24,23 @@ pub fn check(program: &Program, engines: &[&Occupancy], diagnostics: &mut Vec<Di
         let name = &container.name;
         let entered = engines.iter().any(|engine| engine.entered[index]);
         let left = uses.sources.contains(&id) || engines.iter().any(|engine| engine.left[index]);
-        let report = if !uses.mentioned.contains(&id) {
-            program.verbatim.is_empty().then(|| {
-                (codes::transfers::UNUSED, format!("`{name}` is never used"), "no handler speaks of it")
-            })
+        let (code, message, label, hint) = if !uses.mentioned.contains(&id) {
+            if !program.verbatim.is_empty() {
+                continue;
+            }
+            (UNUSED, format!("`{name}` is never used"), "no handler speaks of it", "remove it")
         } else if entered && !left {
             let message = format!("threads enter `{name}` and never leave it");
-            Some((
-                codes::transfers::NEVER_LEFT,
-                message,
-                "nothing takes a thread out of it, not even its end",
-            ))
+            let label = "nothing takes a thread out of it, not even its end";
+            (NEVER_LEFT, message, label, "take its threads somewhere: `if (|C| > 0) C => D;`")
         } else if uses.sources.contains(&id) && !uses.destinations.contains(&id) {
             let message = format!("threads leave `{name}` and never enter it");
-            Some((
-                codes::transfers::NEVER_ENTERED,
-                message,
-                "nothing puts a thread into it: it is always empty",
-            ))
+            let label = "nothing puts a thread into it: it is always empty";
+            (NEVER_ENTERED, message, label, "put threads into it, or remove it")
         } else {
-            None
+            continue;
         };
-        if let Some((code, message, label)) = report {
-            diagnostics.push(Diagnostic::new(code, container.span, message).label(label));
-        }
+        diagnostics.push(Diagnostic::new(code, container.span, message).label(label).hint(hint));
     }
     if program.verbatim.is_empty() {
         unused_variables(program, &uses, diagnostics);
@@ -68,8 +62,9 @@ fn unused_variables(program: &Program, uses: &Uses, diagnostics: &mut Vec<Diagno
     for (name, span) in globals.chain(attributes) {
         if span.source == SourceId::default() {
             diagnostics.push(
-                Diagnostic::new(codes::transfers::UNUSED, span, format!("`{name}` is never used"))
-                    .label("no handler speaks of it"),
+                Diagnostic::new(UNUSED, span, format!("`{name}` is never used"))
+                    .label("no handler speaks of it")
+                    .hint("remove it"),
             );
         }
     }

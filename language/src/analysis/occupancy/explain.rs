@@ -75,7 +75,7 @@ impl Witness {
     }
 
     /// Whether the check is about the size of a container.
-    pub fn container_is_known(&self) -> bool {
+    pub fn is_about_a_container(&self) -> bool {
         self.container.is_some()
     }
 

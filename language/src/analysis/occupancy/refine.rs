@@ -259,17 +259,18 @@ impl Walker<'_> {
         match self.program.exprs[condition].kind {
             ExprKind::Same(left, right) => self.learn_same(&left, &right, holds, state, out),
             ExprKind::Unary(UnaryOp::Not, operand) => self.learn(operand, !holds, state, out),
-            ExprKind::And(left, right) if holds => {
-                let mut held = Vec::new();
-                self.learn(left, true, state, &mut held);
-                held.into_iter().for_each(|state| self.learn(right, true, state, out));
+            ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+                // The right side decides where the left is what does not.
+                let is_and = matches!(self.program.exprs[condition].kind, ExprKind::And(..));
+                if is_and != holds {
+                    self.learn(left, holds, state.clone(), out);
+                }
+                let mut open = Vec::new();
+                self.learn(left, is_and, state, &mut open);
+                open.into_iter().for_each(|state| self.learn(right, holds, state, out));
             }
-            ExprKind::Or(left, right) if !holds => {
-                let mut failed = Vec::new();
-                self.learn(left, false, state, &mut failed);
-                failed.into_iter().for_each(|state| self.learn(right, false, state, out));
-            }
-            ExprKind::Binary(op, left, right) if is_comparison(op) && self.is_integer(left) => {
+            ExprKind::Binary(op, left, _) if is_comparison(op) && !self.is_integer(left) => out.push(state),
+            ExprKind::Binary(op, left, right) if is_comparison(op) => {
                 let op = if holds { op } else { opposite(op) };
                 self.learn_comparison(op, left, right, state, out);
             }

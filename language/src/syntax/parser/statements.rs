@@ -322,7 +322,8 @@ impl Parser<'_> {
     /// Whether the next token can only begin an operand, and is no operator.
     fn next_is_operand(&self) -> bool {
         let is_size = self.nth(1) == PIPE && self.nth(2) == IDENT && self.nth(3) == PIPE;
-        is_size || matches!(self.nth(1), IDENT | INT | TRUE_KW | FALSE_KW | BANG | L_PAREN | VERBATIM_EXPR_TEXT)
+        is_size
+            || matches!(self.nth(1), IDENT | INT | TRUE_KW | FALSE_KW | BANG | L_PAREN | VERBATIM_EXPR_TEXT)
     }
 
     /// An expression, or a transfer.
