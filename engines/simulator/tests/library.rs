@@ -1,0 +1,112 @@
+//! The library's schedulers under the lab's workloads: every pair runs, and each idea does what its header promises.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use attune_simulator::interpreter::{self, Interpreter};
+use attune_simulator::metrics::Tally;
+use attune_simulator::{Diagnostic, Options, Outcome, Workload, simulate};
+
+const MS: i64 = 1_000_000;
+
+fn scheduler(name: &str) -> Interpreter {
+    let mut opened = attune_schedulers::open(Path::new(name), &[]).unwrap();
+    let checked = attune_language::check(&opened.source, &mut opened.loader, &Default::default());
+    let program = checked.program.unwrap_or_else(|| panic!("{name}: {:?}", checked.diagnostics));
+    Interpreter::new(Arc::new(program), &checked.sources, interpreter::Options::default()).unwrap()
+}
+
+fn workload(name: &str) -> Workload {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    Workload::from_file_text(&text, name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(policy: &str, file: &str, options: &Options) -> Result<Outcome, Diagnostic> {
+    simulate(&mut scheduler(policy), &workload(file), options)
+}
+
+fn group<'o>(outcome: &'o Outcome, name: &str) -> &'o Tally {
+    outcome.groups().iter().find(|group| group.name == name).unwrap()
+}
+
+fn seconds(duration: i64) -> Options {
+    Options { duration: Some(duration * 1000 * MS), ..Options::default() }
+}
+
+const COMPLETE: [&str; 10] = [
+    "fifo",
+    "round_robin",
+    "pth",
+    "priority",
+    "lottery",
+    "fair",
+    "edf",
+    "shortest_reply",
+    "transactions",
+    "weather",
+];
+
+#[test]
+fn every_scheduler_runs_every_workload_the_same_way_twice() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        for policy in COMPLETE {
+            for cpus in [1, 3] {
+                let options =
+                    Options { cpus: Some(cpus), duration: Some(60 * MS), trace: true, ..Options::default() };
+                let once = || {
+                    let outcome = run(policy, &file, &options);
+                    outcome.map(|outcome| (outcome.json(), outcome.perfetto()))
+                };
+                let first = once().unwrap_or_else(|error| panic!("{policy}, {file}, {cpus} CPUs: {error}"));
+                assert!(first == once().unwrap(), "{policy}, {file}, {cpus} CPUs: two runs differ");
+            }
+        }
+    }
+}
+
+#[test]
+fn fair_gives_shares_by_weight() {
+    let outcome = run("fair", "hogs.toml", &seconds(5)).unwrap();
+    assert!((outcome.share(group(&outcome, "heavy")) - 1.0 / 3.0).abs() < 0.01, "{}", outcome.table());
+    assert!(outcome.jain_within(group(&outcome, "light").group).unwrap() > 0.999);
+}
+
+#[test]
+fn edf_meets_every_deadline_that_fifo_misses() {
+    let edf = run("edf", "periodic.toml", &seconds(5)).unwrap();
+    assert_eq!(edf.total().missed, 0, "{}", edf.table());
+    assert!(edf.total().jobs > 1_500);
+    assert!(run("fifo", "periodic.toml", &seconds(5)).unwrap().total().missed > 100);
+}
+
+#[test]
+fn shortest_reply_answers_sooner_than_fifo() {
+    let mean = |policy| {
+        let outcome = run(policy, "webserver.toml", &seconds(5)).unwrap();
+        group(&outcome, "handler").response.mean()
+    };
+    let (fifo, shortest) = (mean("fifo"), mean("shortest_reply"));
+    assert!(shortest < 0.7 * fifo, "{shortest} ns, fifo {fifo} ns");
+}
+
+#[test]
+fn transactions_let_orders_through() {
+    let response = |policy| {
+        let outcome = run(policy, "transactions.toml", &seconds(10)).unwrap();
+        group(&outcome, "order").response.mean()
+    };
+    assert!(response("transactions") < 0.8 * response("fifo"));
+}
+
+#[test]
+fn the_weather_station_shows_the_temperature_only_when_it_is_hot() {
+    let outcome = run("weather", "weather.toml", &seconds(10)).unwrap();
+    let display = group(&outcome, "display");
+    // Released every 100 ms; on time only in the second, hot half.
+    let on_time = display.tardiness.zeros();
+    assert!((45..=60).contains(&on_time), "{on_time}: {}", outcome.table());
+    assert!(group(&outcome, "wind").skipped < 10, "{}", outcome.table());
+}
