@@ -1,1 +1,20 @@
 //! User-level threads inside one process, scheduled by a compiled scheduler.
+mod abi;
+mod c_api;
+mod clock;
+mod descriptors;
+mod engine;
+mod errno;
+mod imports;
+mod io;
+mod load;
+mod overflow;
+mod process;
+mod report;
+mod scheduler;
+mod stack;
+mod sync;
+mod table;
+mod thread;
+mod threads;
+mod timers;

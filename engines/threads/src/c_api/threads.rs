@@ -1,0 +1,218 @@
+//! Starting, threads, numbers.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+
+use super::{posix, status};
+use crate::clock;
+use crate::errno::Errno;
+use crate::io;
+use crate::process::{self, Settings, leave, with};
+use crate::thread::{Body, Leave, ThreadId};
+use crate::threads;
+
+/// `struct attune_options`.
+#[repr(C)]
+pub struct Options {
+    size: usize,
+    scheduler: *const c_char,
+    stack_size: usize,
+    stack_cache: usize,
+    ignore_unknown_imports: c_int,
+    seed: u64,
+}
+
+/// `struct attune_attributes`.
+#[repr(C)]
+pub struct Attributes {
+    name: *const c_char,
+    stack_size: usize,
+    userdata: *mut c_void,
+    detached: c_int,
+}
+
+/// `struct attune_statistics`.
+#[repr(C)]
+pub struct Statistics {
+    created: u64,
+    living: u64,
+    ready: u64,
+    waiting: u64,
+    suspended: u64,
+    switches: u64,
+    handler_calls: u64,
+    polls: u64,
+    stack_bytes: u64,
+    divisions_by_zero: u64,
+    clamped: u64,
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_init(options: *const Options) -> c_int {
+    status(|| {
+        // SAFETY: null, or options whose `size` says how much of them there is.
+        let Some(size) = (unsafe { options.as_ref() }).map(|_| unsafe { (*options).size }) else {
+            return process::start(Settings::default());
+        };
+        if size != size_of::<Options>() {
+            return Err(Errno(libc::EINVAL));
+        }
+        // SAFETY: they are all there.
+        let options = unsafe { &*options };
+        process::start(Settings {
+            scheduler: text(options.scheduler),
+            stack_size: options.stack_size,
+            stack_cache: options.stack_cache,
+            ignore_unknown_imports: options.ignore_unknown_imports != 0,
+            seed: options.seed,
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_scheduler_name() -> *const c_char {
+    posix(ptr::null(), || with(|engine| engine.scheduler.name().as_ptr()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_now() -> i64 {
+    clock::now()
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_create(
+    thread: *mut ThreadId,
+    attributes: *const Attributes,
+    start: Option<extern "C-unwind" fn(*mut c_void) -> *mut c_void>,
+    argument: *mut c_void,
+) -> c_int {
+    status(|| {
+        let start = start.ok_or(Errno(libc::EINVAL))?;
+        // SAFETY: null or valid attributes.
+        let attributes = unsafe { attributes.as_ref() };
+        let name = attributes.and_then(|attributes| text(attributes.name)).unwrap_or(c"thread");
+        let stack_size = attributes.map_or(0, |attributes| attributes.stack_size);
+        let userdata = attributes.map_or(ptr::null_mut(), |attributes| attributes.userdata);
+        let detached = attributes.is_some_and(|attributes| attributes.detached != 0);
+        let id = threads::create(name, stack_size, userdata, detached, Body::C { start, argument })?;
+        if !thread.is_null() {
+            // SAFETY: a place for the number.
+            unsafe { thread.write(id) };
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_join(thread: ThreadId, result: *mut *mut c_void) -> c_int {
+    status(|| {
+        let value = threads::join(thread)?;
+        if !result.is_null() {
+            // SAFETY: a place for the result.
+            unsafe { result.write(value) };
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_detach(thread: ThreadId) -> c_int {
+    status(|| threads::detach(thread))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_exit(result: *mut c_void) -> ! {
+    // Whether this is a thread at all, process::exit finds out.
+    let _ = with(|engine| engine.current().result.set(result));
+    process::exit()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_self() -> ThreadId {
+    posix(0, || with(|engine| engine.current().id))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_name(thread: ThreadId) -> *const c_char {
+    posix(ptr::null(), || {
+        with(|engine| {
+            let thread = engine.thread(thread)?;
+            // The name lies in the thread's block, so it lives as long as the thread is known.
+            // SAFETY: the block is alive.
+            Ok(unsafe { (*thread.as_ptr()).name().as_ptr() })
+        })?
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_yield() -> c_int {
+    status(|| leave(Leave::Yield))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_yield_to(thread: ThreadId) -> c_int {
+    status(|| threads::yield_to(thread))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_suspend(thread: ThreadId) -> c_int {
+    status(|| threads::suspend(thread))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_resume(thread: ThreadId) -> c_int {
+    status(|| threads::resume(thread))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_sleep_until(time: i64) -> c_int {
+    status(|| io::sleep_until(time))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_sleep_for(nanoseconds: i64) -> c_int {
+    status(|| io::sleep_until(clock::deadline(nanoseconds)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_userdata(thread: ThreadId) -> *mut c_void {
+    posix(ptr::null_mut(), || with(|engine| Ok(engine.thread(thread)?.userdata()))?)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_set_userdata(thread: ThreadId, userdata: *mut c_void) -> c_int {
+    status(|| threads::set_userdata(thread, userdata))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_stats(statistics: *mut Statistics, size: usize) -> c_int {
+    status(|| {
+        if size != size_of::<Statistics>() || statistics.is_null() {
+            return Err(Errno(libc::EINVAL));
+        }
+        let numbers = with(|engine| {
+            let counts = engine.counts();
+            Statistics {
+                created: counts.created,
+                living: counts.living,
+                ready: counts.ready,
+                waiting: counts.waiting,
+                suspended: counts.suspended,
+                switches: counts.switches,
+                handler_calls: engine.scheduler.handler_calls(),
+                polls: engine.descriptors.polls(),
+                stack_bytes: engine.stacks.mapped_bytes(),
+                divisions_by_zero: engine.scheduler.divisions_by_zero(),
+                clamped: engine.scheduler.clamped(),
+            }
+        })?;
+        // SAFETY: not null, and as large as said.
+        unsafe { statistics.write(numbers) };
+        Ok(())
+    })
+}
+
+fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+    // SAFETY: null or a string, as the header says.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
+}

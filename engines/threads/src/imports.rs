@@ -1,0 +1,282 @@
+//! Imports: the application's variables under the scheduler's names.
+//!
+//! The scheduler holds a link to each: the address of the variable, null while the default is in force, and its width. A
+//! thread import has a link in every thread's record, which leads into the thread's userdata (registered by offset) or to
+//! storage of the engine's own.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use attune_values::Width;
+
+use crate::abi::{IMPORTED, TYPE_FLOAT, Variable};
+use crate::errno::{Errno, Result};
+use crate::report;
+use crate::scheduler::Scheduler;
+use crate::table::Table;
+use crate::thread::ThreadRef;
+
+/// What to do about a name that the scheduler lacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// Say so and fail.
+    Error,
+    /// Say so and go on.
+    Warn,
+    Ignore,
+}
+
+/// Where a thread import's variables are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// In the userdata, at this offset.
+    Userdata(usize),
+    /// In `Thread::cells`, for threads that asked.
+    Engine,
+}
+
+struct ThreadLink {
+    variable: &'static Variable,
+    source: Source,
+}
+
+pub struct Imports {
+    unknown: Unknown,
+    thread_links: Vec<ThreadLink>,
+}
+
+impl Imports {
+    pub fn new(ignore_unknown: bool) -> Imports {
+        let unknown = match std::env::var("ATTUNE_UNKNOWN_IMPORTS").as_deref() {
+            Ok("error") => Unknown::Error,
+            Ok("warn") => Unknown::Warn,
+            Ok("ignore") => Unknown::Ignore,
+            Ok(other) => {
+                report::note(&format!("ATTUNE_UNKNOWN_IMPORTS={other}: it may be error, warn or ignore"));
+                Unknown::Error
+            }
+            Err(_) if ignore_unknown => Unknown::Ignore,
+            Err(_) => Unknown::Error,
+        };
+        Imports { unknown, thread_links: Vec::new() }
+    }
+
+    /// Links a global import to the application's variable. ENOENT, EINVAL.
+    pub fn register(
+        &mut self,
+        scheduler: &Scheduler,
+        name: &CStr,
+        variable: *mut c_void,
+        width: Width,
+    ) -> Result<()> {
+        let Some(import) = self.find(scheduler, name, Sort::Global)? else { return Ok(()) };
+        link(import, variable, width)
+    }
+
+    /// Links a thread import to an offset in the userdata of all threads, present and future. ENOENT, EINVAL.
+    pub fn register_thread(
+        &mut self,
+        scheduler: &Scheduler,
+        threads: &Table,
+        name: &CStr,
+        offset: usize,
+        width: Width,
+    ) -> Result<()> {
+        let Some(import) = self.find(scheduler, name, Sort::Thread)? else { return Ok(()) };
+        self.set_source(import, Source::Userdata(offset), width);
+        for thread in threads.iter() {
+            link_thread(import, Source::Userdata(offset), thread);
+        }
+        Ok(())
+    }
+
+    /// The default holds again. ENOENT; EINVAL: nothing is registered.
+    pub fn unregister(&mut self, scheduler: &Scheduler, threads: &Table, name: &CStr) -> Result<()> {
+        if let Some(import) = search(scheduler.globals(), name) {
+            // SAFETY: the link is a static of the scheduler.
+            return match unsafe { import.link.as_mut() } {
+                Some(link) if !link.is_null() => {
+                    *link = ptr::null_mut();
+                    Ok(())
+                }
+                _ => Err(Errno(libc::EINVAL)),
+            };
+        }
+        let import = search(scheduler.attributes(), name).ok_or(Errno(libc::ENOENT))?;
+        let place = self.thread_links.iter().position(|link| ptr::eq(link.variable, import));
+        self.thread_links.swap_remove(place.ok_or(Errno(libc::EINVAL))?);
+        for thread in threads.iter() {
+            set_cell(import, thread, ptr::null_mut());
+            thread.cells.borrow_mut().retain(|(offset, _)| *offset != import.offset);
+        }
+        Ok(())
+    }
+
+    /// Storage of the engine's own for a global import. ENOENT, EINVAL.
+    pub fn import(&mut self, scheduler: &Scheduler, name: &CStr, width: Width) -> Result<*mut c_void> {
+        let import = self.find_known(scheduler, name, Sort::Global)?;
+        let cell = owned(initial(import, width));
+        let storage = Box::leak(cell).as_ptr().cast();
+        link(import, storage, width).map(|()| storage)
+    }
+
+    /// Storage of the engine's own for one thread's import, made at the first call. ENOENT, EINVAL, EBUSY.
+    pub fn thread_import(
+        &mut self,
+        scheduler: &Scheduler,
+        thread: ThreadRef,
+        name: &CStr,
+        width: Width,
+    ) -> Result<*mut c_void> {
+        let import = self.find_known(scheduler, name, Sort::Thread)?;
+        match self.thread_links.iter().find(|link| ptr::eq(link.variable, import)) {
+            // SAFETY: the width is a static of the scheduler.
+            Some(link) if link.source != Source::Engine || unsafe { *import.width } != width as u32 => {
+                return Err(Errno(libc::EBUSY));
+            }
+            Some(_) => {}
+            None => self.set_source(import, Source::Engine, width),
+        }
+        let mut cells = thread.cells.borrow_mut();
+        let place = cells.iter().position(|(offset, _)| *offset == import.offset).unwrap_or_else(|| {
+            cells.push((import.offset, owned(0)));
+            cells.len() - 1
+        });
+        let storage = cells[place].1.as_ptr().cast();
+        set_cell(import, thread, storage);
+        Ok(storage)
+    }
+
+    /// Links all thread imports of a new thread, or of one whose userdata has changed.
+    pub fn link_thread(&self, thread: ThreadRef) {
+        for link in &self.thread_links {
+            link_thread(link.variable, link.source, thread);
+        }
+    }
+
+    fn set_source(&mut self, import: &'static Variable, source: Source, width: Width) {
+        self.thread_links.retain(|link| !ptr::eq(link.variable, import));
+        self.thread_links.push(ThreadLink { variable: import, source });
+        // SAFETY: the width is a static of the scheduler; `find` has seen that it is there.
+        unsafe { *import.width = width as u32 };
+    }
+
+    /// None: unknown, and that does not matter.
+    fn find(&self, scheduler: &Scheduler, name: &CStr, sort: Sort) -> Result<Option<&'static Variable>> {
+        let (wanted, other) = sort.tables(scheduler);
+        if let Some(import) = search(wanted, name) {
+            return if sort.is_usable(import) { Ok(Some(import)) } else { Err(Errno(libc::EINVAL)) };
+        }
+        let shown = name.to_string_lossy();
+        let scheduler_name = scheduler.name().to_string_lossy();
+        if search(other, name).is_some() {
+            let is = sort.other();
+            report::note(&format!("`{shown}` is {is} in the scheduler {scheduler_name}"));
+            return Err(Errno(libc::EINVAL));
+        }
+        if self.unknown != Unknown::Ignore {
+            let known = names(wanted, sort);
+            let hint = if known.is_empty() { "it has none".into() } else { format!("it has {known}") };
+            report::note(&format!("the scheduler {scheduler_name} has no {} `{shown}`; {hint}", sort.name()));
+        }
+        if self.unknown == Unknown::Error { Err(Errno(libc::ENOENT)) } else { Ok(None) }
+    }
+
+    /// As `find`, for callers who need storage: unknown is always an error.
+    fn find_known(&self, scheduler: &Scheduler, name: &CStr, sort: Sort) -> Result<&'static Variable> {
+        self.find(scheduler, name, sort)?.ok_or(Errno(libc::ENOENT))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Global,
+    Thread,
+}
+
+impl Sort {
+    /// Where imports of this sort are, and where those of the other.
+    fn tables(self, scheduler: &Scheduler) -> (&'static [Variable], &'static [Variable]) {
+        match self {
+            Sort::Global => (scheduler.globals(), scheduler.attributes()),
+            Sort::Thread => (scheduler.attributes(), scheduler.globals()),
+        }
+    }
+
+    fn is_usable(self, import: &Variable) -> bool {
+        !import.width.is_null() && (self == Sort::Thread || !import.link.is_null())
+    }
+
+    fn name(self) -> &'static str {
+        if self == Sort::Global { "import" } else { "thread import" }
+    }
+
+    fn other(self) -> &'static str {
+        if self == Sort::Global {
+            "a thread import, not an import,"
+        } else {
+            "an import, not a thread import,"
+        }
+    }
+}
+
+fn search(variables: &'static [Variable], name: &CStr) -> Option<&'static Variable> {
+    variables.iter().find(|variable| variable.imported == IMPORTED && spelling(variable) == name)
+}
+
+fn names(variables: &[Variable], sort: Sort) -> String {
+    let usable =
+        variables.iter().filter(|variable| variable.imported == IMPORTED && sort.is_usable(variable));
+    let names: Vec<_> = usable.map(|variable| spelling(variable).to_string_lossy()).collect();
+    names.join(", ")
+}
+
+fn spelling(variable: &Variable) -> &CStr {
+    // SAFETY: names in a scheduler are static strings.
+    unsafe { CStr::from_ptr(variable.name) }
+}
+
+fn link(import: &Variable, variable: *mut c_void, width: Width) -> Result<()> {
+    if variable.is_null() {
+        return Err(Errno(libc::EINVAL));
+    }
+    // SAFETY: link and width are statics of the scheduler, which reads them only in handlers.
+    unsafe {
+        *import.width = width as u32;
+        *import.link = variable;
+    }
+    Ok(())
+}
+
+fn link_thread(import: &Variable, source: Source, thread: ThreadRef) {
+    match source {
+        Source::Userdata(offset) => {
+            let userdata = thread.userdata();
+            let variable = if userdata.is_null() { userdata } else { userdata.wrapping_byte_add(offset) };
+            set_cell(import, thread, variable);
+        }
+        Source::Engine => {
+            let cells = thread.cells.borrow();
+            let cell = cells.iter().find(|(offset, _)| *offset == import.offset);
+            set_cell(import, thread, cell.map_or(ptr::null_mut(), |(_, cell)| cell.as_ptr().cast()));
+        }
+    }
+}
+
+fn set_cell(import: &Variable, thread: ThreadRef, variable: *mut c_void) {
+    // SAFETY: the scheduler's table says that a link lies at this offset of every record.
+    unsafe { thread.record().byte_add(import.offset).cast::<*mut c_void>().write(variable) }
+}
+
+fn owned(bits: u64) -> Box<Cell<u64>> {
+    Box::new(Cell::new(bits))
+}
+
+/// The bits of the value in force, in storage of that width; 0 where the scheduler does not tell it.
+fn initial(import: &Variable, width: Width) -> u64 {
+    // SAFETY: the storage of an import holds an int64_t or a double.
+    let Some(bits) = (unsafe { import.storage.cast::<u64>().as_ref() }) else { return 0 };
+    let kind = if import.ty == TYPE_FLOAT { Width::F64 } else { Width::I64 };
+    u64::from_ne_bytes(width.store(kind.load(&bits.to_ne_bytes()).value).value)
+}

@@ -1,0 +1,180 @@
+//! Stacks of threads, with guard pages below them, and the pool that keeps stacks for new threads.
+//!
+//! ```text
+//!   limit                                      base
+//!     | guard: no access | usable, grows downwards |
+//! ```
+//!
+//! Invariant: the guard is [`GUARD`] bytes, more than any probed frame skips, so an overflow faults inside it.
+//! Units: bytes. Memory is touched, and so becomes resident, only as deep as a thread has used its stack.
+
+use std::num::NonZeroUsize;
+
+use corosensei::stack::{Stack, StackPointer};
+
+use crate::errno::{Errno, Result};
+
+pub const DEFAULT_SIZE: usize = 256 * 1024;
+pub const DEFAULT_CACHE: usize = 4096;
+const MINIMUM: usize = 16 * 1024;
+const MAXIMUM: usize = 1 << 40;
+const GUARD: usize = 64 * 1024;
+
+/// A mapped stack; unmapped when dropped.
+pub struct GuardedStack {
+    base: NonZeroUsize,
+    size: usize,
+}
+
+impl GuardedStack {
+    fn map(size: usize) -> Result<GuardedStack> {
+        let whole = size + GUARD;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        // SAFETY: a fresh private mapping; nobody else knows its address.
+        let limit = unsafe { libc::mmap(std::ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
+        if limit == libc::MAP_FAILED {
+            return Err(Errno(libc::EAGAIN));
+        }
+        let Some(base) = NonZeroUsize::new(limit as usize + whole) else { return Err(Errno(libc::EAGAIN)) };
+        let stack = GuardedStack { base, size };
+        // SAFETY: the range lies inside the mapping above.
+        let opened =
+            unsafe { libc::mprotect(limit.byte_add(GUARD), size, libc::PROT_READ | libc::PROT_WRITE) };
+        if opened == 0 { Ok(stack) } else { Err(Errno(libc::EAGAIN)) }
+    }
+
+    pub fn extent(&self) -> Extent {
+        Extent { limit: self.limit().get(), base: self.base.get() }
+    }
+}
+
+/// Where a stack lies, guard included.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    limit: usize,
+    base: usize,
+}
+
+impl Extent {
+    /// Whether an access to `address` ran over the end of the stack.
+    pub fn is_guard(self, address: usize) -> bool {
+        (self.limit..self.limit + GUARD).contains(&address)
+    }
+
+    pub fn usable(self) -> usize {
+        self.base - self.limit - GUARD
+    }
+}
+
+impl Drop for GuardedStack {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone and nothing runs on it any more.
+        unsafe { libc::munmap(self.limit().get() as *mut libc::c_void, self.size + GUARD) };
+    }
+}
+
+// SAFETY: base and limit enclose one mapping of at least MINIMUM usable bytes with a guard at its lower end; both are
+// multiples of the page size.
+unsafe impl Stack for GuardedStack {
+    fn base(&self) -> StackPointer {
+        self.base
+    }
+
+    fn limit(&self) -> StackPointer {
+        // The mapping does not begin at address 0.
+        NonZeroUsize::new(self.base.get() - self.size - GUARD).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+/// Free stacks of the default size, kept up to a number.
+pub struct StackPool {
+    default_size: usize,
+    capacity: usize,
+    free: Vec<GuardedStack>,
+    mapped: u64,
+}
+
+impl StackPool {
+    /// `default_size` and `capacity` (in stacks) of 0 mean the defaults.
+    pub fn new(default_size: usize, capacity: usize) -> Result<StackPool> {
+        let default_size = usable(if default_size == 0 { DEFAULT_SIZE } else { default_size })?;
+        let capacity = if capacity == 0 { DEFAULT_CACHE } else { capacity };
+        Ok(StackPool { default_size, capacity, free: Vec::new(), mapped: 0 })
+    }
+
+    /// A stack of at least `size` bytes; 0 means the default size.
+    /// EAGAIN: no address space or too many mappings. EINVAL: larger than any address space.
+    pub fn take(&mut self, size: usize) -> Result<GuardedStack> {
+        let size = if size == 0 { self.default_size } else { usable(size)? };
+        if size == self.default_size
+            && let Some(stack) = self.free.pop()
+        {
+            return Ok(stack);
+        }
+        let stack = GuardedStack::map(size)?;
+        self.mapped += (size + GUARD) as u64;
+        Ok(stack)
+    }
+
+    pub fn give_back(&mut self, stack: GuardedStack) {
+        if stack.size == self.default_size && self.free.len() < self.capacity {
+            self.free.push(stack);
+        } else {
+            self.mapped -= (stack.size + GUARD) as u64;
+        }
+    }
+
+    /// Address space of all stacks, free ones and guards included.
+    pub fn mapped_bytes(&self) -> u64 {
+        self.mapped
+    }
+}
+
+/// A stack size in whole pages.
+fn usable(size: usize) -> Result<usize> {
+    if size > MAXIMUM {
+        return Err(Errno(libc::EINVAL));
+    }
+    // SAFETY: asks for a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    Ok(size.max(MINIMUM).next_multiple_of(page))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_to_pages_and_bounded() {
+        assert_eq!(usable(1), Ok(MINIMUM));
+        assert_eq!(usable(MINIMUM + 1).unwrap() % 4096, 0);
+        assert!(usable(MINIMUM + 1).unwrap() > MINIMUM);
+        assert_eq!(usable(usize::MAX), Err(Errno(libc::EINVAL)));
+    }
+
+    #[test]
+    fn the_guard_lies_just_below_the_usable_part() {
+        let stack = GuardedStack::map(MINIMUM).unwrap();
+        let lowest = stack.base.get() - MINIMUM;
+        let extent = stack.extent();
+        assert_eq!(extent.usable(), MINIMUM);
+        assert!(!extent.is_guard(lowest));
+        assert!(extent.is_guard(lowest - 1));
+        assert!(extent.is_guard(lowest - GUARD));
+        assert!(!extent.is_guard(lowest - GUARD - 1));
+        // SAFETY: the lowest usable byte is mapped and ours.
+        unsafe { *(lowest as *mut u8) = 1 };
+    }
+
+    #[test]
+    fn a_returned_stack_is_used_again() {
+        let mut pool = StackPool::new(0, 1).unwrap();
+        let (a, b) = (pool.take(0).unwrap(), pool.take(0).unwrap());
+        let base = a.base;
+        let both = pool.mapped_bytes();
+        pool.give_back(a);
+        pool.give_back(b);
+        assert_eq!(pool.mapped_bytes() * 2, both);
+        assert_eq!(pool.take(0).unwrap().base, base);
+    }
+}
