@@ -2,8 +2,11 @@
 //!
 //! ```text
 //!   limit                                      base
-//!     | guard: no access | usable, grows downwards |
+//!     | guard: no access | usable, grows downwards | colour |
 //! ```
+//!
+//! All stacks lie at the same place of a page, so their upper ends would compete for the same few sets of the cache; a
+//! varying number of bytes is left free above each (its colour).
 //!
 //! Invariant: the guard is [`GUARD`] bytes, more than any probed frame skips, so an overflow faults inside it.
 //! Units: bytes. Memory is touched, and so becomes resident, only as deep as a thread has used its stack.
@@ -19,15 +22,20 @@ pub const DEFAULT_CACHE: usize = 4096;
 const MINIMUM: usize = 16 * 1024;
 const MAXIMUM: usize = 1 << 40;
 const GUARD: usize = 64 * 1024;
+/// Colours go round within half a page, so that a shallow stack still touches one page.
+const COLOURS: usize = 2048;
+const COLOUR_STEP: usize = 192;
 
 /// A mapped stack; unmapped when dropped.
 pub struct GuardedStack {
     base: NonZeroUsize,
+    /// From the guard to the end of the mapping.
     size: usize,
+    colour: usize,
 }
 
 impl GuardedStack {
-    fn map(size: usize) -> Result<GuardedStack> {
+    fn map(size: usize, colour: usize) -> Result<GuardedStack> {
         let whole = size + GUARD;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: a fresh private mapping; nobody else knows its address.
@@ -35,8 +43,10 @@ impl GuardedStack {
         if limit == libc::MAP_FAILED {
             return Err(Errno(libc::EAGAIN));
         }
-        let Some(base) = NonZeroUsize::new(limit as usize + whole) else { return Err(Errno(libc::EAGAIN)) };
-        let stack = GuardedStack { base, size };
+        let Some(base) = NonZeroUsize::new(limit as usize + whole - colour) else {
+            return Err(Errno(libc::EAGAIN));
+        };
+        let stack = GuardedStack { base, size, colour };
         // SAFETY: the range lies inside the mapping above.
         let opened =
             unsafe { libc::mprotect(limit.byte_add(GUARD), size, libc::PROT_READ | libc::PROT_WRITE) };
@@ -82,7 +92,7 @@ unsafe impl Stack for GuardedStack {
 
     fn limit(&self) -> StackPointer {
         // The mapping does not begin at address 0.
-        NonZeroUsize::new(self.base.get() - self.size - GUARD).unwrap_or(NonZeroUsize::MIN)
+        NonZeroUsize::new(self.base.get() + self.colour - self.size - GUARD).unwrap_or(NonZeroUsize::MIN)
     }
 }
 
@@ -92,6 +102,7 @@ pub struct StackPool {
     capacity: usize,
     free: Vec<GuardedStack>,
     mapped: u64,
+    next_colour: usize,
 }
 
 impl StackPool {
@@ -99,10 +110,10 @@ impl StackPool {
     pub fn new(default_size: usize, capacity: usize) -> Result<StackPool> {
         let default_size = usable(if default_size == 0 { DEFAULT_SIZE } else { default_size })?;
         let capacity = if capacity == 0 { DEFAULT_CACHE } else { capacity };
-        Ok(StackPool { default_size, capacity, free: Vec::new(), mapped: 0 })
+        Ok(StackPool { default_size, capacity, free: Vec::new(), mapped: 0, next_colour: 0 })
     }
 
-    /// A stack of at least `size` bytes; 0 means the default size.
+    /// A stack of about `size` bytes, in whole pages less its colour; 0 means the default size.
     /// EAGAIN: no address space or too many mappings. EINVAL: larger than any address space.
     pub fn take(&mut self, size: usize) -> Result<GuardedStack> {
         let size = if size == 0 { self.default_size } else { usable(size)? };
@@ -111,7 +122,8 @@ impl StackPool {
         {
             return Ok(stack);
         }
-        let stack = GuardedStack::map(size)?;
+        let stack = GuardedStack::map(size, self.next_colour)?;
+        self.next_colour = (self.next_colour + COLOUR_STEP) % COLOURS;
         self.mapped += (size + GUARD) as u64;
         Ok(stack)
     }
@@ -154,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_guard_lies_just_below_the_usable_part() {
-        let stack = GuardedStack::map(MINIMUM).unwrap();
+        let stack = GuardedStack::map(MINIMUM, 0).unwrap();
         let lowest = stack.base.get() - MINIMUM;
         let extent = stack.extent();
         assert_eq!(extent.usable(), MINIMUM);

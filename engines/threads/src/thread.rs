@@ -67,22 +67,26 @@ pub enum Body {
 }
 
 const NAME_SIZE: usize = 32;
+/// A cache line.
+const BLOCK_ALIGN: usize = 64;
 
+/// In the order of declaration, so that what every switch touches lies together in front.
+#[repr(C)]
 pub struct Thread {
     pub id: ThreadId,
-    /// NUL-terminated, so that a signal handler and C can read it.
-    name: [u8; NAME_SIZE],
     pub state: Cell<State>,
     pub suspended: Cell<bool>,
-    pub waits_for: Cell<WaitsFor>,
     /// How the last wait ended: 0 or an errno.
     pub outcome: Cell<i32>,
-
+    pub yielder: Cell<*const Yielder<(), Leave>>,
+    pub waits_for: Cell<WaitsFor>,
     /// None for the main program, and after the end. Touched only from the stack that resumes it.
     pub fiber: UnsafeCell<Option<Fiber>>,
+
+    /// NUL-terminated, so that a signal handler and C can read it.
+    name: [u8; NAME_SIZE],
     /// Its stack, for the fault handler; None for the main program.
     pub stack: Cell<Option<Extent>>,
-    pub yielder: Cell<*const Yielder<(), Leave>>,
     pub body: Cell<Option<Body>>,
 
     pub result: Cell<*mut c_void>,
@@ -217,12 +221,12 @@ impl Thread {
     }
 }
 
-const RECORD_OFFSET: usize = size_of::<Thread>().next_multiple_of(16);
+const RECORD_OFFSET: usize = size_of::<Thread>().next_multiple_of(BLOCK_ALIGN);
 
 fn layout(record_size: usize) -> Layout {
     let record_size = record_size.max(size_of::<abi::Thread>());
     // A record's size is a u32, so the sum is far from overflowing.
-    Layout::from_size_align(RECORD_OFFSET + record_size, 16).unwrap_or(Layout::new::<Thread>())
+    Layout::from_size_align(RECORD_OFFSET + record_size, BLOCK_ALIGN).unwrap_or(Layout::new::<Thread>())
 }
 
 fn cut(name: &CStr) -> [u8; NAME_SIZE] {
