@@ -18,7 +18,7 @@ use crate::abi::Event;
 use crate::clock::{self, NEVER};
 use crate::descriptors::{Descriptors, Waiter};
 use crate::errno::{Errno, Result};
-use crate::imports::Imports;
+use crate::links::Links;
 use crate::overflow;
 use crate::report;
 use crate::scheduler::Scheduler;
@@ -47,7 +47,7 @@ pub struct Engine {
     pub scheduler: Scheduler,
     pub threads: Table,
     pub stacks: StackPool,
-    pub imports: Imports,
+    pub links: Links,
     pub descriptors: Descriptors,
     timers: Timers,
     current: ThreadRef,
@@ -71,7 +71,7 @@ impl Engine {
         let main = ThreadRef::allocate(threads.next_id(), c"main", std::ptr::null_mut(), size);
         threads.insert(main);
         let mut engine = Engine {
-            imports: Imports::new(ignore_unknown_imports),
+            links: Links::new(ignore_unknown_imports),
             scheduler,
             threads,
             stacks,
@@ -137,7 +137,7 @@ impl Engine {
         self.created += 1;
         let now = clock::now();
         self.scheduler.init_thread(thread, now);
-        self.imports.link_thread(thread);
+        self.links.link_thread(thread);
         self.raise(Event::NewThread, Some(thread), now);
         Ok(thread)
     }

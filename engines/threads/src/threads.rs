@@ -107,7 +107,7 @@ pub fn set_userdata(id: ThreadId, userdata: *mut c_void) -> Result<()> {
     with(|engine| {
         let thread = engine.thread(id)?;
         thread.set_userdata(userdata);
-        engine.imports.link_thread(thread);
+        engine.links.link_thread(thread);
         Ok(())
     })?
 }

@@ -26,7 +26,7 @@
 
 struct attune_container { struct attune_thread *first, *last; };
 
-struct record { struct attune_thread head; void *urgent; int64_t urgent_default; int out; };
+struct record { struct attune_thread head; void *urgent; int64_t urgent_default; int out, suspended; };
 
 static struct attune_container current, ready, blocked;
 static const struct attune_host *host;
@@ -144,7 +144,8 @@ static void unblock(struct attune_call *call, struct attune_thread *t)
         host->trap(host->engine, &trap);
     }
 #endif
-    enter_ready(t);
+    if (!((struct record *)t)->suspended)
+        enter_ready(t);
 }
 
 static void set_dead(struct attune_call *call, struct attune_thread *t)
@@ -166,6 +167,7 @@ static void suspend(struct attune_call *call, struct attune_thread *t)
 {
     (void)call;
     LOG("suspend_thread %d\n", (int)t->id);
+    ((struct record *)t)->suspended = 1;
     take(t);
     put(&blocked, t, 0);
 }
@@ -174,6 +176,7 @@ static void resume(struct attune_call *call, struct attune_thread *t)
 {
     (void)call;
     LOG("resume_thread %d\n", (int)t->id);
+    ((struct record *)t)->suspended = 0;
     if (!((struct record *)t)->out)
         enter_ready(t);
 }

@@ -26,7 +26,7 @@ fn width(kind: c_uint) -> Result<Width> {
 extern "C" fn attune_register_variable(import: *const c_char, variable: *mut c_void, kind: c_uint) -> c_int {
     status(|| {
         let (name, width) = (name(import)?, width(kind)?);
-        with(|engine| engine.imports.register(&engine.scheduler, name, variable, width))?
+        with(|engine| engine.links.register(&engine.scheduler, name, variable, width))?
     })
 }
 
@@ -34,9 +34,7 @@ extern "C" fn attune_register_variable(import: *const c_char, variable: *mut c_v
 extern "C" fn attune_register_thread_variable(import: *const c_char, offset: usize, kind: c_uint) -> c_int {
     status(|| {
         let (name, width) = (name(import)?, width(kind)?);
-        with(|engine| {
-            engine.imports.register_thread(&engine.scheduler, &engine.threads, name, offset, width)
-        })?
+        with(|engine| engine.links.register_thread(&engine.scheduler, &engine.threads, name, offset, width))?
     })
 }
 
@@ -49,7 +47,7 @@ extern "C" fn attune_register_thread(import: *const c_char, offset: usize) -> c_
 extern "C" fn attune_unregister(import: *const c_char) -> c_int {
     status(|| {
         let name = name(import)?;
-        with(|engine| engine.imports.unregister(&engine.scheduler, &engine.threads, name))?
+        with(|engine| engine.links.unregister(&engine.scheduler, &engine.threads, name))?
     })
 }
 
@@ -76,7 +74,7 @@ extern "C" fn attune_thread_import_float(thread: ThreadId, import: *const c_char
 fn global(import: *const c_char, width: Width) -> *mut c_void {
     posix(ptr::null_mut(), || {
         let name = name(import)?;
-        with(|engine| engine.imports.import(&engine.scheduler, name, width))?
+        with(|engine| engine.links.import(&engine.scheduler, name, width))?
     })
 }
 
@@ -85,7 +83,7 @@ fn of_thread(thread: ThreadId, import: *const c_char, width: Width) -> *mut c_vo
         let name = name(import)?;
         with(|engine| {
             let thread = engine.living_thread(thread)?;
-            engine.imports.thread_import(&engine.scheduler, thread, name, width)
+            engine.links.thread_import(&engine.scheduler, thread, name, width)
         })?
     })
 }

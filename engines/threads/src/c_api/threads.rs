@@ -8,6 +8,7 @@ use crate::clock;
 use crate::errno::Errno;
 use crate::io;
 use crate::process::{self, Settings, leave, with};
+use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave, ThreadId};
 use crate::threads;
 
@@ -29,22 +30,6 @@ pub struct Attributes {
     stack_size: usize,
     userdata: *mut c_void,
     detached: c_int,
-}
-
-/// `struct attune_statistics`.
-#[repr(C)]
-pub struct Statistics {
-    created: u64,
-    living: u64,
-    ready: u64,
-    waiting: u64,
-    suspended: u64,
-    switches: u64,
-    handler_calls: u64,
-    polls: u64,
-    stack_bytes: u64,
-    divisions_by_zero: u64,
-    clamped: u64,
 }
 
 #[unsafe(no_mangle)]
@@ -190,22 +175,7 @@ unsafe extern "C" fn attune_stats(statistics: *mut Statistics, size: usize) -> c
         if size != size_of::<Statistics>() || statistics.is_null() {
             return Err(Errno(libc::EINVAL));
         }
-        let numbers = with(|engine| {
-            let counts = engine.counts();
-            Statistics {
-                created: counts.created,
-                living: counts.living,
-                ready: counts.ready,
-                waiting: counts.waiting,
-                suspended: counts.suspended,
-                switches: counts.switches,
-                handler_calls: engine.scheduler.handler_calls(),
-                polls: engine.descriptors.polls(),
-                stack_bytes: engine.stacks.mapped_bytes(),
-                divisions_by_zero: engine.scheduler.divisions_by_zero(),
-                clamped: engine.scheduler.clamped(),
-            }
-        })?;
+        let numbers = with(|engine| statistics::collect(engine))?;
         // SAFETY: not null, and as large as said.
         unsafe { statistics.write(numbers) };
         Ok(())

@@ -1,4 +1,4 @@
-//! Imports: the application's variables under the scheduler's names.
+//! Links between imports and variables: the application's variables under the scheduler's names.
 //!
 //! The scheduler holds a link to each: the address of the variable, null while the default is in force, and its width. A
 //! thread import has a link in every thread's record, which leads into the thread's userdata (registered by offset) or to
@@ -41,13 +41,13 @@ struct ThreadLink {
     source: Source,
 }
 
-pub struct Imports {
+pub struct Links {
     unknown: Unknown,
     thread_links: Vec<ThreadLink>,
 }
 
-impl Imports {
-    pub fn new(ignore_unknown: bool) -> Imports {
+impl Links {
+    pub fn new(ignore_unknown: bool) -> Links {
         let unknown = match std::env::var("ATTUNE_UNKNOWN_IMPORTS").as_deref() {
             Ok("error") => Unknown::Error,
             Ok("warn") => Unknown::Warn,
@@ -59,7 +59,7 @@ impl Imports {
             Err(_) if ignore_unknown => Unknown::Ignore,
             Err(_) => Unknown::Error,
         };
-        Imports { unknown, thread_links: Vec::new() }
+        Links { unknown, thread_links: Vec::new() }
     }
 
     /// Links a global import to the application's variable. ENOENT, EINVAL.

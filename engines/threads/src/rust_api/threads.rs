@@ -1,0 +1,197 @@
+//! Starting, threads, numbers.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::{CString, c_void};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+use std::{ptr, thread};
+
+use super::nanoseconds;
+use crate::clock;
+use crate::errno::Errno;
+use crate::io::sleep_until as sleep_to;
+use crate::process::{self, Settings, leave, with};
+use crate::statistics::{self, Statistics};
+use crate::thread::{Body, Leave};
+use crate::threads;
+
+/// A thread's number. Never used again after the thread; the program itself is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadId(pub u64);
+
+/// How the library starts; the defaults are those of `struct attune_options`.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A compiled scheduler, used when ATTUNE_SCHED is unset.
+    pub scheduler: Option<PathBuf>,
+    /// Bytes of a thread's stack; 0: 256 KiB.
+    pub stack_size: usize,
+    /// Stacks kept for new threads; 0: 4096.
+    pub stack_cache: usize,
+    /// Registering a name that the scheduler lacks succeeds quietly.
+    pub ignore_unknown_imports: bool,
+    /// Of `random(n)` in the scheduler.
+    pub seed: u64,
+}
+
+/// Starts the library on the calling OS thread. Optional: any other call starts it with the defaults. Ends the process with
+/// status 2 if the scheduler cannot be used.
+///
+/// # Errors
+/// EALREADY: it runs already. EINVAL: no such path or stack size. ENOMEM, EMFILE, ENFILE.
+pub fn init(options: &Options) -> io::Result<()> {
+    let path =
+        options.scheduler.as_ref().map(|path| CString::new(path.as_os_str().as_bytes())).transpose()?;
+    Ok(process::start(Settings {
+        scheduler: path.as_deref(),
+        stack_size: options.stack_size,
+        stack_cache: options.stack_cache,
+        ignore_unknown_imports: options.ignore_unknown_imports,
+        seed: options.seed,
+    })?)
+}
+
+/// What a new thread is to be like.
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    name: String,
+    stack_size: usize,
+    userdata: Option<ptr::NonNull<c_void>>,
+}
+
+impl Builder {
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    /// For messages; cut to 31 bytes.
+    pub fn name(mut self, name: impl Into<String>) -> Builder {
+        self.name = name.into();
+        self
+    }
+
+    /// Bytes, rounded up to pages, at least 16 KiB.
+    pub fn stack_size(mut self, size: usize) -> Builder {
+        self.stack_size = size;
+        self
+    }
+
+    /// What thread imports registered by offset point into; in force before the scheduler sees the thread.
+    pub fn userdata(mut self, userdata: ptr::NonNull<c_void>) -> Builder {
+        self.userdata = Some(userdata);
+        self
+    }
+
+    /// A thread that runs `f` when the scheduler chooses it.
+    ///
+    /// # Errors
+    /// EAGAIN: no memory for its stack. EINVAL: stack size too large, or a NUL in the name. EPERM: a foreign OS thread.
+    pub fn spawn<T: 'static>(self, f: impl FnOnce() -> T + 'static) -> io::Result<JoinHandle<T>> {
+        let name = CString::new(if self.name.is_empty() { "thread".into() } else { self.name })?;
+        let packet: Packet<T> = Rc::new(Cell::new(None));
+        let ours = packet.clone();
+        let body = Body::Rust(Box::new(move || ours.set(Some(catch_unwind(AssertUnwindSafe(f))))));
+        let userdata = self.userdata.map_or(ptr::null_mut(), ptr::NonNull::as_ptr);
+        let id = threads::create(&name, self.stack_size, userdata, false, body)?;
+        Ok(JoinHandle { id: ThreadId(id), packet, joined: false })
+    }
+}
+
+type Packet<T> = Rc<Cell<Option<thread::Result<T>>>>;
+
+/// The right to a thread's result. Dropped, it lets the thread go on unjoined.
+pub struct JoinHandle<T> {
+    id: ThreadId,
+    packet: Packet<T>,
+    joined: bool,
+}
+
+impl<T> JoinHandle<T> {
+    pub fn id(&self) -> ThreadId {
+        self.id
+    }
+
+    /// Waits until the thread ends.
+    ///
+    /// # Errors
+    /// What it panicked with, as with std's threads; an [`io::Error`] in the box if it cannot be joined (EDEADLK) or has
+    /// ended without a result (ECANCELED: with attune_exit).
+    pub fn join(mut self) -> thread::Result<T> {
+        let failed = |errno: Errno| Box::new(io::Error::from(errno)) as Box<dyn Any + Send>;
+        threads::join(self.id.0).map_err(failed)?;
+        self.joined = true;
+        self.packet.take().unwrap_or_else(|| Err(failed(Errno(libc::ECANCELED))))
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    fn drop(&mut self) {
+        if !self.joined {
+            // It fails only where there is nothing left to detach.
+            let _ = threads::detach(self.id.0);
+        }
+    }
+}
+
+/// [`Builder::spawn`] with the defaults.
+///
+/// # Errors
+/// As there.
+pub fn spawn<T: 'static>(f: impl FnOnce() -> T + 'static) -> io::Result<JoinHandle<T>> {
+    Builder::new().spawn(f)
+}
+
+/// The running thread. EPERM: a foreign OS thread.
+pub fn current() -> io::Result<ThreadId> {
+    Ok(with(|engine| ThreadId(engine.current().id))?)
+}
+
+/// Lets the scheduler choose again. EPERM: a foreign OS thread.
+pub fn yield_now() -> io::Result<()> {
+    Ok(leave(Leave::Yield)?)
+}
+
+/// Yields and asks the scheduler to choose `thread` next. ESRCH; EAGAIN: it is not ready to run.
+pub fn yield_to(thread: ThreadId) -> io::Result<()> {
+    Ok(threads::yield_to(thread.0)?)
+}
+
+/// Keeps a thread, possibly the calling one, from running until [`resume`].
+/// ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler cannot suspend.
+pub fn suspend(thread: ThreadId) -> io::Result<()> {
+    Ok(threads::suspend(thread.0)?)
+}
+
+/// ESRCH; EINVAL: it is not suspended.
+pub fn resume(thread: ThreadId) -> io::Result<()> {
+    Ok(threads::resume(thread.0)?)
+}
+
+/// Now, in nanoseconds of CLOCK_MONOTONIC.
+pub fn now() -> i64 {
+    clock::now()
+}
+
+pub fn sleep(duration: Duration) -> io::Result<()> {
+    Ok(sleep_to(clock::deadline(nanoseconds(duration)))?)
+}
+
+/// Until a time on the clock of [`now`]; one that has passed is a yield.
+pub fn sleep_until(time: i64) -> io::Result<()> {
+    Ok(sleep_to(time)?)
+}
+
+/// The name of the scheduler that runs.
+pub fn scheduler_name() -> io::Result<String> {
+    Ok(with(|engine| engine.scheduler.name().to_string_lossy().into_owned())?)
+}
+
+/// Numbers about the engine and its threads.
+pub fn statistics() -> io::Result<Statistics> {
+    Ok(with(|engine| statistics::collect(engine))?)
+}
