@@ -216,8 +216,8 @@ int attune_register_thread(const char *name, size_t offset);
 /* The default holds again. ENOENT; EINVAL: nothing is registered. */
 int attune_unregister(const char *name);
 
-/* The portable way: the engine owns the variable. It starts with the default in force (0 where the scheduler does not
- * tell it) and lives as long as the process, a thread's as long as the thread. NULL with errno as above; ESRCH;
+/* The portable way: the engine owns the variable. It starts with the value in force and lives as long as the process, a
+ * thread's as long as the thread. NULL with errno as above; ESRCH;
  * EBUSY: a variable of the other sort is registered under that name. */
 int64_t *attune_import_int(const char *name);
 double *attune_import_float(const char *name);

@@ -51,7 +51,9 @@ pub struct Thread {
     pub parent: *mut Thread,
     pub key: i64,
     pub stamp: u64,
-    pub height: i32,
+    pub height: u8,
+    pub destroyed: u8,
+    pub unused: u16,
     pub line: u32,
 }
 
@@ -83,6 +85,14 @@ pub struct Host {
     pub alarm: extern "C" fn(engine: *mut c_void, thread: *mut Thread, at: i64),
     pub preempt: extern "C" fn(engine: *mut c_void, cpu: i64),
     pub seed: u64,
+    pub cpus: u32,
+}
+
+/// An import in a thread record: the link, and the bits of the value in force while it is null.
+#[repr(C)]
+pub struct Import {
+    pub link: *mut c_void,
+    pub value: u64,
 }
 
 #[repr(C)]
@@ -120,6 +130,7 @@ pub struct Scheduler {
     pub attribute_count: u32,
     pub containers: *const ContainerInfo,
     pub container_count: u32,
+    pub cpus: u32,
     pub attach: Option<unsafe extern "C" fn(host: *const Host)>,
     pub thread_init: Option<unsafe extern "C" fn(call: *mut Call, thread: *mut Thread)>,
     pub thread_remove: Option<unsafe extern "C" fn(thread: *mut Thread)>,

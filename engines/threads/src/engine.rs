@@ -240,6 +240,13 @@ impl Engine {
             }
         }
         self.raise(Event::SwitchOut, Some(me), now);
+        if me.is_destroyed() && !matches!(leave, Leave::Exit) {
+            let name = self.scheduler.name().to_string_lossy();
+            report::scheduler_failed(&format!(
+                "{name} destroyed {}, which has not ended",
+                report::describe(me)
+            ));
+        }
         if matches!(leave, Leave::Exit) {
             self.bury(me);
             if self.living == 0 {

@@ -10,7 +10,7 @@ use std::ptr;
 
 use attune_values::Width;
 
-use crate::abi::{IMPORTED, TYPE_FLOAT, Variable};
+use crate::abi::{IMPORTED, Import, TYPE_FLOAT, Variable};
 use crate::errno::{Errno, Result};
 use crate::report;
 use crate::scheduler::Scheduler;
@@ -116,7 +116,7 @@ impl Links {
     /// Storage of the engine's own for a global import. ENOENT, EINVAL.
     pub fn import(&mut self, scheduler: &Scheduler, name: &CStr, width: Width) -> Result<*mut c_void> {
         let import = self.find_known(scheduler, name, Sort::Global)?;
-        let cell = owned(initial(import, width));
+        let cell = owned(narrow(import.storage.cast(), import.ty, width));
         let storage = Box::leak(cell).as_ptr().cast();
         link(import, storage, width).map(|()| storage)
     }
@@ -140,7 +140,9 @@ impl Links {
         }
         let mut cells = thread.cells.borrow_mut();
         let place = cells.iter().position(|(offset, _)| *offset == import.offset).unwrap_or_else(|| {
-            cells.push((import.offset, owned(0)));
+            // SAFETY: an import's part of the record holds an int64_t or a double behind the link.
+            let in_force = unsafe { &raw const (*import_of(import, thread)).value };
+            cells.push((import.offset, owned(narrow(in_force, import.ty, width))));
             cells.len() - 1
         });
         let storage = cells[place].1.as_ptr().cast();
@@ -265,18 +267,23 @@ fn link_thread(import: &Variable, source: Source, thread: ThreadRef) {
 }
 
 fn set_cell(import: &Variable, thread: ThreadRef, variable: *mut c_void) {
-    // SAFETY: the scheduler's table says that a link lies at this offset of every record.
-    unsafe { thread.record().byte_add(import.offset).cast::<*mut c_void>().write(variable) }
+    // SAFETY: see import_of.
+    unsafe { (*import_of(import, thread)).link = variable }
+}
+
+/// The scheduler's table says that an import's part lies at this offset of every record.
+fn import_of(import: &Variable, thread: ThreadRef) -> *mut Import {
+    thread.record().wrapping_byte_add(import.offset).cast()
 }
 
 fn owned(bits: u64) -> Box<Cell<u64>> {
     Box::new(Cell::new(bits))
 }
 
-/// The bits of the value in force, in storage of that width; 0 where the scheduler does not tell it.
-fn initial(import: &Variable, width: Width) -> u64 {
-    // SAFETY: the storage of an import holds an int64_t or a double.
-    let Some(bits) = (unsafe { import.storage.cast::<u64>().as_ref() }) else { return 0 };
-    let kind = if import.ty == TYPE_FLOAT { Width::F64 } else { Width::I64 };
+/// The bits of the value in force, an int64_t or a double, in storage of that width; 0 where the scheduler does not tell it.
+fn narrow(in_force: *const u64, ty: u32, width: Width) -> u64 {
+    // SAFETY: null, or a place in the scheduler's globals or in a thread's record.
+    let Some(bits) = (unsafe { in_force.as_ref() }) else { return 0 };
+    let kind = if ty == TYPE_FLOAT { Width::F64 } else { Width::I64 };
     u64::from_ne_bytes(width.store(kind.load(&bits.to_ne_bytes()).value).value)
 }

@@ -33,6 +33,7 @@ impl Scheduler {
             alarm,
             preempt,
             seed,
+            cpus: 1,
         }));
         if let Some(attach) = scheduler.attach {
             // SAFETY: the host lives for ever.

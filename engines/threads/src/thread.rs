@@ -204,6 +204,12 @@ impl ThreadRef {
         self.0.as_ptr()
     }
 
+    /// Whether the scheduler has said `destroy`.
+    pub fn is_destroyed(self) -> bool {
+        // SAFETY: the record lives with the thread.
+        unsafe { (*self.record()).destroyed != 0 }
+    }
+
     pub fn userdata(self) -> *mut c_void {
         // SAFETY: the record lives with the thread; `userdata` is the engine's field.
         unsafe { (*self.record()).userdata }

@@ -26,7 +26,7 @@
 
 struct attune_container { struct attune_thread *first, *last; };
 
-struct record { struct attune_thread head; void *urgent; int64_t urgent_default; int out, suspended; };
+struct record { struct attune_thread head; struct attune_import urgent; int out, suspended; };
 
 static struct attune_container current, ready, blocked;
 static const struct attune_host *host;
@@ -63,7 +63,11 @@ static void attach(const struct attune_host *h)
     memset(&blocked, 0, sizeof blocked);
 }
 
-static void thread_init(struct attune_call *call, struct attune_thread *t) { (void)call; (void)t; }
+static void thread_init(struct attune_call *call, struct attune_thread *t)
+{
+    (void)call;
+    ((struct record *)t)->urgent = (struct attune_import){ NULL, { 5 } };
+}
 
 static void each(struct attune_container *c, int (*visit)(void *, struct attune_thread *), void *arg)
 {
@@ -73,7 +77,7 @@ static void each(struct attune_container *c, int (*visit)(void *, struct attune_
 static int is_urgent(struct attune_thread *t)
 {
     struct record *r = (struct record *)t;
-    return r->urgent && urgent_width == ATTUNE_I32 && *(int *)r->urgent;
+    return r->urgent.link && urgent_width == ATTUNE_I32 && *(int *)r->urgent.link;
 }
 
 static void enter_ready(struct attune_thread *t)
@@ -200,10 +204,11 @@ static const struct attune_container_info containers[] = {
 };
 
 const struct attune_scheduler attune_scheduler = {
-    FIFO_ABI, sizeof(struct record), "test_fifo", "fifo.sched",
-    globals, attributes, 2, 1, containers, 3,
-    attach, thread_init, take, each,
-    {
+    .abi = FIFO_ABI, .thread_size = sizeof(struct record), .name = "test_fifo", .file = "fifo.sched",
+    .globals = globals, .global_count = 2, .attributes = attributes, .attribute_count = 1,
+    .containers = containers, .container_count = 3, .cpus = 1,
+    .attach = attach, .thread_init = thread_init, .thread_remove = take, .container_each = each,
+    .handler = {
         [ATTUNE_NEWTHREAD] = newthread,
 #ifndef FIFO_NO_SCHEDULE
         [ATTUNE_SCHEDULE] = schedule,
@@ -215,7 +220,7 @@ const struct attune_scheduler attune_scheduler = {
         [ATTUNE_SET_NEXT_THREAD] = set_next, [ATTUNE_SET_DEAD] = set_dead,
         [ATTUNE_SUSPEND_THREAD] = suspend, [ATTUNE_RESUME_THREAD] = resume, [ATTUNE_ALARM] = alarmed,
     },
-    &divisions, &clamped
+    .divisions_by_zero = &divisions, .clamped = &clamped
 };
 #ifdef FIFO_OLD
 void *unused_in_old[] = { (void *)block, (void *)unblock };

@@ -416,7 +416,7 @@ static void imports(int has_them)
     CHECK(attune_thread_import_int(ATTUNE_SELF, "urgent") == NULL && errno == EBUSY);
     CHECK(attune_unregister("urgent") == 0);
     int64_t *urgent = attune_thread_import_int(ATTUNE_SELF, "urgent");
-    CHECK(urgent && *urgent == 0 && attune_thread_import_int(ATTUNE_SELF, "urgent") == urgent);
+    CHECK(urgent && *urgent == 5 && attune_thread_import_int(ATTUNE_SELF, "urgent") == urgent);
     CHECK(attune_thread_import_float(ATTUNE_SELF, "urgent") == NULL && errno == EBUSY);
     CHECK(attune_register_thread("urgent", offsetof(struct data, urgent)) == 0);
     CHECK(attune_unregister("urgent") == 0);
