@@ -410,6 +410,9 @@ impl Lowering {
 
     /// Reports a name that nothing declares.
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) {
+        if self.leaves_out(span) {
+            return;
+        }
         let unknown =
             || Diagnostic::new(codes::names::UNKNOWN_NAME, span, format!("`{name}` is not declared"));
         let diagnostic = if let Some(later) = self.declared_later(name, span) {

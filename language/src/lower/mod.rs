@@ -21,10 +21,11 @@ mod types;
 
 use std::collections::HashMap;
 
-use crate::diagnostic::{Diagnostic, has_errors};
+use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::*;
 use crate::resolve::Flat;
 use crate::source::{SourceId, Span};
+use crate::syntax::MAX_DIAGNOSTICS;
 use crate::syntax::ast::{AstNode, Declarator, Expr as Syntax};
 use distributed::Distribution;
 use routine::Context;
@@ -63,6 +64,10 @@ struct Lowering {
     routine: Context,
     /// The block that is being written.
     out: Vec<Statement>,
+    /// Whether an error was reported.
+    failed: bool,
+    /// The first finding that was not reported because there are so many.
+    left_out: Option<Span>,
 }
 
 impl Lowering {
@@ -79,16 +84,41 @@ impl Lowering {
             defaults: Vec::new(),
             routine: Context::default(),
             out: Vec::new(),
+            failed: false,
+            left_out: None,
         }
     }
 
-    fn finish(self) -> (Option<Program>, Vec<Diagnostic>) {
-        let program = (!has_errors(&self.diagnostics)).then_some(self.program);
-        (program, self.diagnostics)
+    fn finish(mut self) -> (Option<Program>, Vec<Diagnostic>) {
+        if let Some(span) = self.left_out {
+            self.diagnostics.push(
+                Diagnostic::new(
+                    codes::syntax::TOO_MANY_ERRORS,
+                    span,
+                    format!("more than {MAX_DIAGNOSTICS} problems in this scheduler; the rest is not shown"),
+                )
+                .label("one of them")
+                .hint("mend the first ones and look again: the others often follow from them"),
+            );
+        }
+        ((!self.failed).then_some(self.program), self.diagnostics)
     }
 
+    /// Adds a finding. The first error is always kept.
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        if !self.leaves_out(diagnostic.primary.span) {
+            self.failed |= diagnostic.is_error();
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Whether so much is wrong that nothing more is said: a message may cost a search through the whole text.
+    fn leaves_out(&mut self, span: Span) -> bool {
+        let full = self.failed && self.diagnostics.len() >= MAX_DIAGNOSTICS;
+        if full {
+            self.left_out.get_or_insert(span);
+        }
+        full
     }
 
     fn span(&self, syntax: &impl AstNode) -> Span {
@@ -132,17 +162,24 @@ impl Lowering {
     }
 
     /// Where a name is declared, if that is after its use.
-    fn declared_later(&self, name: &str, used: Span) -> Option<Span> {
+    fn declared_later(&mut self, name: &str, used: Span) -> Option<Span> {
         if let Some(&later) = self.pending.get(name) {
             return Some(later);
         }
-        let declarators =
-            self.routine.syntax.iter().flat_map(|syntax| syntax.descendants()).filter_map(Declarator::cast);
-        declarators
-            .filter_map(|declarator| declarator.name())
-            .filter(|declared| declared.text() == name)
-            .map(|declared| self.span(&declared))
-            .find(|declared| declared.start > used.start)
+        let last = *self.last_declarations().get(name)?;
+        (last.start > used.start).then_some(last)
+    }
+
+    /// Where the routine declares each of its names for the last time.
+    fn last_declarations(&mut self) -> &HashMap<String, Span> {
+        let source = self.source;
+        let syntax = self.routine.syntax.clone();
+        self.routine.declarations.get_or_insert_with(|| {
+            let declarators =
+                syntax.iter().flat_map(|syntax| syntax.descendants()).filter_map(Declarator::cast);
+            let names = declarators.filter_map(|declarator| declarator.name());
+            names.map(|name| (name.text(), name.span(source))).collect()
+        })
     }
 
     /// What the routine's parameter is called, for hints.

@@ -1,5 +1,7 @@
 //! Handlers, aspects, invariants: what surrounds statements.
 
+use std::collections::HashMap;
+
 use super::Lowering;
 use super::scope::Entity;
 use crate::diagnostic::{Diagnostic, codes, suggest};
@@ -38,6 +40,8 @@ pub(super) struct Context {
     pub locals: Vec<LocalId>,
     pub containers: Vec<ContainerId>,
     pub syntax: Option<SyntaxNode>,
+    /// Where it declares each of its names for the last time, once somebody has asked.
+    pub declarations: Option<HashMap<String, Span>>,
 }
 
 impl Context {

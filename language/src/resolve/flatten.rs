@@ -1,5 +1,7 @@
 //! A scheduler, its bases and its aspects, laid together.
 
+use std::collections::HashMap;
+
 use super::{Reader, Request, Sited, SourceText};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::event::Event;
@@ -20,6 +22,8 @@ pub struct Flat {
     pub invariants: Vec<Sited<ast::Invariant>>,
     /// One entry for each name, in the order of first appearance.
     pub handlers: Vec<FlatHandler>,
+    /// Where a name's entry is among the handlers.
+    places: HashMap<String, usize>,
 }
 
 /// All that happens at one event or query.
@@ -106,7 +110,7 @@ fn with_bases(main: Sited<ast::Scheduler>, reader: &mut Reader<'_>) -> Vec<Sited
 
 /// Adds one file's parts around what is there.
 fn add_layer(flat: &mut Flat, source: SourceId, items: impl Iterator<Item = Item>, reader: &mut Reader<'_>) {
-    let mut written: Vec<(String, Span)> = Vec::new();
+    let mut written: HashMap<String, Span> = HashMap::new();
     let mut before: Vec<Sited<ast::Aspect>> = Vec::new();
     for item in items {
         match item {
@@ -145,13 +149,13 @@ fn add_layer(flat: &mut Flat, source: SourceId, items: impl Iterator<Item = Item
 fn add_handler(
     flat: &mut Flat,
     handler: Sited<ast::Handler>,
-    written: &mut Vec<(String, Span)>,
+    written: &mut HashMap<String, Span>,
     reader: &mut Reader<'_>,
 ) {
     let Some(name) = handler.node.name() else { return };
     let span = name.span(handler.source);
     let name = name.text();
-    if let Some((_, first)) = written.iter().find(|(known, _)| *known == name) {
+    if let Some(first) = written.get(&name) {
         reader.diagnostics.push(
             Diagnostic::new(codes::files::DUPLICATE_HANDLER, span, format!("`{name}` has a handler already"))
                 .label("a second handler")
@@ -160,7 +164,7 @@ fn add_handler(
         );
         return;
     }
-    written.push((name.clone(), span));
+    written.insert(name.clone(), span);
     flat.at(&name).own = Some(handler);
 }
 
@@ -181,8 +185,9 @@ fn stands_at_an_event(aspect: &Sited<ast::Aspect>, reader: &mut Reader<'_>) -> b
 impl Flat {
     /// The entry for a name, made if it is not there.
     fn at(&mut self, name: &str) -> &mut FlatHandler {
-        let index = self.handlers.iter().position(|handler| handler.name == name).unwrap_or_else(|| {
+        let index = self.places.get(name).copied().unwrap_or_else(|| {
             let name = name.to_string();
+            self.places.insert(name.clone(), self.handlers.len());
             self.handlers.push(FlatHandler { name, before: Vec::new(), own: None, after: Vec::new() });
             self.handlers.len() - 1
         });

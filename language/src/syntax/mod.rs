@@ -20,7 +20,8 @@ use crate::source::{SourceId, Span};
 /// The greatest number of nodes on the way from the root to a leaf.
 pub const MAX_HEIGHT: u32 = 256;
 
-/// The greatest number of diagnostics about one file's syntax; one more says that there are others.
+/// The greatest number of diagnostics about one file's syntax, and of errors about one scheduler's meaning; one more says
+/// that there are others.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// The longest text that is read, in bytes.

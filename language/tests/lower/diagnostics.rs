@@ -197,3 +197,21 @@ fn names_may_be_declared_anew_in_an_inner_block() {
     );
     assert_eq!(drawn(&checked), "");
 }
+
+/// Ten thousand slips are not ten thousand messages, and take no time quadratic in the text.
+#[test]
+fn very_many_errors_are_cut_short() {
+    let slips: String = (0..10_000).map(|n| format!("nome_{n} = nume_{n};\n")).collect();
+    let checked = check_text(&format!("scheduler s {{ event init {{ {slips} }} }}"));
+    let codes = codes_of(&checked);
+    assert_eq!(codes.len(), 101);
+    assert_eq!(codes.last(), Some(&"E0199"));
+}
+
+#[test]
+fn an_error_behind_very_many_warnings_is_still_one() {
+    let slips = "n;\n".repeat(1000);
+    let checked = check_text(&format!("scheduler s {{ data {{ int n; }} event init {{ {slips} m = 1; }} }}"));
+    assert!(checked.program.is_none());
+    assert!(codes_of(&checked).contains(&"E0301"));
+}

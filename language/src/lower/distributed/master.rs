@@ -47,7 +47,7 @@ impl Lowering {
                 DistributedItem::Families(_) | DistributedItem::Nodes(_) | DistributedItem::Globals(_) => {}
             }
         }
-        self.diagnostics
+        self.finish().1
     }
 
     fn families(&mut self, families: &[Family]) {

@@ -71,7 +71,7 @@ pub(crate) fn distributed(distributed: &FlatDistributed) -> Vec<Diagnostic> {
 
     // Declarations first: what the families' nodes have is known before any handler is looked at.
     let schedulers = distributed.families.iter().filter_map(|family| family.scheduler.as_ref());
-    let mut nodes: Vec<_> = schedulers
+    let nodes: Vec<_> = schedulers
         .map(|flat| {
             let mut node = Lowering::new(flat.name_span.source);
             node.distribution = Some(distribution.clone());
@@ -84,11 +84,11 @@ pub(crate) fn distributed(distributed: &FlatDistributed) -> Vec<Diagnostic> {
 
     let master = Lowering::new(distributed.master.source);
     let mut diagnostics = master.master(distributed, &globals, distribution.clone());
-    for (flat, mut node) in nodes.drain(..) {
+    for (flat, mut node) in nodes {
         node.distribution = Some(distribution.clone());
         node.handlers(&flat.handlers);
         node.invariants(&flat.invariants);
-        diagnostics.append(&mut node.diagnostics);
+        diagnostics.extend(node.finish().1);
     }
     diagnostics
 }

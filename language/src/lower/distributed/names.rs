@@ -16,6 +16,7 @@ impl Lowering {
         self.scopes.enter();
         self.globals(globals);
         self.diagnostics.clear();
+        self.failed = false;
         self.scopes.enter();
         self.scopes.outer_first = 2;
     }
