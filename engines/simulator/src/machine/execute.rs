@@ -245,7 +245,7 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
     fn next_release(&mut self, slot: u32, release: u16, period: &Expression, skip: bool) {
         let period = to_time(self.evaluate(period, slot)).max(1);
         let at = slot as usize * self.workload.variables.len() + release as usize;
-        let mut next = self.variables[at] as Time + period;
+        let mut next = to_time(self.variables[at]) + period;
         if skip && next < self.now {
             let missed = (self.now - next + period - 1) / period;
             next += missed * period;

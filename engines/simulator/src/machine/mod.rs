@@ -33,7 +33,7 @@ use crate::policy::{Call, CpuSet, Decision, ImportId, MAX_CPUS, Policy, ThreadId
 use crate::recorder::{Recorded, Recorder, What};
 use crate::workload::Workload;
 use crate::workload::distribution::Random;
-use crate::workload::expression::{Environment, Expression, Name, to_time};
+use crate::workload::expression::{Environment, Expression, LONGEST, Name, to_time};
 use crate::workload::program::{Operation, Variable};
 use cpu::Cpu;
 pub use cpu::Usage;
@@ -159,7 +159,8 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             workload.variables.iter().map(|variable| policy.thread_import(&variable.name)).collect();
         let global_imports: Vec<_> =
             workload.globals.iter().map(|global| policy.global_import(&global.name)).collect();
-        let end = options.duration.or(workload.duration).unwrap_or(Time::MAX / 2);
+        let time = |option: Option<Time>, workload: Time| option.unwrap_or(workload).clamp(0, LONGEST);
+        let end = time(options.duration.or(workload.duration), LONGEST);
         let mut machine = Machine {
             blocks_by_suspending: !handled(Event::SetWaiting)
                 && !handled(Event::EventRaised)
@@ -169,8 +170,8 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             policy,
             workload,
             options,
-            context_switch: options.context_switch.unwrap_or(workload.context_switch),
-            migration: options.migration.unwrap_or(workload.migration),
+            context_switch: time(options.context_switch, workload.context_switch),
+            migration: time(options.migration, workload.migration),
             end,
             now: 0,
             queue: EventQueue::default(),

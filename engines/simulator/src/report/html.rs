@@ -91,7 +91,7 @@ fn shares(outcome: &Outcome, page: &mut String) {
         .map(|tally| Bar {
             label: tally.name.clone(),
             share: outcome.share(tally),
-            text: format!("{:.1} %  {}", outcome.share(tally) * 100.0, duration(tally.cpu)),
+            text: format!("{:.1} %, {}", outcome.share(tally) * 100.0, duration(tally.cpu)),
             colour: tally.group as usize,
         })
         .collect();

@@ -73,7 +73,7 @@ pub fn percentiles(curves: &[(String, usize, &Summary)]) -> String {
         TOP + HEIGHT - (log - low) / (high - low) * HEIGHT
     };
     let mut svg =
-        format!("<svg viewBox=\"0 0 {} {}\" role=\"img\">", LEFT + WIDTH + 20.0, TOP + HEIGHT + 34.0);
+        format!("<svg viewBox=\"0 0 {} {}\" role=\"img\">", LEFT + WIDTH + 40.0, TOP + HEIGHT + 34.0);
     for power in low as i32..=high as i32 {
         let time = 10f64.powi(power) as Time;
         let _ = write!(

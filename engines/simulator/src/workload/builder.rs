@@ -261,8 +261,22 @@ impl Builder {
 
     pub fn finish(self, settings: Settings) -> Result<Workload, Diagnostic> {
         self.check_names()?;
-        if self.variables.len() > u16::MAX as usize || self.operations.len() > u32::MAX as usize {
-            return Err(Diagnostic::new("the workload has too many names"));
+        let names = [
+            self.variables.len(),
+            self.globals.len(),
+            self.templates.len(),
+            self.groups.len(),
+            self.semaphores.len(),
+            self.channels.len(),
+            self.locks.len(),
+            self.conditions.len(),
+            self.barriers.len(),
+        ];
+        if names.iter().any(|&count| count > usize::from(u16::MAX))
+            || self.operations.len() > u32::MAX as usize
+        {
+            return Err(Diagnostic::new(format!("{}: the workload has too many names", self.source.name))
+                .hint(format!("of each kind there may be {}", u16::MAX)));
         }
         let Settings { name, duration, cpus, context_switch, migration, max_threads, notes, mut changes } =
             settings;

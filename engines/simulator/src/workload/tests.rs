@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::distribution::Random;
 use crate::testing::Fifo;
 use crate::{Ending, Options, Outcome, Workload, simulate};
 
@@ -87,6 +88,51 @@ fn garbage_is_refused_and_never_panics() {
     }
     assert!(Workload::from_rt_app(&"[".repeat(100_000), "w.json").is_err());
     assert!(Workload::from_rt_app("\u{1f600}", "w.json").is_err());
+}
+
+/// Workloads with words exchanged at random: each is refused or runs, and nothing panics or goes on for ever.
+#[test]
+fn mutated_workloads_are_refused_or_run() {
+    let page = |name: &str| std::fs::read_to_string(lab().join(name)).unwrap();
+    let texts = ["players.toml", "webserver_closed.toml", "forks.toml", "transactions.toml", "weather.toml"]
+        .map(page);
+    let words: Vec<&str> = texts
+        .iter()
+        .flat_map(|text| text.split_inclusive([' ', '\n', ',']))
+        .chain([
+            "1e300",
+            "-1",
+            "\"9999min\"",
+            "\"0\"",
+            "\"1000000s\"",
+            "\"yield\", ",
+            "{ kill = \"hog\" }, ",
+            "{ suspend = \"hog\" }, ",
+        ])
+        .collect();
+    let mut random = Random::new(11, 0);
+    let mut ran = 0;
+    for _ in 0..500 {
+        let mut parts: Vec<&str> =
+            texts[random.below(texts.len())].split_inclusive([' ', '\n', ',']).collect();
+        for _ in 0..=random.below(3) {
+            let at = random.below(parts.len());
+            match random.below(3) {
+                0 => parts[at] = words[random.below(words.len())],
+                1 => parts.insert(at, words[random.below(words.len())]),
+                _ => drop(parts.remove(at)),
+            }
+        }
+        let Ok(workload) = Workload::from_toml(&parts.concat(), "w.toml") else { continue };
+        let mut policy = Fifo { slice: Some(500_000), preempts: random.below(2) == 0, ..Fifo::default() };
+        let options = Options { max_events: 2_000, trace: true, ..Options::default() };
+        if let Ok(outcome) = simulate(&mut policy, &workload, &options) {
+            assert!(outcome.idle().all(|idle| idle >= 0));
+            let _ = (outcome.table(), outcome.html(), outcome.perfetto());
+            ran += 1;
+        }
+    }
+    assert!(ran > 60, "{ran}");
 }
 
 fn lab() -> &'static Path {

@@ -101,9 +101,12 @@ impl Expression {
     }
 }
 
-/// Whole nanoseconds, never negative; a duration too long to matter becomes one that still can be added to a time.
+/// The longest time that is told apart, about 18 years: several of them can be added without overflow.
+pub const LONGEST: Time = Time::MAX / 16;
+
+/// Whole nanoseconds, neither negative nor beyond [`LONGEST`].
 pub fn to_time(value: f64) -> Time {
-    (value as Time).clamp(0, Time::MAX / 4)
+    (value as Time).clamp(0, LONGEST)
 }
 
 fn evaluate(steps: &[Step], environment: &mut impl Environment) -> f64 {
