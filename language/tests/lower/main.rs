@@ -6,6 +6,7 @@ mod distributed;
 mod engines;
 mod ir;
 mod nonsense;
+mod order;
 
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check, diagnostic};
