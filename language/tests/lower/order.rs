@@ -41,7 +41,7 @@ fn code() -> impl Strategy<Value = Code> {
         let assign = prop::sample::select(vec!["=", "+=", "-=", "*=", "/=", "%="]);
         prop_oneof![
             1 => inner.clone().prop_map(|operand| Code::Not(Box::new(operand))),
-            2 => element,
+            5 => element,
             5 => (binary, inner.clone(), inner.clone())
                 .prop_map(|(op, left, right)| Code::Binary(op, Box::new(left), Box::new(right))),
             3 => (place.clone(), assign, inner)
@@ -247,7 +247,7 @@ impl Machine<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 5000, ..ProptestConfig::default() })]
 
     #[test]
     fn effects_come_from_left_to_right(
