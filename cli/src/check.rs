@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use attune_language::diagnostic::{Diagnostic, has_errors, render};
 use attune_language::event::Engine;
-use attune_language::source::SourceMap;
+use attune_language::source::{SourceMap, Span};
 use attune_language::{Checked, EngineReport};
 use serde_json::{Map, Value, json};
 
@@ -37,7 +37,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         wrong |= has_errors(&checked.diagnostics) || refused.is_some();
         let text = match args.json {
             true => format!("{}\n", to_json(path, &checked)),
-            false => to_text(path, &checked),
+            false => to_text(path, &checked, args.verbose),
         };
         output::print(&text)?;
         if let Some(report) = refused.filter(|_| !args.json) {
@@ -50,7 +50,7 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-fn to_text(path: &Path, checked: &Checked) -> String {
+fn to_text(path: &Path, checked: &Checked, verbose: bool) -> String {
     let mut text: String = checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
     let (errors, warnings): (Vec<_>, Vec<_>) = checked.diagnostics.iter().partition(|it| it.is_error());
     let verdict = match (errors.len(), warnings.len()) {
@@ -65,9 +65,32 @@ fn to_text(path: &Path, checked: &Checked) -> String {
     if errors.is_empty() {
         for report in &checked.engines {
             let _ = writeln!(text, "    {:9}  {}", report.engine.name(), in_words(report));
+            if verbose && report.accepted {
+                text += &doubts(checked, report);
+            }
         }
     }
     text
+}
+
+/// Why each check that is left to run time could not be proved, a line each.
+fn doubts(checked: &Checked, report: &EngineReport) -> String {
+    let Some(program) = &checked.program else { return String::new() };
+    let mut text = String::new();
+    for (check, why) in &report.doubts {
+        let place = place(checked, program.checks[*check].span);
+        let _ = write!(text, "        {place}: {}", why.text);
+        let _ = match why.place {
+            Some(span) => writeln!(text, " (see {})", self::place(checked, span)),
+            None => writeln!(text),
+        };
+    }
+    text
+}
+
+fn place(checked: &Checked, span: Span) -> String {
+    let at = checked.sources.location(span);
+    format!("{}:{}:{}", checked.sources.name(span.source), at.line, at.column)
 }
 
 fn counted(n: usize, what: &str) -> String {
