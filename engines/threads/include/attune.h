@@ -207,7 +207,7 @@ enum attune_variable_kind {
     ATTUNE_KIND_BOOL
 };
 
-int attune_register_variable(const char *name, void *variable, enum attune_variable_kind kind);
+int attune_register_variable(const char *name, volatile void *variable, enum attune_variable_kind kind);
 int attune_register_thread_variable(const char *name, size_t offset, enum attune_variable_kind kind);
 
 /* An int at that offset from the thread's userdata. */

@@ -2,6 +2,7 @@
  * generated one where a test wants every handler in sight. Three containers: current, ready, blocked; blocked holds those
  * who wait or are suspended. One global import (`pressure`) and one thread import (`urgent`: goes to the front).
  *
+ * -DFIFO_NAME=...    has another name
  * -DFIFO_ABI=n       claims another ABI version
  * -DFIFO_NO_SCHEDULE lacks a required handler
  * -DFIFO_TRAP        traps when a thread named by number 2 becomes ready
@@ -16,6 +17,10 @@
 
 #ifndef FIFO_ABI
 #define FIFO_ABI ATTUNE_ABI
+#endif
+
+#ifndef FIFO_NAME
+#define FIFO_NAME "test_fifo"
 #endif
 
 #ifdef FIFO_LOG
@@ -204,7 +209,7 @@ static const struct attune_container_info containers[] = {
 };
 
 const struct attune_scheduler attune_scheduler = {
-    .abi = FIFO_ABI, .thread_size = sizeof(struct record), .name = "test_fifo", .file = "fifo.sched",
+    .abi = FIFO_ABI, .thread_size = sizeof(struct record), .name = FIFO_NAME, .file = "fifo.sched",
     .globals = globals, .global_count = 2, .attributes = attributes, .attribute_count = 1,
     .containers = containers, .container_count = 3, .cpus = 1,
     .attach = attach, .thread_init = thread_init, .thread_remove = take, .container_each = each,
@@ -222,6 +227,6 @@ const struct attune_scheduler attune_scheduler = {
     },
     .divisions_by_zero = &divisions, .clamped = &clamped
 };
-#ifdef FIFO_OLD
-void *unused_in_old[] = { (void *)block, (void *)unblock };
-#endif
+
+/* Some variants leave handlers out. */
+void *attune_unused[] = { (void *)schedule, (void *)block, (void *)unblock };

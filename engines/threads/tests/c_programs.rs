@@ -1,0 +1,186 @@
+//! C programs against the header and the library, under the built-in and the hand-made scheduler, and what they say when
+//! things go wrong.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Ended, directory, program, run, scheduler};
+
+/// tests/programs/failures.c under a variant of the hand-made scheduler.
+fn fails(what: &str, variant: &str) -> Ended {
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    let so = scheduler(directory.path(), variant);
+    run(Command::new(failures).arg(what).env("ATTUNE_SCHED", so))
+}
+
+#[track_caller]
+fn says(ended: &Ended, text: &str) {
+    assert!(ended.stderr.contains(text), "`{text}` is not in:\n{}", ended.stderr);
+}
+
+#[test]
+fn every_function_of_the_header() {
+    let directory = directory();
+    let api = program(directory.path(), "api");
+    for variant in ["", "OLD"] {
+        let so = scheduler(directory.path(), variant);
+        let ended = run(Command::new(&api).arg("imports").env("ATTUNE_SCHED", so));
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{variant}: {}", ended.stderr);
+        says(&ended, "attune: api: the scheduler test_fifo has no import `presure`; it has pressure");
+        says(&ended, "`urgent` is a thread import, not an import");
+    }
+    let ended = run(Command::new(&api).env_remove("ATTUNE_SCHED"));
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "built in: {}", ended.stderr);
+}
+
+#[test]
+fn handlers_come_in_the_documented_order() {
+    let ended = fails("log", "LOG");
+    assert_eq!(ended.status, Some(0));
+    let wanted = [
+        "newthread 1, schedule 1",
+        "newthread 2",
+        "set_next_thread 2, switch_out 1, schedule 2", // main yields to it
+        "switch_out 2, schedule 1",                    // it yields
+        "suspend_thread 2, resume_thread 2",           // main suspends and resumes it
+        "set_waiting 1, switch_out 1, schedule 2",     // main joins it
+        "switch_out 2, schedule 2",
+        "switch_out 2, schedule 2",
+        "event_raised 1, set_dead 2, switch_out 2, schedule 1", // its end is what main waits for
+        "set_waiting 1, switch_out 1, schedule 0",              // main sleeps: an idle processor
+        "event_raised 1, schedule 1",
+    ]
+    .join(", ");
+    assert_eq!(ended.stderr.trim().replace('\n', ", "), wanted);
+}
+
+#[test]
+fn alarms_come_back_as_events() {
+    let ended = fails("log", "ALARM LOG");
+    assert_eq!(ended.status, Some(0));
+    says(&ended, "alarm 1");
+}
+
+#[test]
+fn a_deadlock_is_told_thread_by_thread() {
+    let ended = fails("deadlock", "");
+    assert_eq!(ended.status, Some(71));
+    assert_eq!(ended.stdout, "begins\n", "what was printed is not lost");
+    says(&ended, "attune: failures: deadlock: every thread waits");
+    says(&ended, "thread 1 \"main\" (ready, suspended), in blocked");
+    says(&ended, "thread 2 \"stuck\" (waiting for a mutex), in blocked");
+    assert!(!ended.stderr.contains("rests"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_failed_check_stops_the_program_with_its_place() {
+    let ended = fails("wake", "TRAP");
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(70), "begins\n"));
+    says(&ended, "the scheduler failed: fifo.sched:12:5: ready => current: ready is empty");
+}
+
+#[test]
+fn dispatching_a_thread_that_waits_is_the_schedulers_error() {
+    let ended = fails("wake", "LOSES");
+    assert_eq!(ended.status, Some(70));
+    says(&ended, "test_fifo dispatched thread ");
+    says(&ended, "which cannot run; it is in current");
+}
+
+#[test]
+fn a_stack_overflow_names_the_thread() {
+    use std::os::unix::process::ExitStatusExt;
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    let output = Command::new(failures).arg("overflow").output().expect("it runs");
+    assert_eq!(output.status.signal(), Some(11));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("attune: thread 2 \"deep one\" overflowed its stack of 26"), "{stderr}");
+}
+
+#[test]
+fn other_faults_reach_the_programs_own_handler() {
+    // The program has installed its handler before the library's first call.
+    assert_eq!(fails("crash", "").status, Some(33));
+}
+
+#[test]
+fn the_process_ends_with_its_last_thread() {
+    assert_eq!(fails("main exits", "").status, Some(0));
+}
+
+#[test]
+fn a_forked_child_is_refused() {
+    assert_eq!(fails("fork", "").status, Some(7));
+}
+
+#[test]
+fn unknown_imports_are_refused_told_or_ignored() {
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    let so = scheduler(directory.path(), "");
+    let with = |what: &str, policy: Option<&str>| {
+        let mut command = Command::new(&failures);
+        command.arg(what).env("ATTUNE_SCHED", &so);
+        policy.map(|policy| command.env("ATTUNE_UNKNOWN_IMPORTS", policy));
+        let ended = run(&mut command);
+        (ended.status, ended.stderr.contains("has no import `no_such_import`"))
+    };
+    assert_eq!(with("unknown", None), (Some(5), true));
+    assert_eq!(with("unknown", Some("warn")), (Some(6), true));
+    assert_eq!(with("unknown", Some("ignore")), (Some(6), false));
+    assert_eq!(with("ignored", None), (Some(6), false));
+    assert_eq!(with("ignored", Some("error")), (Some(5), true), "the environment has the last word");
+}
+
+#[test]
+fn an_unusable_scheduler_is_refused_before_anything_runs() {
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    let text = directory.path().join("text.so");
+    std::fs::write(&text, "no library").expect("written");
+    for (path, message) in [
+        (directory.path().join("none.so"), "cannot load it"),
+        (text, "cannot load it"),
+        ("libm.so.6".into(), "cannot load it"),
+        (scheduler(directory.path(), "ABI=99"), "compiled for version 99"),
+        (scheduler(directory.path(), "NO_SCHEDULE"), "needs handlers that it lacks: schedule"),
+    ] {
+        let ended = run(Command::new(&failures).arg("name").env("ATTUNE_SCHED", &path));
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), "begins\n"), "{}", ended.stderr);
+        says(&ended, message);
+        says(&ended, &path.display().to_string());
+    }
+}
+
+#[test]
+fn ten_thousand_threads() {
+    let ended = fails("many", "");
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "begins\n10001 1\n"), "{}", ended.stderr);
+}
+
+/// Needs to be root, to give a file to root with the set-uid bit; elsewhere load.rs's own tests stand for it.
+#[test]
+fn a_set_uid_program_ignores_the_environment() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    // SAFETY: asks who we are.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    let so = scheduler(directory.path(), "NAME=\"intruder\"");
+    let (everyone, set_uid) = (PermissionsExt::from_mode(0o755), PermissionsExt::from_mode(0o4755));
+    std::fs::set_permissions(directory.path(), everyone).expect("permissions");
+    chown(&failures, Some(0), None).expect("owner");
+    std::fs::set_permissions(&failures, set_uid).expect("permissions");
+    let output = Command::new(&failures).arg("name").env("ATTUNE_SCHED", &so).uid(65534).output();
+    let output = output.expect("it runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("ATTUNE_SCHED is ignored"), "{stderr}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("intruder"));
+}

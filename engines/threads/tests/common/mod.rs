@@ -1,0 +1,83 @@
+//! Compiles test programs and schedulers with the C compiler, and runs them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory of this test binary's own, gone with it.
+pub fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Where cargo has put libattune_threads.so.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own path");
+    test.parent().expect("tests lie in a directory").to_path_buf()
+}
+
+fn cc(arguments: &[&dyn AsRef<std::ffi::OsStr>]) {
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command.args(["-g", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion"]);
+    arguments.iter().for_each(|argument| {
+        command.arg(argument);
+    });
+    let output = command.output().expect("the C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The hand-made scheduler; `variant` is what of it to define, without the `FIFO_`, separated by spaces.
+pub fn scheduler(directory: &Path, variant: &str) -> PathBuf {
+    let out = directory.join(format!("fifo {variant}.so").replace(['"', '='], "_"));
+    let include = here("../../backends/c/runtime");
+    let source = here("tests/fifo.c");
+    let defines: Vec<String> = variant.split_whitespace().map(|what| format!("-DFIFO_{what}")).collect();
+    let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> =
+        vec![&"-std=c11", &"-shared", &"-fPIC", &"-I", &include, &"-o", &out, &source];
+    arguments.extend(defines.iter().map(|define| define as &dyn AsRef<std::ffi::OsStr>));
+    cc(&arguments);
+    out
+}
+
+/// A program of tests/programs, linked with the library.
+pub fn program(directory: &Path, name: &str) -> PathBuf {
+    let out = directory.join(name);
+    let source = here(&format!("tests/programs/{name}.c"));
+    let library = library();
+    let rpath = format!("-Wl,-rpath,{}", library.display());
+    let include = here("include");
+    cc(&[
+        &"-std=gnu11",
+        &"-I",
+        &include,
+        &"-o",
+        &out,
+        &source,
+        &"-L",
+        &library,
+        &"-lattune_threads",
+        &"-pthread",
+        &rpath,
+    ]);
+    out
+}
+
+pub struct Ended {
+    /// None: by a signal.
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs to the end; a program that hangs is stopped after a minute.
+pub fn run(command: &mut Command) -> Ended {
+    let mut timed = Command::new("timeout");
+    timed.arg("60").arg(command.get_program()).args(command.get_args());
+    timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Output { status, stdout, stderr } = timed.output().expect("timeout runs it");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ended { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
