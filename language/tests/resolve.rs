@@ -119,6 +119,10 @@ fn handlers_and_files_in_the_wrong_place() {
     assert_eq!(codes(&[("a.sched", "scheduler a { before is_new(t) { } }")], &[]), ["E0205"]);
     assert_eq!(codes(&[("a.sched", "before init { }")], &[]), ["E0206"]);
     assert_eq!(codes(&[("a.sched", "scheduler a { }")], &[("x", "scheduler x { }")]), ["E0207"]);
+    assert_eq!(
+        codes(&[("a.sched", "scheduler a { event init { } }")], &[("x", "event init { }")]),
+        ["E0208"]
+    );
     let aspects: Files = &[("a.sched", "scheduler a extends b { }"), ("b.sched", "before init { }")];
     assert_eq!(codes(aspects, &[]), ["E0203"]);
 }

@@ -56,7 +56,22 @@ pub(super) fn flatten(main: Sited<ast::Scheduler>, reader: &mut Reader<'_>) -> F
 pub(super) fn add_aspect_file(flat: &mut Flat, file: &SourceText, reader: &mut Reader<'_>) {
     let parsed = reader.read(file);
     match parsed.file() {
-        Some(File::Aspects(aspects)) => add_layer(flat, parsed.source, aspects.items(), reader),
+        Some(File::Aspects(aspects)) => {
+            let (handlers, parts): (Vec<Item>, Vec<Item>) =
+                aspects.items().partition(|item| matches!(item, Item::Handler(_)));
+            for handler in handlers {
+                reader.diagnostics.push(
+                    Diagnostic::new(
+                        codes::files::HANDLER_AMONG_ASPECTS,
+                        handler.span(parsed.source),
+                        "an aspect file cannot replace a handler",
+                    )
+                    .label("this would replace the scheduler's own")
+                    .hint("make it a `before` or an `after`, or replace the handler in a scheduler that extends this one"),
+                );
+            }
+            add_layer(flat, parsed.source, parts.into_iter(), reader)
+        }
         Some(File::Scheduler(node)) => refuse_as_aspects(node.span(parsed.source), reader),
         Some(File::Distributed(node)) => refuse_as_aspects(node.span(parsed.source), reader),
         None => {}

@@ -100,4 +100,26 @@ partial scheduler counts {
             ("a.sched", "partial scheduler a { data { int n; } event switch_out { n = 1; } }"),
             ("--aspect", "before switch_out { n = 0; }")
         ];
+
+    HANDLER_AMONG_ASPECTS = "E0208", "a handler in a file of aspects";
+        "Aspects add to what a scheduler does and leave its handlers alone: who reads the scheduler must be able to rely on \
+         them. A handler is replaced by a scheduler that extends this one.";
+        wrong [("a.sched", r#"
+scheduler a {
+    data { threadref current; queue RQ; }
+    event newthread(t) { t => RQ; }
+    event schedule { if (|RQ| > 0) { RQ => current; dispatch current; } }
+    event switch_out { if (|current| > 0) current => RQ; }
+    event event_raised(t) { t => RQ; }
+}
+"#), ("--aspect", "event newthread(t) { t => RQ; }")];
+        right [("a.sched", r#"
+scheduler a {
+    data { threadref current; queue RQ; int n = 0; }
+    event newthread(t) { t => RQ; }
+    event schedule { if (|RQ| > 0) { RQ => current; dispatch current; } }
+    event switch_out { if (|current| > 0) current => RQ; }
+    event event_raised(t) { t => RQ; }
+}
+"#), ("--aspect", "before newthread(t) { n++; }")];
 }
