@@ -20,15 +20,11 @@
 #define ATTUNE_CONTAINER_H
 
 #include "attune_scheduler.h"
+#include "number.h"
 
 /* Whether the scheduler has sorted containers. */
 #ifndef ATTUNE_SORTED
 #define ATTUNE_SORTED 1
-#endif
-
-/* Part of every loop's condition: a verifier that must see each loop end puts its own word here. */
-#ifndef ATTUNE_MAY_LOOP
-#define ATTUNE_MAY_LOOP 1
 #endif
 
 enum attune_kind { ATTUNE_THREADREF, ATTUNE_QUEUE, ATTUNE_STACK, ATTUNE_PQUEUE, ATTUNE_PSTACK };

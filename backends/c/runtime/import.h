@@ -10,9 +10,6 @@
 #include "attune_scheduler.h"
 #include "real.h"
 
-/* Values that did not fit. */
-static uint64_t attune_clamped;
-
 static inline int64_t attune_whole(double x)
 {
     if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0))

@@ -6,8 +6,13 @@
 
 #include <stdint.h>
 
-/* Divisions by zero so far, of ints and floats. */
-static uint64_t attune_divisions_by_zero;
+/* Part of every loop's condition: a verifier that must see each loop end puts its own word here. */
+#ifndef ATTUNE_MAY_LOOP
+#define ATTUNE_MAY_LOOP 1
+#endif
+
+/* Divisions by zero so far, of ints and floats; values that did not fit an import. */
+static uint64_t attune_divisions_by_zero, attune_clamped;
 
 static inline int64_t attune_add(int64_t a, int64_t b)
 {
@@ -47,6 +52,12 @@ static inline int64_t attune_mod(int64_t a, int64_t b)
         return a;
     }
     return b == -1 ? 0 : a % b;
+}
+
+/* `dispatch t for d`: a negative time is none. */
+static inline int64_t attune_slice(int64_t d)
+{
+    return d < 0 ? 0 : d;
 }
 
 /* splitmix64. The engine gives the seed. */

@@ -41,12 +41,12 @@ static inline double attune_div_real(double a, double b)
     return a / b;
 }
 
-/* C's fmod; x % 0 = x, counted. Exact: long division of the significands, at most 2100 steps. */
+/* C's fmod; x % 0 = x, counted. Exact: long division of the significands, at most 200 steps. */
 static inline double attune_mod_real(double a, double b)
 {
     const uint64_t sign = UINT64_C(1) << 63, one = UINT64_C(1) << 52, infinite = UINT64_C(0x7ff) << 52;
     uint64_t x = attune_bits(a) & ~sign, y = attune_bits(b) & ~sign;
-    int32_t up, down;
+    uint32_t up, down, step;
     if (y == 0) {
         attune_divisions_by_zero++;
         return a;
@@ -55,17 +55,18 @@ static inline double attune_mod_real(double a, double b)
         return (a * b) / (a * b);                       /* not a number */
     if (x < y)
         return a;
-    /* Exponents as of numbers 0.f * 2^e without the hidden bit: subnormal ones have e = 1. */
-    up = (int32_t)(x >> 52), down = (int32_t)(y >> 52);
+    /* Significands with their first bit made plain, and exponents; a subnormal number has exponent 1 and no first bit. */
+    up = (uint32_t)(x >> 52);
+    down = (uint32_t)(y >> 52);
     x = up ? (x & (one - 1)) | one : x;
     y = down ? (y & (one - 1)) | one : y;
-    up += !up, down += !down;
-    for (; up > down; up--) {
-        x = x >= y ? x - y : x;
-        x <<= 1;
+    up += !up;
+    down += !down;
+    for (x %= y; up > down && ATTUNE_MAY_LOOP; up -= step) {
+        step = up - down < 11 ? up - down : 11;         /* 53 + 11 bits fit */
+        x = (x << step) % y;
     }
-    x = x >= y ? x - y : x;
-    for (; x && x < one && up > 1; up--)
+    for (; x && x < one && up > 1 && ATTUNE_MAY_LOOP; up--)
         x <<= 1;
     x = x >= one ? (x & (one - 1)) | (uint64_t)up << 52 : x;
     return attune_from_bits(x | (attune_bits(a) & sign));

@@ -1,0 +1,44 @@
+//! The runtime's files, and which of them a scheduler needs.
+
+/// What a scheduler uses, so that the rest need not be compiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// A pqueue or pstack.
+    pub sorted: bool,
+    pub floats: bool,
+    pub imports: bool,
+}
+
+const ABI: &str = include_str!("../runtime/attune_scheduler.h");
+const NUMBER: &str = include_str!("../runtime/number.h");
+const REAL: &str = include_str!("../runtime/real.h");
+const IMPORT: &str = include_str!("../runtime/import.h");
+const CONTAINER: &str = include_str!("../runtime/container.h");
+const TREE: &str = include_str!("../runtime/tree.h");
+const TRAP: &str = include_str!("../runtime/trap.h");
+
+/// The parts in one text that needs no other file but <stddef.h> and <stdint.h>.
+pub fn text(needs: Needs) -> String {
+    let mut text = String::new();
+    let mut part = |part: &str| {
+        for line in part.lines().filter(|line| !line.starts_with("#include \"")) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push('\n');
+    };
+    part(ABI);
+    part(NUMBER);
+    if needs.floats || needs.imports {
+        part(REAL);
+    }
+    if needs.imports {
+        part(IMPORT);
+    }
+    // The container's own `#include` of the tree stands in its middle.
+    let tree = if needs.sorted { TREE } else { "" };
+    part(&format!("#define ATTUNE_SORTED {}\n", u8::from(needs.sorted)));
+    part(&CONTAINER.replace("#include \"tree.h\"", tree));
+    part(TRAP);
+    text
+}

@@ -1,0 +1,103 @@
+//! The run-time checks that were not proved: one static record each, and the sentence with which it fails.
+//!
+//! A check is called by its place, `check_41_9`: line and column in the scheduler.
+
+use std::collections::{HashMap, HashSet};
+
+use attune_language::ir::{CheckId, CheckKind, LOOP_BUDGET};
+use attune_language::source::Span;
+
+use super::Writer;
+use super::output::quoted;
+
+#[derive(Default)]
+pub struct Checks {
+    /// In the order of their first use: C name, check, sentence.
+    performed: Vec<(String, CheckId, String)>,
+    named: HashMap<CheckId, String>,
+    taken: HashSet<String>,
+}
+
+/// The longest piece of source text that a sentence quotes, in characters.
+const QUOTED: usize = 60;
+
+impl Writer<'_> {
+    /// The address of a check's record, which says `what` when it fails.
+    pub(super) fn check(&mut self, check: CheckId, what: impl FnOnce(&Self) -> String) -> String {
+        if let Some(name) = self.checks.named.get(&check) {
+            return format!("&{name}");
+        }
+        let location = self.sources.location(self.program.checks[check].span);
+        let plain = format!("check_{}_{}", location.line, location.column);
+        let mut name = plain.clone();
+        let mut number = 2;
+        while !self.checks.taken.insert(name.clone()) {
+            name = format!("{plain}_{number}");
+            number += 1;
+        }
+        let what = what(self);
+        self.checks.named.insert(check, name.clone());
+        self.checks.performed.push((name.clone(), check, what));
+        format!("&{name}")
+    }
+
+    /// A check of a thread: the source of a transfer, `dispatch`, an attribute. `text` is how the scheduler calls it.
+    pub(super) fn thread_check(&mut self, check: CheckId, thread: Span) -> String {
+        let kind = self.program.checks[check].kind;
+        self.check(check, |writer| {
+            let text = writer.quote(thread);
+            match kind {
+                CheckKind::SourceFilled => format!("cannot take a thread from {text}: it is empty"),
+                CheckKind::DispatchFilled => format!("cannot dispatch {text}: it is empty"),
+                CheckKind::DestroyFilled => format!("cannot destroy the thread in {text}: it is empty"),
+                CheckKind::NamedTransfer => format!("cannot move {text}: it was destroyed before"),
+                CheckKind::NamedUse => format!("cannot use {text}: it was destroyed before"),
+                _ => format!("cannot use the first thread of {text}: it is empty"),
+            }
+        })
+    }
+
+    pub(super) fn index_check(&mut self, check: CheckId) -> String {
+        let span = self.program.checks[check].span;
+        self.check(check, |writer| format!("the index in {} is out of range", writer.quote(span)))
+    }
+
+    pub(super) fn loop_check(&mut self, check: CheckId) -> String {
+        let event = self.program.checks[check].event;
+        self.check(check, |_| {
+            let place = event.map_or("the initial values".to_string(), |event| event.to_string());
+            format!("the loops of {place} took more than {LOOP_BUDGET} iterations in one call")
+        })
+    }
+
+    pub(super) fn check_records(&mut self) {
+        let performed = std::mem::take(&mut self.checks.performed);
+        if performed.is_empty() {
+            return;
+        }
+        self.out.blank();
+        self.out.line("/* Checks that were not proved: number, line, column, file, what was tried. */");
+        for (name, check, what) in &performed {
+            let span = self.program.checks[*check].span;
+            let location = self.sources.location(span);
+            self.out.line(format!(
+                "static const struct attune_check {name} = {{ {}, {}, {}, {}, {} }};",
+                check.into_raw().into_u32(),
+                location.line,
+                location.column,
+                quoted(self.sources.name(span.source)),
+                quoted(what)
+            ));
+        }
+    }
+
+    /// The source text of a span on one line, cut if it is long.
+    pub(super) fn quote(&self, span: Span) -> String {
+        let words: Vec<&str> = self.sources.slice(span).split_whitespace().collect();
+        let text = words.join(" ");
+        match text.char_indices().nth(QUOTED) {
+            Some((cut, _)) => format!("{}..", &text[..cut]),
+            None => text,
+        }
+    }
+}

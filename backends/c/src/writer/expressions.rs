@@ -1,0 +1,293 @@
+//! Expressions. They have no effect, and at most one operand of each can fail or count: C may evaluate them in any order.
+//!
+//! Invariant: signed arithmetic goes through the runtime's functions, which wrap around; only what cannot overflow is
+//! written with C's operators.
+
+use attune_language::ir::{
+    AttributeId, BinaryOp, ContainerRef, ExprId, ExprKind, Extent, Index, Place, Storage, ThreadExpr,
+    ThreadKind, Type, UnaryOp, Value,
+};
+
+use super::Writer;
+
+/// C text, and whether it stands as an operand without parentheses.
+struct Text {
+    text: String,
+    whole: bool,
+}
+
+fn whole(text: impl Into<String>) -> Text {
+    Text { text: text.into(), whole: true }
+}
+
+fn loose(text: impl Into<String>) -> Text {
+    Text { text: text.into(), whole: false }
+}
+
+impl Writer<'_> {
+    /// An expression where commas and operators around it do not bind.
+    pub(super) fn expr(&mut self, id: ExprId) -> String {
+        self.text(id).text
+    }
+
+    /// An expression as an operand.
+    pub(super) fn operand(&mut self, id: ExprId) -> String {
+        let Text { text, whole } = self.text(id);
+        if whole { text } else { format!("({text})") }
+    }
+
+    fn text(&mut self, id: ExprId) -> Text {
+        let program = self.program;
+        let expr = &program.exprs[id];
+        match &expr.kind {
+            ExprKind::Constant(value) => whole(constant(*value)),
+            ExprKind::Read(place) => whole(self.read(place)),
+            ExprKind::Size(of) => {
+                let of = self.container(of);
+                whole(format!("attune_size(&{of})"))
+            }
+            ExprKind::Same(left, right) => {
+                let (left, right) = (self.head(left), self.head(right));
+                loose(format!("{left} == {right}"))
+            }
+            ExprKind::Now => whole("attune_call->now"),
+            ExprKind::Cpu => whole("(int64_t)attune_call->cpu"),
+            ExprKind::Cpus => whole("(int64_t)attune_call->cpus"),
+            ExprKind::Unary(UnaryOp::Not, operand) => {
+                let operand = self.operand(*operand);
+                whole(format!("!{operand}"))
+            }
+            ExprKind::Unary(UnaryOp::Negate, operand) if self.is_float(*operand) => {
+                let operand = self.operand(*operand);
+                whole(format!("(-{operand})"))
+            }
+            ExprKind::Unary(UnaryOp::Negate, operand) => {
+                let operand = self.expr(*operand);
+                whole(format!("attune_neg({operand})"))
+            }
+            ExprKind::Binary(op, left, right) => self.binary(*op, *left, *right),
+            ExprKind::And(left, right) => {
+                let (left, right) = (self.operand(*left), self.operand(*right));
+                loose(format!("{left} && {right}"))
+            }
+            ExprKind::Or(left, right) => {
+                let (left, right) = (self.operand(*left), self.operand(*right));
+                loose(format!("{left} || {right}"))
+            }
+            ExprKind::Let { temporary, value, body } => {
+                let (value, body) = (self.operand(*value), self.operand(*body));
+                whole(format!("({} = {value}, {body})", self.names.local(*temporary)))
+            }
+            ExprKind::Convert(operand) => match (self.is_float(*operand), expr.ty == Type::Float) {
+                (false, true) => {
+                    let operand = self.operand(*operand);
+                    whole(format!("(double){operand}"))
+                }
+                (true, false) => {
+                    let operand = self.expr(*operand);
+                    whole(format!("attune_to_int({operand})"))
+                }
+                (false, false) | (true, true) => self.text(*operand),
+            },
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: ExprId, right: ExprId) -> Text {
+        let float = self.is_float(left);
+        let plain_divisor = match &self.program.exprs[right].kind {
+            ExprKind::Constant(Value::Int(value)) => !matches!(value, 0 | -1),
+            ExprKind::Constant(Value::Float(value)) => *value != 0.0 && op == BinaryOp::Divide,
+            _ => false,
+        };
+        let function = match op {
+            BinaryOp::Add if !float => Some("attune_add"),
+            BinaryOp::Subtract if !float => Some("attune_sub"),
+            BinaryOp::Multiply if !float => Some("attune_mul"),
+            BinaryOp::Divide if !plain_divisor => {
+                Some(if float { "attune_div_real" } else { "attune_div" })
+            }
+            BinaryOp::Remainder if !plain_divisor => {
+                Some(if float { "attune_mod_real" } else { "attune_mod" })
+            }
+            _ => None,
+        };
+        if let Some(function) = function {
+            let (left, right) = (self.expr(left), self.expr(right));
+            return whole(format!("{function}({left}, {right})"));
+        }
+        let operator = match op {
+            BinaryOp::Add => "+",
+            BinaryOp::Subtract => "-",
+            BinaryOp::Multiply => "*",
+            BinaryOp::Divide => "/",
+            BinaryOp::Remainder => "%",
+            BinaryOp::Equal => "==",
+            BinaryOp::NotEqual => "!=",
+            BinaryOp::Less => "<",
+            BinaryOp::Greater => ">",
+            BinaryOp::LessEqual => "<=",
+            BinaryOp::GreaterEqual => ">=",
+        };
+        let (left, right) = (self.operand(left), self.operand(right));
+        loose(format!("{left} {operator} {right}"))
+    }
+
+    fn is_float(&self, id: ExprId) -> bool {
+        self.program.exprs[id].ty == Type::Float
+    }
+
+    pub(super) fn read(&mut self, place: &Place) -> String {
+        match place {
+            Place::Attribute(thread, attribute) => {
+                let record = self.record(thread);
+                self.attribute(&record, *attribute)
+            }
+            Place::Local(..) | Place::Global(..) => self.variable(place),
+        }
+    }
+
+    /// A scalar, as something that can be read and assigned. For a global import: this handler's copy.
+    pub(super) fn variable(&mut self, place: &Place) -> String {
+        let program = self.program;
+        match place {
+            Place::Local(id, index) => {
+                let length = program.locals[*id].length.unwrap_or(1);
+                let element = index.map(|index| self.index(&index, &length.to_string()));
+                element_of(self.names.local(*id), element)
+            }
+            Place::Global(id, index) => {
+                let element = self.element(program.globals[*id].extent, index.as_ref());
+                element_of(self.names.global(*id), element)
+            }
+            Place::Attribute(thread, attribute) => {
+                let record = self.record(thread);
+                format!("{record}->{}", self.names.attribute(*attribute))
+            }
+        }
+    }
+
+    /// An attribute's value, given the thread's record.
+    pub(super) fn attribute(&self, record: &str, attribute: AttributeId) -> String {
+        match self.names.thread_import(attribute) {
+            None => format!("{record}->{}", self.names.attribute(attribute)),
+            Some((member, width)) => {
+                let float = self.program.attributes[attribute].ty == Type::Float;
+                let get = if float { "attune_get_real" } else { "attune_get" };
+                format!("{get}(&{record}->{member}, {width})")
+            }
+        }
+    }
+
+    /// A container as an lvalue: `RQ`, `RQ[i]`.
+    pub(super) fn container(&mut self, of: &ContainerRef) -> String {
+        let element = self.element(self.program.containers[of.container].extent, of.index.as_ref());
+        element_of(self.names.container(of.container), element)
+    }
+
+    fn element(&mut self, extent: Extent, index: Option<&Index>) -> Option<String> {
+        match (extent, index) {
+            (Extent::PerCpu, None) => Some("attune_call->cpu".to_string()),
+            (Extent::PerCpu, Some(index)) => Some(self.index(index, "attune_call->cpus")),
+            (Extent::Array(length), Some(index)) => Some(self.index(index, &length.to_string())),
+            (Extent::One, Some(index)) => Some(self.index(index, "1")),
+            (Extent::One | Extent::Array(_), None) => None,
+        }
+    }
+
+    fn index(&mut self, index: &Index, length: &str) -> String {
+        let at = self.expr(index.at);
+        if !self.performed(index.check) {
+            return at;
+        }
+        let check = self.index_check(index.check);
+        format!("attune_need_index({check}, {at}, {length})")
+    }
+
+    /// The head of a thread's record, checked unless proved; without a check NULL for an empty container.
+    pub(super) fn head(&mut self, thread: &ThreadExpr) -> String {
+        let check = thread.check.filter(|&check| self.performed(check));
+        let check = check.map(|check| self.thread_check(check, thread.span));
+        match (&thread.kind, check) {
+            (ThreadKind::Name(id), None) => format!("&{}->attune", self.names.thread(*id)),
+            (ThreadKind::Name(id), Some(check)) => {
+                format!("attune_need_alive({check}, &{}->attune)", self.names.thread(*id))
+            }
+            (ThreadKind::First(of), None) => format!("attune_first(&{})", self.container(of)),
+            (ThreadKind::First(of), Some(check)) => {
+                format!("attune_need({check}, &{}, NULL)", self.container(of))
+            }
+        }
+    }
+
+    /// A thread's record, checked unless proved.
+    pub(super) fn record(&mut self, thread: &ThreadExpr) -> String {
+        let checked = thread.check.is_some_and(|check| self.performed(check));
+        match &thread.kind {
+            ThreadKind::Name(id) if !checked => self.names.thread(*id).to_string(),
+            _ => format!("ATTUNE_RECORD({})", self.head(thread)),
+        }
+    }
+
+    /// Whether evaluating it can fail or count.
+    pub(super) fn is_fallible(&self, id: ExprId) -> bool {
+        match &self.program.exprs[id].kind {
+            ExprKind::Constant(_) | ExprKind::Now | ExprKind::Cpu | ExprKind::Cpus => false,
+            ExprKind::Read(place) => self.place_is_fallible(place),
+            ExprKind::Size(of) => self.container_is_fallible(of),
+            ExprKind::Same(left, right) => self.thread_is_fallible(left) || self.thread_is_fallible(right),
+            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => self.is_fallible(*operand),
+            ExprKind::Binary(BinaryOp::Divide | BinaryOp::Remainder, ..) => true,
+            ExprKind::Binary(_, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+                self.is_fallible(*left) || self.is_fallible(*right)
+            }
+            ExprKind::Let { .. } => true,
+        }
+    }
+
+    pub(super) fn place_is_fallible(&self, place: &Place) -> bool {
+        match place {
+            Place::Local(_, index) | Place::Global(_, index) => self.index_is_fallible(index.as_ref()),
+            Place::Attribute(thread, _) => self.thread_is_fallible(thread),
+        }
+    }
+
+    pub(super) fn container_is_fallible(&self, of: &ContainerRef) -> bool {
+        self.index_is_fallible(of.index.as_ref())
+    }
+
+    fn index_is_fallible(&self, index: Option<&Index>) -> bool {
+        index.is_some_and(|index| self.performed(index.check) || self.is_fallible(index.at))
+    }
+
+    fn thread_is_fallible(&self, thread: &ThreadExpr) -> bool {
+        thread.check.is_some_and(|check| self.performed(check))
+            || matches!(&thread.kind, ThreadKind::First(of) if self.container_is_fallible(of))
+    }
+
+    /// Whether a global is an import, which is written through.
+    pub(super) fn is_import(&self, place: &Place) -> bool {
+        matches!(place, Place::Global(id, _) if self.program.globals[*id].storage == Storage::Import)
+    }
+}
+
+fn element_of(name: &str, element: Option<String>) -> String {
+    match element {
+        None => name.to_string(),
+        Some(element) => format!("{name}[{element}]"),
+    }
+}
+
+/// A value as a C constant that stands as an operand.
+pub fn constant(value: Value) -> String {
+    match value {
+        Value::Int(i64::MIN) => "INT64_MIN".to_string(),
+        Value::Int(value) if value < 0 => format!("({value})"),
+        Value::Int(value) => value.to_string(),
+        Value::Float(value) if value.is_nan() => "__builtin_nan(\"\")".to_string(),
+        Value::Float(f64::INFINITY) => "__builtin_inf()".to_string(),
+        Value::Float(f64::NEG_INFINITY) => "(-__builtin_inf())".to_string(),
+        // The shortest digits that read back as the same number.
+        Value::Float(value) if value.is_sign_negative() => format!("({value:?})"),
+        Value::Float(value) => format!("{value:?}"),
+    }
+}

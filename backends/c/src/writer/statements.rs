@@ -1,0 +1,542 @@
+//! Statements, in the order of effects that `ir` fixes.
+//!
+//! A container whose index can fail is looked up once, into `attune_from` or `attune_to`. A `foreach` keeps its place in a
+//! cursor (a static one: handlers never run at the same time); whoever leaves it early says so to the container.
+
+use attune_language::event::Event;
+use attune_language::ir::{
+    AttributeId, Block, CheckId, ContainerRef, ExprId, ExprKind, LocalId, Loop, NameId, Place, Returned, Statement,
+    StatementKind, Test, ThreadExpr, ThreadKind, Type, Value,
+};
+use attune_language::source::Span;
+
+use super::Writer;
+use super::expressions::constant;
+
+/// What surrounds the statement being written.
+#[derive(Default)]
+pub struct Function {
+    pub leave: Leave,
+    /// Innermost last.
+    frames: Vec<Frame>,
+    /// Threads named by the `foreach` loops around, and by the parameter.
+    pub threads: Vec<NameId>,
+    pub locals: Vec<LocalId>,
+    /// None in prologues and invariants.
+    pub event: Option<Event>,
+    pub labels: u32,
+    /// A jump to [`Leave::To`] was written.
+    pub jumped: bool,
+    /// Loops take from the handler's budget.
+    pub counted: bool,
+    commented: Option<(u32, u32)>,
+}
+
+/// How a part ends early.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Leave {
+    #[default]
+    Return,
+    /// To a label behind the part.
+    To(String),
+    /// An invariant answers.
+    Answer,
+}
+
+enum Frame {
+    /// The label that stands before the step, and whether it was used; without one `continue` is C's.
+    Loop(Option<(String, bool)>),
+    /// The cursor.
+    Foreach(String),
+}
+
+impl Function {
+    pub fn new(leave: Leave) -> Function {
+        Function { leave, ..Function::default() }
+    }
+}
+
+impl Writer<'_> {
+    /// `tail`: the part ends behind the block.
+    pub(super) fn block(&mut self, block: &Block, tail: bool) {
+        let last = block.statements.len().wrapping_sub(1);
+        for (number, statement) in block.statements.iter().enumerate() {
+            self.statement(statement, tail && number == last);
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement, tail: bool) {
+        self.comment(statement.span);
+        match &statement.kind {
+            StatementKind::Assign { place, value } => self.assign(place, *value),
+            StatementKind::Clear(local) => {
+                let length = self.program.locals[*local].length.unwrap_or(1);
+                self.out.open(format!("for (int attune_i = 0; attune_i < {length}; attune_i++)"));
+                let name = self.names.local(*local).to_string();
+                self.out.line(format!("{name}[attune_i] = 0;"));
+                self.out.dedent();
+            }
+            StatementKind::Random { into, bound } => {
+                let bound = self.expr(*bound);
+                let into = self.names.local(*into).to_string();
+                self.out.line(format!("{into} = attune_random({bound});"));
+            }
+            StatementKind::Verbatim { text } => self.verbatim(text, statement.span),
+            StatementKind::VerbatimValue { into, text } => self.verbatim_value(*into, text, statement.span),
+            StatementKind::Transfer { source, destination, destination_check } => {
+                let room = destination_check.filter(|&check| self.performed(check));
+                self.transfer(source, destination, room, statement.span);
+            }
+            StatementKind::Dispatch { thread, slice } => self.dispatch(thread, *slice, tail),
+            StatementKind::Destroy { thread } => {
+                let head = self.head(thread);
+                self.out.line(format!("attune_destroy({head});"));
+                self.watch();
+            }
+            StatementKind::Alarm { thread, at } => {
+                let head = self.head(thread);
+                if head.starts_with('&') || !self.is_fallible(*at) {
+                    let at = self.expr(*at);
+                    self.out.line(format!("attune_host->alarm(attune_host->engine, {head}, {at});"));
+                } else {
+                    self.out.open("{");
+                    self.out.line(format!("struct attune_thread ATTUNE_ARENA *attune_woken = {head};"));
+                    let at = self.expr(*at);
+                    self.out.line(format!("attune_host->alarm(attune_host->engine, attune_woken, {at});"));
+                    self.out.close("}");
+                }
+            }
+            StatementKind::Preempt { cpu } => {
+                let cpu = self.expr(*cpu);
+                self.out.line(format!("attune_host->preempt(attune_host->engine, {cpu});"));
+            }
+            StatementKind::If { condition, then, otherwise } => {
+                self.branch(*condition, then, otherwise, tail);
+            }
+            StatementKind::Loop(each) => self.iterate(each),
+            StatementKind::Foreach { name, container, body } => self.foreach(*name, container, body),
+            StatementKind::Break => self.leave_loop(),
+            StatementKind::Continue => self.next_iteration(),
+            StatementKind::Return(value) => self.give(value.as_ref(), tail),
+        }
+    }
+
+    /// The scheduler's line above its C; in debug builds the compiler counts there.
+    fn comment(&mut self, span: Span) {
+        let line = self.line(span);
+        let place = (span.source.0, line);
+        if self.options.debug {
+            self.out.at_source(self.sources.name(span.source), line);
+        }
+        if self.function.commented == Some(place) {
+            return;
+        }
+        self.function.commented = Some(place);
+        let text = self.sources.slice(span).lines().next().unwrap_or("").trim();
+        // A backslash at the end would join the next line to the comment.
+        let text = text.trim_end_matches('\\');
+        if self.options.debug {
+            return;
+        }
+        let place = self.place(span);
+        self.out.line(format!("// {place}: {text}"));
+    }
+
+    fn assign(&mut self, place: &Place, value: ExprId) {
+        let place_fails = self.place_is_fallible(place);
+        let value_text = self.expr(value);
+        if place_fails && self.is_fallible(value) {
+            // The value comes first, then the place.
+            let ty = c_type(self.program.exprs[value].ty);
+            self.out.open("{");
+            self.out.line(format!("const {ty} attune_value = {value_text};"));
+            self.assign_text(place, "attune_value");
+            self.out.close("}");
+        } else {
+            self.assign_text(place, &value_text);
+        }
+        if matches!(place, Place::Attribute(..)) {
+            self.watch();
+        }
+    }
+
+    fn assign_text(&mut self, place: &Place, value: &str) {
+        match place {
+            Place::Attribute(thread, attribute) => {
+                let import = self.names.thread_import(*attribute).is_some();
+                let is_key = self
+                    .program
+                    .containers
+                    .values()
+                    .any(|container| container.sort.is_some_and(|sort| sort.by == *attribute));
+                if !import && !is_key {
+                    let target = self.variable(place);
+                    self.out.line(format!("{target} = {value};"));
+                    return;
+                }
+                let record = self.record(thread);
+                let named = !record.contains('(');
+                if named || !is_key {
+                    self.assign_attribute(&record, *attribute, value, is_key);
+                } else {
+                    self.out.open("{");
+                    self.out.line(format!("struct thread ATTUNE_ARENA *attune_meant = {record};"));
+                    self.assign_attribute("attune_meant", *attribute, value, is_key);
+                    self.out.close("}");
+                }
+            }
+            Place::Global(id, _) if self.is_import(place) => {
+                let target = self.variable(place);
+                self.out.line(format!("{target} = {value};"));
+                self.write_through(*id);
+            }
+            Place::Local(..) | Place::Global(..) => {
+                let target = self.variable(place);
+                self.out.line(format!("{target} = {value};"));
+            }
+        }
+    }
+
+    fn assign_attribute(
+        &mut self,
+        record: &str,
+        attribute: AttributeId,
+        value: &str,
+        is_key: bool,
+    ) {
+        let float = self.program.attributes[attribute].ty == Type::Float;
+        match self.names.thread_import(attribute) {
+            Some((member, width)) => {
+                let set = if float { "attune_set_real" } else { "attune_set" };
+                let line = format!("{set}(&{record}->{member}, {width}, {value});");
+                self.out.line(line);
+            }
+            None => {
+                let line = format!("{record}->{} = {value};", self.names.attribute(attribute));
+                self.out.line(line);
+            }
+        }
+        if is_key {
+            let key = self.key(record, attribute);
+            let number = attribute.into_raw().into_u32() + 1;
+            self.out.line(format!("attune_resort(&{record}->attune, {number}, {key});"));
+        }
+    }
+
+    /// The sort key of a thread, given its record.
+    fn key(&self, record: &str, attribute: AttributeId) -> String {
+        let value = self.attribute(record, attribute);
+        if self.program.attributes[attribute].ty == Type::Float {
+            format!("attune_key_of_real({value})")
+        } else {
+            value
+        }
+    }
+
+    fn transfer(
+        &mut self,
+        source: &ThreadExpr,
+        destination: &ContainerRef,
+        room: Option<CheckId>,
+        span: Span,
+    ) {
+        let from_fails = matches!(&source.kind, ThreadKind::First(of) if self.container_is_fallible(of));
+        let to_fails = self.container_is_fallible(destination);
+        if from_fails || to_fails {
+            self.out.open("{");
+        }
+        let mut to = match to_fails {
+            true => None,
+            false => Some(format!("&{}", self.container(destination))),
+        };
+        let check = source.check.filter(|&check| self.performed(check));
+        let check = check.map(|check| self.thread_check(check, source.span));
+        let head = match &source.kind {
+            ThreadKind::Name(id) => {
+                let head = format!("&{}->attune", self.names.thread(*id));
+                if let Some(check) = check {
+                    self.out.line(format!("attune_need_alive({check}, {head});"));
+                }
+                head
+            }
+            ThreadKind::First(of) => {
+                let mut from = format!("&{}", self.container(of));
+                if from_fails {
+                    self.out.line(format!("struct attune_container ATTUNE_ARENA *attune_from = {from};"));
+                    from = "attune_from".to_string();
+                }
+                if let Some(check) = check {
+                    let to = to.as_deref().unwrap_or("NULL");
+                    self.out.line(format!("attune_need({check}, {from}, {to});"));
+                }
+                format!("attune_first({from})")
+            }
+        };
+        let to = to.take().unwrap_or_else(|| {
+            let found = self.container(destination);
+            self.out.line(format!("struct attune_container ATTUNE_ARENA *attune_to = &{found};"));
+            "attune_to".to_string()
+        });
+        if let Some(room) = room {
+            let check = self.room_check(room, source.span, destination.span);
+            self.out.line(format!("attune_need_room({check}, {to}, {head});"));
+        }
+        let key = match self.program.containers[destination.container].sort {
+            None => "0".to_string(),
+            Some(sort) => {
+                let record = match &source.kind {
+                    ThreadKind::Name(id) => self.names.thread(*id).to_string(),
+                    ThreadKind::First(_) => format!("ATTUNE_RECORD({head})"),
+                };
+                self.key(&record, sort.by)
+            }
+        };
+        let line = self.line(span);
+        self.out.line(format!("attune_move({head}, {to}, {key}, {line});"));
+        if from_fails || to_fails {
+            self.out.close("}");
+        }
+        self.watch();
+    }
+
+    fn room_check(&mut self, room: CheckId, source: Span, destination: Span) -> String {
+        self.check(room, |writer| {
+            let (source, destination) = (writer.quote(source), writer.quote(destination));
+            format!("cannot move {source} to {destination}: there is a thread already")
+        })
+    }
+
+    fn dispatch(&mut self, thread: &ThreadExpr, slice: Option<ExprId>, tail: bool) {
+        let head = self.head(thread);
+        self.out.line(format!("attune_call->dispatched = {head};"));
+        let slice = match slice.map(|slice| (slice, &self.program.exprs[slice].kind)) {
+            None => "-1".to_string(),
+            Some((_, ExprKind::Constant(Value::Int(slice)))) => constant(Value::Int(*slice.max(&0))),
+            Some((slice, _)) => format!("attune_slice({})", self.expr(slice)),
+        };
+        self.out.line(format!("attune_call->slice = {slice};"));
+        self.leave_part(tail);
+    }
+
+    fn give(&mut self, value: Option<&Returned>, tail: bool) {
+        let invariant = self.function.leave == Leave::Answer;
+        match value {
+            None => {}
+            Some(Returned::Number(value)) if invariant => {
+                let value = self.operand(*value);
+                let cursors = self.leave_cursors();
+                if cursors.is_empty() {
+                    self.out.line(format!("return {value} != 0;"));
+                } else {
+                    self.out.open("{");
+                    self.out.line(format!("const int attune_answer = {value} != 0;"));
+                    cursors.iter().for_each(|line| self.out.line(line));
+                    self.out.line("return attune_answer;");
+                    self.out.close("}");
+                }
+                return;
+            }
+            Some(Returned::Number(value)) => {
+                let value = self.expr(*value);
+                self.out.line(format!("attune_call->value = {value};"));
+            }
+            Some(Returned::Thread(_)) if invariant => {}
+            Some(Returned::Thread(thread)) => {
+                let head = self.head(thread);
+                self.out.line(format!("attune_call->value_thread = {head};"));
+            }
+        }
+        self.leave_part(tail);
+    }
+
+    /// Leaves the part, saying goodbye to the containers that are being visited.
+    fn leave_part(&mut self, tail: bool) {
+        for line in self.leave_cursors() {
+            self.out.line(line);
+        }
+        match &self.function.leave {
+            _ if tail => {}
+            Leave::Return => self.out.line("return;"),
+            Leave::Answer => self.out.line("return 1;"),
+            Leave::To(label) => {
+                let line = format!("goto {label};");
+                self.out.line(line);
+                self.function.jumped = true;
+            }
+        }
+    }
+
+    fn leave_cursors(&self) -> Vec<String> {
+        let cursor = |frame: &Frame| match frame {
+            Frame::Foreach(cursor) => Some(format!("attune_leave(&{cursor});")),
+            Frame::Loop(_) => None,
+        };
+        self.function.frames.iter().rev().filter_map(cursor).collect()
+    }
+
+    fn branch(&mut self, condition: ExprId, then: &Block, otherwise: &Block, tail: bool) {
+        let condition = self.expr(condition);
+        self.out.open(format!("if ({condition}) {{"));
+        self.block(then, tail);
+        let mut rest = otherwise;
+        // An `else` that holds nothing but an `if` goes on beside it.
+        while let [Statement { kind: StatementKind::If { condition, then, otherwise }, span }] =
+            rest.statements.as_slice()
+        {
+            if self.options.debug {
+                break;
+            }
+            let place = self.place(*span);
+            let condition = self.expr(*condition);
+            self.out.turn(format!("}} else if ({condition}) {{ // {place}"));
+            self.block(then, tail);
+            rest = otherwise;
+        }
+        if !rest.statements.is_empty() {
+            self.out.turn("} else {");
+            self.block(rest, tail);
+        }
+        self.out.close("}");
+    }
+
+    fn iterate(&mut self, each: &Loop) {
+        let counted = self.function.counted.then(|| {
+            let check = self.loop_check(each.bound);
+            format!("attune_iterate({check})")
+        });
+        match each.test {
+            Test::First => self.test_first(each, counted),
+            Test::Last => self.test_last(each, counted),
+        }
+    }
+
+    fn test_first(&mut self, each: &Loop, counted: Option<String>) {
+        let endless =
+            matches!(self.program.exprs[each.condition].kind, ExprKind::Constant(Value::Int(value)) if value != 0);
+        let step = self.step_text(&each.step);
+        if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some()) {
+            let test = match (counted, endless) {
+                (None, _) => self.expr(each.condition),
+                (Some(counted), true) => counted,
+                (Some(counted), false) => format!("{counted} && {}", self.operand(each.condition)),
+            };
+            self.out.open(match step {
+                None => format!("while ({test}) {{"),
+                Some(step) => format!("for (; {test}; {step}) {{"),
+            });
+            self.function.frames.push(Frame::Loop(None));
+            self.block(&each.body, false);
+            self.function.frames.pop();
+            self.out.close("}");
+            return;
+        }
+        self.out.open("for (;;) {");
+        if let Some(counted) = counted {
+            self.out.line(format!("{counted};"));
+        }
+        self.block(&each.prelude, false);
+        if !endless {
+            let condition = self.operand(each.condition);
+            self.out.open(format!("if (!{condition})"));
+            self.out.line("break;");
+            self.out.dedent();
+        }
+        self.body_and_step(each);
+        self.out.close("}");
+    }
+
+    fn test_last(&mut self, each: &Loop, counted: Option<String>) {
+        self.out.open("do {");
+        if let Some(counted) = counted {
+            self.out.line(format!("{counted};"));
+        }
+        if each.step.statements.is_empty() && each.prelude.statements.is_empty() {
+            self.function.frames.push(Frame::Loop(None));
+            self.block(&each.body, false);
+            self.function.frames.pop();
+        } else {
+            self.body_and_step(each);
+            self.block(&each.prelude, false);
+        }
+        let condition = self.expr(each.condition);
+        self.out.close(format!("}} while ({condition});"));
+    }
+
+    /// The body, the label for `continue` where there is one, the step.
+    fn body_and_step(&mut self, each: &Loop) {
+        let plain = each.test == Test::First && each.step.statements.is_empty();
+        let label = (!plain).then(|| {
+            self.function.labels += 1;
+            (format!("attune_next_{}", self.function.labels), false)
+        });
+        self.function.frames.push(Frame::Loop(label));
+        self.block(&each.body, false);
+        if let Some(Frame::Loop(Some((label, true)))) = self.function.frames.pop() {
+            self.out.raw(&format!("{label}: ;"));
+        }
+        self.block(&each.step, false);
+    }
+
+    /// A step that is one plain assignment, as an expression.
+    fn step_text(&mut self, step: &Block) -> Option<String> {
+        let [Statement { kind: StatementKind::Assign { place, value }, .. }] = step.statements.as_slice() else {
+            return None;
+        };
+        if matches!(place, Place::Attribute(..)) || self.is_import(place) || self.place_is_fallible(place) {
+            return None;
+        }
+        Some(format!("{} = {}", self.variable(place), self.expr(*value)))
+    }
+
+    fn foreach(&mut self, name: NameId, container: &ContainerRef, body: &Block) {
+        let container = self.container(container);
+        self.names.name_thread(self.program, name);
+        let thread = self.names.thread(name).to_string();
+        let cursor = self.names.in_function(&format!("{thread}_cursor"));
+        self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
+        self.out.open(format!(
+            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD(attune_visit(&{container}, &{cursor})); {thread} && ATTUNE_MAY_LOOP;"
+        ));
+        self.out.line(format!("    {thread} = ATTUNE_RECORD(attune_next(&{cursor}))) {{"));
+        self.function.frames.push(Frame::Foreach(cursor));
+        self.function.threads.push(name);
+        self.block(body, false);
+        self.function.threads.pop();
+        self.function.frames.pop();
+        self.out.close("}");
+        self.names.release(&thread);
+    }
+
+    fn leave_loop(&mut self) {
+        if let Some(Frame::Foreach(cursor)) = self.function.frames.last() {
+            let line = format!("attune_leave(&{cursor});");
+            self.out.line(line);
+        }
+        self.out.line("break;");
+    }
+
+    fn next_iteration(&mut self) {
+        match self.function.frames.last_mut() {
+            Some(Frame::Loop(Some((label, used)))) => {
+                *used = true;
+                let line = format!("goto {label};");
+                self.out.line(line);
+            }
+            _ => self.out.line("continue;"),
+        }
+    }
+
+    /// In debug builds, behind a statement that may have changed a container.
+    fn watch(&mut self) {
+        if self.options.debug && self.function.leave != Leave::Answer {
+            self.out.line("attune_watch(attune_call);");
+        }
+    }
+}
+
+pub fn c_type(ty: Type) -> &'static str {
+    match ty {
+        Type::Int | Type::Time => "int64_t",
+        Type::Float => "double",
+    }
+}

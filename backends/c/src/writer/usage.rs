@@ -1,0 +1,73 @@
+//! What a program, or one handler of it, uses: so that nothing else is written.
+
+use std::collections::HashSet;
+
+use attune_language::ir::visit::{self, Visitor};
+use attune_language::ir::{
+    Block, ExprId, GlobalId, NameId, Place, Program, Statement, StatementKind, Storage, ThreadExpr,
+    ThreadKind, Type,
+};
+
+use crate::runtime::Needs;
+
+pub fn needs(program: &Program) -> Needs {
+    let types = program.attributes.values().map(|attribute| attribute.ty);
+    let types = types.chain(program.globals.values().map(|global| global.ty));
+    let types = types.chain(program.locals.values().map(|local| local.ty));
+    let mut types = types.chain(program.exprs.values().map(|expr| expr.ty));
+    Needs {
+        sorted: program.containers.values().any(|container| container.sort.is_some()),
+        floats: types.any(|ty| ty == Type::Float),
+        imports: program.attributes.values().any(|attribute| attribute.import)
+            || program.globals.values().any(|global| global.storage == Storage::Import),
+    }
+}
+
+/// What the statements of a routine mention.
+#[derive(Default)]
+pub struct Uses {
+    pub names: HashSet<NameId>,
+    pub imports: HashSet<GlobalId>,
+    pub loops: bool,
+    pub verbatim: bool,
+}
+
+impl Uses {
+    pub fn add(&mut self, program: &Program, block: &Block) {
+        visit::block(program, block, self);
+    }
+
+    fn place(&mut self, program: &Program, place: &Place) {
+        if let Place::Global(id, _) = place
+            && program.globals[*id].storage == Storage::Import
+        {
+            self.imports.insert(*id);
+        }
+    }
+}
+
+impl Visitor for Uses {
+    fn statement(&mut self, _: &Program, statement: &Statement) {
+        match &statement.kind {
+            StatementKind::Loop(_) => self.loops = true,
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => self.verbatim = true,
+            _ => {}
+        }
+    }
+
+    fn place_read(&mut self, program: &Program, place: &Place) {
+        self.place(program, place);
+    }
+
+    fn place_written(&mut self, program: &Program, place: &Place) {
+        self.place(program, place);
+    }
+
+    fn thread(&mut self, _: &Program, thread: &ThreadExpr) {
+        if let ThreadKind::Name(id) = thread.kind {
+            self.names.insert(id);
+        }
+    }
+
+    fn expr(&mut self, _: &Program, _: ExprId) {}
+}

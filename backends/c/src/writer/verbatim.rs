@@ -1,0 +1,195 @@
+//! Verbatim text: copied as it is, with the scheduler's names standing in it under their own spelling.
+//!
+//! Most names are C variables of that name already. For the others, macros that hold for the text alone:
+//!
+//! - a `threadref` is a pointer to its thread (`current->userdata`), or NULL;
+//! - a per-CPU variable is this CPU's;
+//! - a name that had to be changed, because another scope has it too, is itself again.
+//!
+//! Imports of the threads that the text can name are read before it and written back behind it. The compiler counts
+//! the scheduler's lines inside the text, so that its errors come back with them.
+
+use attune_language::ir::{ContainerKind, Extent, LocalId, Scope, Type};
+use attune_language::source::Span;
+
+use super::{Writer, keywords};
+
+/// What stands around one text.
+#[derive(Default)]
+struct Surroundings {
+    before: Vec<String>,
+    macros: Vec<(String, String)>,
+    after: Vec<String>,
+}
+
+impl Writer<'_> {
+    pub(super) fn verbatim(&mut self, text: &str, span: Span) {
+        let around = self.surroundings(text, span);
+        self.enter_text(&around, span);
+        self.out.raw(text);
+        self.leave_text(&around);
+    }
+
+    pub(super) fn verbatim_value(&mut self, into: LocalId, text: &str, span: Span) {
+        let around = self.surroundings(text, span);
+        let into = self.names.local(into).to_string();
+        around.before.iter().for_each(|line| self.out.line(line));
+        define(self, &around);
+        self.out.line(format!("{into} = ("));
+        self.at_text(span);
+        self.out.raw(text);
+        self.out.at_own();
+        self.out.line(");");
+        self.leave_text(&Surroundings { before: Vec::new(), ..around });
+    }
+
+    fn enter_text(&mut self, around: &Surroundings, span: Span) {
+        around.before.iter().for_each(|line| self.out.line(line));
+        define(self, around);
+        self.at_text(span);
+    }
+
+    fn at_text(&mut self, span: Span) {
+        let file = self.sources.name(span.source).to_string();
+        self.out.at_source(&file, self.line(span));
+    }
+
+    fn leave_text(&mut self, around: &Surroundings) {
+        for (name, _) in &around.macros {
+            self.out.raw(&format!("#undef {name}"));
+        }
+        self.out.at_own();
+        around.after.iter().for_each(|line| self.out.line(line));
+    }
+
+    fn surroundings(&self, text: &str, span: Span) -> Surroundings {
+        let words = words(text);
+        let mut around = Surroundings::default();
+        self.variables_in(&words, &mut around);
+        self.containers_in(&words, &mut around);
+        self.locals_in(&words, span, &mut around);
+        self.threads_in(&words, &mut around);
+        around
+    }
+
+    fn variables_in(&self, words: &[&str], around: &mut Surroundings) {
+        for (id, global) in self.program.globals.iter() {
+            if !words.contains(&global.name.as_str()) {
+                continue;
+            }
+            let name = self.names.global(id);
+            if global.extent == Extent::PerCpu {
+                around.define(&global.name, format!("({name}[attune_call->cpu])"));
+            } else if name != global.name {
+                around.define(&global.name, name.to_string());
+            }
+            if let Some((state, width)) = self.names.import(id) {
+                let real = if global.ty == Type::Float { "_real" } else { "" };
+                around.after.push(format!("if ({name} != attune_get{real}(&{state}, {width}))"));
+                around.after.push(format!("    attune_set{real}(&{state}, {width}, {name});"));
+            }
+        }
+    }
+
+    fn containers_in(&self, words: &[&str], around: &mut Surroundings) {
+        for (id, container) in self.program.containers.iter() {
+            let visible = match container.scope {
+                Scope::Scheduler => true,
+                Scope::Handler(event) => Some(event) == self.function.event,
+            };
+            if !visible || !words.contains(&container.name.as_str()) {
+                continue;
+            }
+            let name = self.names.container(id);
+            let element = if container.extent == Extent::PerCpu { "[attune_call->cpu]" } else { "" };
+            if container.kind == ContainerKind::Threadref && !matches!(container.extent, Extent::Array(_)) {
+                around.define(&container.name, format!("ATTUNE_RECORD(attune_first(&{name}{element}))"));
+            } else if name != container.name || !element.is_empty() {
+                around.define(&container.name, format!("{name}{element}"));
+            }
+        }
+    }
+
+    /// The last one declared before the text.
+    fn locals_in(&self, words: &[&str], span: Span, around: &mut Surroundings) {
+        for &id in &self.function.locals {
+            let local = &self.program.locals[id];
+            let declared = local.span.source != span.source || local.span.start <= span.start;
+            if !local.temporary && declared && words.contains(&local.name.as_str()) {
+                around.macros.retain(|(name, _)| *name != local.name);
+                let name = self.names.local(id);
+                if name != local.name {
+                    around.define(&local.name, name.to_string());
+                }
+            }
+        }
+        for &id in &self.function.threads {
+            let (name, own) = (self.names.thread(id), &self.program.names[id].name);
+            if words.contains(&own.as_str()) {
+                around.macros.retain(|(name, _)| name != own);
+                if name != own {
+                    around.define(own, name.to_string());
+                }
+            }
+        }
+    }
+
+    /// Thread imports, where the text mentions one: of every thread that it can name.
+    fn threads_in(&self, words: &[&str], around: &mut Surroundings) {
+        let imports = self.program.attributes.iter().filter(|(_, attribute)| attribute.import);
+        let mentioned: Vec<_> =
+            imports.filter(|(_, attribute)| words.contains(&attribute.name.as_str())).collect();
+        if mentioned.is_empty() {
+            return;
+        }
+        let mut threads: Vec<String> =
+            self.function.threads.iter().map(|&id| self.names.thread(id).to_string()).collect();
+        for (id, container) in self.program.containers.iter() {
+            if container.kind == ContainerKind::Threadref && words.contains(&container.name.as_str()) {
+                let name = self.names.container(id);
+                match container.extent {
+                    Extent::One => threads.push(format!("ATTUNE_RECORD(attune_first(&{name}))")),
+                    Extent::PerCpu => {
+                        threads.push(format!("ATTUNE_RECORD(attune_first(&{name}[attune_call->cpu]))"));
+                    }
+                    Extent::Array(_) => {}
+                }
+            }
+        }
+        for (id, attribute) in mentioned {
+            let Some((state, width)) = self.names.thread_import(id) else { continue };
+            let member = self.names.attribute(id);
+            let real = if attribute.ty == Type::Float { "_real" } else { "" };
+            for thread in &threads {
+                let there = if thread.contains('(') { format!("if ({thread}) ") } else { String::new() };
+                around.before.push(format!(
+                    "{there}{thread}->{member} = attune_get{real}(&{thread}->{state}, {width});"
+                ));
+                let there = if thread.contains('(') { format!("{thread} && ") } else { String::new() };
+                around.after.push(format!(
+                    "if ({there}{thread}->{member} != attune_get{real}(&{thread}->{state}, {width}))"
+                ));
+                around.after.push(format!("    attune_set{real}(&{thread}->{state}, {width}, {thread}->{member});"));
+            }
+        }
+    }
+}
+
+impl Surroundings {
+    /// A word that C knows by itself keeps C's meaning.
+    fn define(&mut self, name: &str, text: String) {
+        if !keywords::means_something_in_c(name) {
+            self.macros.push((name.to_string(), text));
+        }
+    }
+}
+
+fn define(writer: &mut Writer<'_>, around: &Surroundings) {
+    for (name, text) in &around.macros {
+        writer.out.raw(&format!("#define {name} {text}"));
+    }
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty()).collect()
+}

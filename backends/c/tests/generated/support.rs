@@ -1,0 +1,70 @@
+//! From scheduler text to C, as a user would get it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use attune_backend_c::{Options, generate};
+use attune_language::diagnostic::render;
+use attune_language::event::Engine;
+use attune_language::resolve::{Loader, NotFound, Request, SourceText};
+use attune_language::{Checked, Options as CheckOptions, check};
+
+/// The standard library.
+pub fn schedulers_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schedulers")
+}
+
+struct Library;
+
+impl Loader for Library {
+    fn load(&mut self, request: &Request<'_>) -> Result<SourceText, NotFound> {
+        let name = match request {
+            Request::Base { name, .. } => format!("{name}.sched"),
+            Request::Node { file, .. } => file.to_string(),
+        };
+        match std::fs::read_to_string(schedulers_folder().join(&name)) {
+            Ok(text) => Ok(SourceText { name, text }),
+            Err(error) => Err(NotFound { tried: vec![name], reason: Some(error.to_string()) }),
+        }
+    }
+}
+
+/// Checks a scheduler that must be right.
+pub fn checked(name: &str, text: &str) -> Checked {
+    let main = SourceText { name: name.to_string(), text: text.to_string() };
+    let checked = check(&main, &mut Library, &CheckOptions::default());
+    let errors: String = checked
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.is_error())
+        .map(|diagnostic| render(diagnostic, &checked.sources))
+        .collect();
+    assert_eq!(errors, "", "{name}");
+    checked
+}
+
+pub fn c_of(name: &str, text: &str, options: &Options) -> String {
+    let checked = checked(name, text);
+    let program = checked.program.as_ref().expect("a scheduler without errors has a program");
+    let verdicts = &checked.engine(Engine::Threads).verdicts;
+    generate(program, verdicts, &checked.sources, options).expect("no partial scheduler")
+}
+
+/// What a C compiler says of the text with those flags; empty if it is content.
+pub fn complaints(compiler: &str, flags: &[&str], c: &str) -> String {
+    let mut child = Command::new(compiler)
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fPIC", "-c", "-o", "/dev/null"])
+        .args(flags)
+        .args(["-x", "c", "-"])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+    child.stdin.take().unwrap().write_all(c.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.success(), said.is_empty(), "{compiler}: {said}");
+    said
+}
