@@ -29,6 +29,11 @@ pub enum Command {
         after_help = "Example: attune explain E0601\n         attune explain            (lists all codes)"
     )]
     Explain(ExplainArgs),
+    /// Compile a scheduler for an engine
+    #[command(
+        after_help = "Example: attune build shortest_reply --engine threads -o shortest_reply.so\n         ATTUNE_SCHED=./shortest_reply.so ./my-server"
+    )]
+    Build(BuildArgs),
     /// Run a scheduler in the simulator
     #[command(
         after_help = "Example: attune sim fair --workload lab/workloads/players.toml --cpus 2 --report out.html"
@@ -82,6 +87,24 @@ pub struct CheckArgs {
 pub struct ExplainArgs {
     /// A code such as E0601
     pub code: Option<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct BuildArgs {
+    /// A scheduler file, or the name of a library scheduler
+    #[arg(value_name = "SCHED")]
+    pub scheduler: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// The engine to compile for
+    #[arg(long, value_enum, default_value = "threads")]
+    pub engine: EngineArg,
+    /// OUT.c is the C, OUT.so the compiled scheduler
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// Keep source lines, check containers and invariants at run time
+    #[arg(long)]
+    pub debug: bool,
 }
 
 #[derive(ClapArgs)]

@@ -4,6 +4,7 @@
 //! a file cannot be read.
 
 mod args;
+mod build;
 mod check;
 mod explain;
 mod failure;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Build(args) => build::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),
     };

@@ -135,6 +135,23 @@ fn schedulers_lists_the_library_and_prints_its_texts() {
 }
 
 #[test]
+fn build_writes_c_or_a_shared_object_and_nothing_on_an_error() {
+    let folder = Folder::new("build").with("good.sched", GOOD).with("bad.sched", BAD);
+    for (word, bytes) in [("good.c", &b"/*"[..]), ("good.so", &b"\x7fELF"[..])] {
+        let built = folder.attune(&["build", "good.sched", "--engine", "threads", "-o", word]);
+        assert_eq!(status(&built), 0, "{}", err(&built));
+        assert!(std::fs::read(folder.0.join(word)).unwrap().starts_with(bytes), "{word}");
+    }
+    let before = folder.names();
+    assert_eq!(status(&folder.attune(&["build", "bad.sched", "-o", "bad.c"])), 1);
+    assert_eq!(status(&folder.attune(&["build", "lifecycle", "-o", "bad.c"])), 1);
+    assert_eq!(status(&folder.attune(&["build", "good.sched", "-o", "good.exe"])), 2);
+    assert_eq!(status(&folder.attune(&["build", "good.sched", "-o", "no/such/folder.c"])), 2);
+    assert_eq!(status(&folder.attune(&["build", "good.sched", "--engine", "kernel", "-o", "k.c"])), 1);
+    assert_eq!(folder.names(), before, "nothing was written");
+}
+
+#[test]
 fn aspects_and_folders_given_on_the_command_line_take_part() {
     let folder = Folder::new("aspects")
         .with("count.aspect", "data { int switches = 0; } before switch_out { switches++; }")
@@ -184,7 +201,7 @@ fn sim_runs_a_workload_and_says_what_is_wrong_with_one() {
 #[test]
 fn every_command_shows_an_example_in_its_help() {
     let folder = Folder::new("help");
-    for command in ["check", "explain", "sim", "schedulers"] {
+    for command in ["check", "explain", "build", "sim", "schedulers"] {
         let help = folder.attune(&[command, "--help"]);
         assert_eq!(status(&help), 0);
         assert!(out(&help).contains("Example: attune "), "{command}");
