@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Installs what building, testing and the demo need, and only what is missing. For Debian, as root or with sudo.
+#
+#     tools/setup.sh [build|test|demo]
+#
+# Other systems: see the list below and install the like by hand; nothing else is assumed about the machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+purpose=${1:-demo}
+
+# command it brings : Debian package
+packages="cc:gcc make:make pkg-config:pkg-config dot:graphviz curl:curl"
+case $purpose in
+build) packages="cc:gcc make:make" ;;
+test) packages="$packages clang-19:clang-19 wrk:wrk nginx:nginx-light ip:iproute2" ;;
+demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+*)
+    echo "usage: tools/setup.sh [build|test|demo]" >&2
+    exit 2
+    ;;
+esac
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "setup: installing packages needs root or sudo; missing: $missing" >&2
+        exit 1
+    fi
+}
+
+# nginx is there to be measured beside ours, on ports of the experiment's own: Debian's package must not start a service.
+without_services() {
+    if [ -e /usr/sbin/policy-rc.d ]; then
+        "$@"
+        return
+    fi
+    printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+    chmod +x /usr/sbin/policy-rc.d
+    local status=0
+    "$@" || status=$?
+    rm -f /usr/sbin/policy-rc.d
+    return $status
+}
+
+missing=""
+for entry in $packages; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "${entry%%:*}" >/dev/null || missing="$missing ${entry#*:}"
+done
+# libc's headers come with no command of their own.
+echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+
+if [ -n "$missing" ]; then
+    if ! command -v apt-get >/dev/null; then
+        echo "setup: this is no Debian; please install the like of:$missing" >&2
+        exit 1
+    fi
+    echo "setup: installing$missing"
+    export -f without_services
+    # shellcheck disable=SC2086
+    as_root bash -c "set -e; export DEBIAN_FRONTEND=noninteractive; apt-get -qq update; \
+        without_services apt-get -qq install -y --no-install-recommends $(echo $missing) >/dev/null"
+fi
+
+# Rust: what the workspace asks for, or newer.
+wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+rust_is_new_enough() {
+    command -v cargo >/dev/null || return 1
+    local have
+    have=$(cargo --version | cut -d' ' -f2)
+    [ "$(printf '%s\n%s\n' "$wanted" "$have" | sort -V | head -n1)" = "$wanted" ]
+}
+# An earlier set-up may have put it where this shell does not look yet.
+[ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+if ! rust_is_new_enough; then
+    echo "setup: installing Rust $wanted or newer"
+    if ! command -v rustup >/dev/null; then
+        missing=rustup
+        if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+            as_root apt-get -qq install -y rustup >/dev/null
+        else
+            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal
+            . "$HOME/.cargo/env"
+        fi
+    fi
+    rustup -q toolchain install stable --profile minimal
+    rustup -q default stable
+    rust_is_new_enough || {
+        echo "setup: cargo is older than $wanted, which this project needs; install a newer Rust from https://rustup.rs" >&2
+        exit 1
+    }
+fi
