@@ -31,7 +31,7 @@ fn interesting() -> Vec<u64> {
     let ints = [0, 1, 2, -1, 127, 128, -128, -129, 255, 256, 32767, 32768, 65535, 65536, 1 << 31, 1 << 32];
     let ints = ints.into_iter().chain([i64::MIN, i64::MAX, -(1 << 31), -(1 << 31) - 1, (1 << 31) - 1]);
     let reals = [0.5, -0.5, 1.9, -1.9, 255.5, 1e10, -1e10, 1e300, -1e300, 9.3e18, 3.4028235e38, 3.5e38];
-    let reals = reals.into_iter().chain([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 340282356779733.0e24]);
+    let reals = reals.into_iter().chain([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 3.4028235677973366e38]);
     let mut bits: Vec<u64> = ints.map(|n| n as u64).chain(reals.map(f64::to_bits)).collect();
     let mut random = 42u64;
     bits.extend((0..2000).map(|_| {
