@@ -1,5 +1,9 @@
 /* ns per yield with 2, 100 and 10000 threads, and ns for create + join of 10000: one line each.
- *     cc -O2 bench.c -I include -lattune_threads && ATTUNE_SCHED=fifo.so ./a.out */
+ *
+ *     cargo build --release -p attune-threads && attune build fifo --engine threads -o fifo.so
+ *     cc -O2 engines/threads/benches/yield.c -I engines/threads/include -L target/release -lattune_threads -o yield
+ *     LD_LIBRARY_PATH=target/release ATTUNE_SCHED=./fifo.so ./yield
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include "attune.h"

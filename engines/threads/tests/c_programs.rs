@@ -1,17 +1,16 @@
-//! C programs against the header and the library, under the built-in and the hand-made scheduler, and what they say when
-//! things go wrong.
+//! C programs against the header and the library, under generated schedulers, and what they say when things go wrong.
 
 mod common;
 
 use std::process::Command;
 
-use common::{Ended, directory, program, run, scheduler};
+use common::{Ended, cc, directory, here, program, run, scheduler};
 
-/// tests/programs/failures.c under a variant of the hand-made scheduler.
-fn fails(what: &str, variant: &str) -> Ended {
+/// tests/programs/failures.c under a scheduler of tests/schedulers.
+fn fails(what: &str, name: &str) -> Ended {
     let directory = directory();
     let failures = program(directory.path(), "failures");
-    let so = scheduler(directory.path(), variant);
+    let so = scheduler(directory.path(), name);
     run(Command::new(failures).arg(what).env("ATTUNE_SCHED", so))
 }
 
@@ -24,32 +23,50 @@ fn says(ended: &Ended, text: &str) {
 fn every_function_of_the_header() {
     let directory = directory();
     let api = program(directory.path(), "api");
-    for variant in ["", "OLD"] {
-        let so = scheduler(directory.path(), variant);
-        let ended = run(Command::new(&api).arg("imports").env("ATTUNE_SCHED", so));
-        assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{variant}: {}", ended.stderr);
-        says(&ended, "attune: api: the scheduler test_fifo has no import `presure`; it has pressure");
-        says(&ended, "`urgent` is a thread import, not an import");
-    }
-    let ended = run(Command::new(&api).env_remove("ATTUNE_SCHED"));
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "built in: {}", ended.stderr);
+    let so = scheduler(directory.path(), "test_fifo");
+    let ended = run(Command::new(&api).arg("imports").env("ATTUNE_SCHED", so));
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{}", ended.stderr);
+    says(&ended, "attune: api: the scheduler test_fifo has no import `presure`; it has pressure");
+    says(&ended, "`urgent` is a thread import, not an import");
+}
+
+#[test]
+fn a_policy_that_knows_only_suspending_serves_every_function_too() {
+    let directory = directory();
+    let api = program(directory.path(), "api");
+    let so = scheduler(directory.path(), "old");
+    let ended = run(Command::new(&api).env("ATTUNE_SCHED", so));
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn pth_is_built_in() {
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    let with = |what: &str| run(Command::new(&failures).arg(what).env_remove("ATTUNE_SCHED"));
+    assert_eq!(with("name").stdout, "begins\npth\n");
+    assert_eq!(with("many").stdout, "begins\n10001 1\n");
+    let ended = with("deadlock");
+    assert_eq!(ended.status, Some(71));
+    says(&ended, "thread 1 \"main\" (ready, suspended), in SQ");
+    says(&ended, "thread 2 \"stuck\" (waiting for a mutex), in WQ");
 }
 
 #[test]
 fn handlers_come_in_the_documented_order() {
-    let ended = fails("log", "LOG");
+    let ended = fails("log", "log");
     assert_eq!(ended.status, Some(0));
     let wanted = [
         "newthread 1, schedule 1",
         "newthread 2",
-        "set_next_thread 2, switch_out 1, schedule 2", // main yields to it
-        "switch_out 2, schedule 1",                    // it yields
-        "suspend_thread 2, resume_thread 2",           // main suspends and resumes it
-        "set_waiting 1, switch_out 1, schedule 2",     // main joins it
-        "switch_out 2, schedule 2",
-        "switch_out 2, schedule 2",
-        "event_raised 1, set_dead 2, switch_out 2, schedule 1", // its end is what main waits for
-        "set_waiting 1, switch_out 1, schedule 0",              // main sleeps: an idle processor
+        "set_next_thread 2, switch_out, schedule 2", // main yields to it
+        "switch_out, schedule 1",                    // it yields
+        "suspend_thread 2, resume_thread 2",         // main suspends and resumes it
+        "set_waiting 1, switch_out, schedule 2",     // main joins it
+        "switch_out, schedule 2",
+        "switch_out, schedule 2",
+        "event_raised 1, set_dead 2, switch_out, schedule 1", // its end is what main waits for
+        "set_waiting 1, switch_out, schedule 0",              // main sleeps: an idle processor
         "event_raised 1, schedule 1",
     ]
     .join(", ");
@@ -57,36 +74,51 @@ fn handlers_come_in_the_documented_order() {
 }
 
 #[test]
-fn alarms_come_back_as_events() {
-    let ended = fails("log", "ALARM LOG");
-    assert_eq!(ended.status, Some(0));
-    says(&ended, "alarm 1");
+fn alarms_come_back_as_events_unless_cancelled() {
+    let ended = fails("log", "alarms");
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), "alarm 1\n"));
 }
 
 #[test]
 fn a_deadlock_is_told_thread_by_thread() {
-    let ended = fails("deadlock", "");
+    let ended = fails("deadlock", "test_fifo");
     assert_eq!(ended.status, Some(71));
     assert_eq!(ended.stdout, "begins\n", "what was printed is not lost");
     says(&ended, "attune: failures: deadlock: every thread waits");
-    says(&ended, "thread 1 \"main\" (ready, suspended), in blocked");
-    says(&ended, "thread 2 \"stuck\" (waiting for a mutex), in blocked");
+    says(&ended, "thread 1 \"main\" (ready, suspended), in SQ");
+    says(&ended, "thread 2 \"stuck\" (waiting for a mutex), in WQ");
     assert!(!ended.stderr.contains("rests"), "{}", ended.stderr);
 }
 
 #[test]
 fn a_failed_check_stops_the_program_with_its_place() {
-    let ended = fails("wake", "TRAP");
+    let ended = fails("wake", "traps");
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(70), "begins\n"));
-    says(&ended, "the scheduler failed: fifo.sched:12:5: ready => current: ready is empty");
+    says(&ended, "the scheduler failed: ");
+    says(&ended, "traps.sched:4:9: ");
+    says(&ended, "SQ");
 }
 
 #[test]
 fn dispatching_a_thread_that_waits_is_the_schedulers_error() {
-    let ended = fails("wake", "LOSES");
+    let ended = fails("wake", "loses");
     assert_eq!(ended.status, Some(70));
-    says(&ended, "test_fifo dispatched thread ");
+    says(&ended, "loses dispatched thread ");
     says(&ended, "which cannot run; it is in current");
+}
+
+#[test]
+fn destroying_a_living_thread_is_the_schedulers_error() {
+    let ended = fails("log", "destroys");
+    assert_eq!(ended.status, Some(70));
+    says(&ended, "destroys destroyed thread ");
+}
+
+#[test]
+fn a_scheduler_that_leaves_ready_threads_lying_is_named() {
+    let ended = fails("log", "idles");
+    assert_eq!(ended.status, Some(71));
+    says(&ended, "stuck: the scheduler idles dispatches none of 2 ready threads, and no event can come");
 }
 
 #[test]
@@ -103,24 +135,24 @@ fn a_stack_overflow_names_the_thread() {
 #[test]
 fn other_faults_reach_the_programs_own_handler() {
     // The program has installed its handler before the library's first call.
-    assert_eq!(fails("crash", "").status, Some(33));
+    assert_eq!(fails("crash", "test_fifo").status, Some(33));
 }
 
 #[test]
 fn the_process_ends_with_its_last_thread() {
-    assert_eq!(fails("main exits", "").status, Some(0));
+    assert_eq!(fails("main exits", "test_fifo").status, Some(0));
 }
 
 #[test]
 fn a_forked_child_is_refused() {
-    assert_eq!(fails("fork", "").status, Some(7));
+    assert_eq!(fails("fork", "test_fifo").status, Some(7));
 }
 
 #[test]
 fn unknown_imports_are_refused_told_or_ignored() {
     let directory = directory();
     let failures = program(directory.path(), "failures");
-    let so = scheduler(directory.path(), "");
+    let so = scheduler(directory.path(), "test_fifo");
     let with = |what: &str, policy: Option<&str>| {
         let mut command = Command::new(&failures);
         command.arg(what).env("ATTUNE_SCHED", &so);
@@ -141,12 +173,18 @@ fn an_unusable_scheduler_is_refused_before_anything_runs() {
     let failures = program(directory.path(), "failures");
     let text = directory.path().join("text.so");
     std::fs::write(&text, "no library").expect("written");
+    let (c, other_version) = (directory.path().join("other.c"), directory.path().join("other.so"));
+    let source =
+        "#include <attune_scheduler.h>\nconst struct attune_scheduler attune_scheduler = { .abi = 99 };\n";
+    std::fs::write(&c, source).expect("written");
+    let include = here("../../backends/c/runtime");
+    cc(&[&"-shared", &"-fPIC", &"-I", &include, &"-o", &other_version, &c]);
     for (path, message) in [
         (directory.path().join("none.so"), "cannot load it"),
         (text, "cannot load it"),
         ("libm.so.6".into(), "cannot load it"),
-        (scheduler(directory.path(), "ABI=99"), "compiled for version 99"),
-        (scheduler(directory.path(), "NO_SCHEDULE"), "needs handlers that it lacks: schedule"),
+        (other_version, "compiled for version 99"),
+        (scheduler(directory.path(), "no_schedule"), "needs handlers that it lacks: schedule, event_raised"),
     ] {
         let ended = run(Command::new(&failures).arg("name").env("ATTUNE_SCHED", &path));
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), "begins\n"), "{}", ended.stderr);
@@ -157,7 +195,7 @@ fn an_unusable_scheduler_is_refused_before_anything_runs() {
 
 #[test]
 fn ten_thousand_threads() {
-    let ended = fails("many", "");
+    let ended = fails("many", "test_fifo");
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "begins\n10001 1\n"), "{}", ended.stderr);
 }
 
@@ -172,7 +210,7 @@ fn a_set_uid_program_ignores_the_environment() {
     }
     let directory = directory();
     let failures = program(directory.path(), "failures");
-    let so = scheduler(directory.path(), "NAME=\"intruder\"");
+    let so = scheduler(directory.path(), "old");
     let (everyone, set_uid) = (PermissionsExt::from_mode(0o755), PermissionsExt::from_mode(0o4755));
     std::fs::set_permissions(directory.path(), everyone).expect("permissions");
     chown(&failures, Some(0), None).expect("owner");
@@ -182,5 +220,5 @@ fn a_set_uid_program_ignores_the_environment() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("ATTUNE_SCHED is ignored"), "{stderr}");
-    assert!(!String::from_utf8_lossy(&output.stdout).contains("intruder"));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "begins\npth\n");
 }

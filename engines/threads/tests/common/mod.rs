@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use attune_language::event::Engine;
+use attune_language::{Options, check};
+
 /// A directory of this test binary's own, gone with it.
 pub fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-fn here(path: &str) -> PathBuf {
+pub fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
@@ -18,7 +21,7 @@ fn library() -> PathBuf {
     test.parent().expect("tests lie in a directory").to_path_buf()
 }
 
-fn cc(arguments: &[&dyn AsRef<std::ffi::OsStr>]) {
+pub fn cc(arguments: &[&dyn AsRef<std::ffi::OsStr>]) {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let mut command = Command::new(compiler);
     command.args(["-g", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion"]);
@@ -29,16 +32,17 @@ fn cc(arguments: &[&dyn AsRef<std::ffi::OsStr>]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The hand-made scheduler; `variant` is what of it to define, without the `FIFO_`, separated by spaces.
-pub fn scheduler(directory: &Path, variant: &str) -> PathBuf {
-    let out = directory.join(format!("fifo {variant}.so").replace(['"', '='], "_"));
-    let include = here("../../backends/c/runtime");
-    let source = here("tests/fifo.c");
-    let defines: Vec<String> = variant.split_whitespace().map(|what| format!("-DFIFO_{what}")).collect();
-    let mut arguments: Vec<&dyn AsRef<std::ffi::OsStr>> =
-        vec![&"-std=c11", &"-shared", &"-fPIC", &"-I", &include, &"-o", &out, &source];
-    arguments.extend(defines.iter().map(|define| define as &dyn AsRef<std::ffi::OsStr>));
-    cc(&arguments);
+/// Compiles a scheduler of tests/schedulers.
+pub fn scheduler(directory: &Path, name: &str) -> PathBuf {
+    let path = here(&format!("tests/schedulers/{name}.sched"));
+    let mut opened = attune_schedulers::open(&path, &[]).expect("the scheduler's file");
+    let checked = check(&opened.source, &mut opened.loader, &Options::default());
+    assert!(!checked.has_errors(), "{name}: {:?}", checked.diagnostics);
+    let program = checked.program.as_ref().expect("no errors, so a program");
+    let verdicts = &checked.engine(Engine::Threads).verdicts;
+    let c = attune_backend_c::generate(program, verdicts, &checked.sources, &Default::default());
+    let out = directory.join(format!("{name}.so"));
+    attune_backend_c::compile(&c.expect("C"), &out, false).expect("it compiles");
     out
 }
 
