@@ -216,6 +216,8 @@ impl Protocol {
                 &[(Event::SetDead, Subject::Running)],
                 Some(Dies),
             );
+            // `set_dead` ran on another CPU. No handler is called about the thread any more.
+            add("the running thread is taken away from elsewhere", RUNNING, &[], Some(Dies));
         }
 
         let queries = Event::ALL.into_iter().filter(|event| event.is_query() && called(*event)).collect();

@@ -93,3 +93,51 @@ fn verdicts() {
 fn published_schedulers() {
     snapshots("published");
 }
+
+/// Nothing is proved by habit: with one guard taken away, exactly what it guarded is left to run time.
+#[test]
+fn a_deleted_guard_turns_proved_into_checked() {
+    let text = "
+scheduler guarded {
+    thread { int blocked = 0; }
+    data { threadref current; threadref next; queue RQ; queue WQ; pqueue late sortable on blocked; }
+    event newthread(t) { if (|RQ| > 9) t => late; else t => RQ; }
+    event set_waiting(fixed t) { t.blocked = 1; }
+    event event_raised(t) { t.blocked = 0; t => RQ; }
+    event schedule {
+        if (|RQ| > 0) RQ => current;
+        else if (|next| > 0) next => current;
+        if (|current| == 0 && |late| > 5) late => current;
+        if (|late| > 0) late => RQ;
+        if (|current| > 0) dispatch current;
+    }
+    event switch_out {
+        if (current.blocked) current => WQ; else current => late;
+    }
+    event set_next_thread(t) { if (|next| > 0) next => RQ; t => next; }
+}
+";
+    let proved = |text: &str| {
+        let checked = check(
+            &SourceText { name: "guarded.sched".into(), text: text.into() },
+            &mut [].as_slice(),
+            &Options::default(),
+        );
+        let report = checked.engine(Engine::Threads);
+        assert!(report.accepted, "{}", self::report(&checked));
+        (report.transfers.proved, report.transfers.checked)
+    };
+    let (all, unproved) = proved(text);
+    assert_eq!(unproved, 0, "{text}");
+    // With each guard the number of checks that depend on it.
+    for (guard, without, lost) in [
+        ("if (|next| > 0) next => current;", "next => current;", 1),
+        ("if (|current| == 0 && |late| > 5)", "if (|current| == 0)", 1),
+        ("if (|current| == 0 && |late| > 5)", "if (|late| > 5)", 1),
+        ("if (|late| > 0)", "", 1),
+        ("if (|current| > 0) dispatch", "dispatch", 1),
+    ] {
+        assert!(text.contains(guard), "{guard}");
+        assert_eq!(proved(&text.replace(guard, without)), (all - lost, lost), "without {guard}");
+    }
+}

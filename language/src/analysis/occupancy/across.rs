@@ -16,9 +16,9 @@
 //! therefore the join over the ends of all handlers. This CPU's own containers keep what this CPU left in them, except where
 //! another CPU's handler takes a thread from them or puts one in ([`Moves::taken_elsewhere`], [`Moves::put_elsewhere`]).
 
-use super::domain::{Places, Range, Size};
+use super::domain::{Grain, Places, Range, Size};
 use super::handler::Walker;
-use super::layout::{Layout, OTHER, RUNNING, Reach};
+use super::layout::{Layout, MOST_TRAITS, OTHER, RUNNING, Reach};
 use super::moves::Moves;
 use super::paths::Meeting;
 use super::state::{Cause, Count, Scene, State};
@@ -28,7 +28,7 @@ use crate::ir::*;
 use crate::protocol::{ANY, Class, Cpus, Fate, Occasion, Phase, Protocol, Subject};
 
 /// States of a phase that are kept apart.
-const PHASE_LIMIT: usize = 6;
+const PHASE_LIMIT: usize = 4;
 /// Rounds after which each phase is described by one state.
 const PATIENCE: u32 = 12;
 
@@ -42,6 +42,8 @@ pub struct Across<'a> {
     phases: [Meeting; 3],
     /// Where threads of each class may sit, on whatever CPU.
     classes: [Places; 5],
+    /// By class, then by trait: the values that such threads may have.
+    class_traits: [[u64; MOST_TRAITS]; 5],
     /// On several CPUs: what holds of shared containers and of globals between any two handlers.
     shared: Option<State>,
     /// Grows whenever something that handlers start with, other than a phase's states, does.
@@ -68,6 +70,7 @@ impl<'a> Across<'a> {
             moves: Moves::new(),
             phases: Default::default(),
             classes: [Places::UNBOUND; 5],
+            class_traits: [[0; MOST_TRAITS]; 5],
             shared: None,
             version: 0,
             stamp: 0,
@@ -80,27 +83,51 @@ impl<'a> Across<'a> {
     pub fn run(&mut self) {
         self.start();
         let occasions = &self.protocol.occasions;
-        // What each occasion has seen of each phase: the version, and the last stamp.
-        let mut seen = vec![[(u64::MAX, 0); 3]; occasions.len()];
+        // What each occasion started with when it was last followed: its context, and the last stamp of each phase.
+        let mut seen = vec![(Vec::new(), [0; 3]); occasions.len()];
         let mut changed = true;
         while changed && !self.record.gave_up() {
             changed = false;
             self.round += 1;
             for (index, occasion) in occasions.iter().enumerate() {
+                let context = self.context(occasion);
+                if context != seen[index].0 {
+                    seen[index] = (context, [0; 3]);
+                }
                 for &phase in occasion.phases {
-                    let (version, stamp) = seen[index][phase as usize];
-                    let states = &self.phases[phase as usize].states;
-                    let fresh = |state: &&State| version != self.version || state.stamp > stamp;
-                    let states: Vec<State> = states.iter().filter(fresh).cloned().collect();
+                    let stamp = std::mem::replace(&mut seen[index].1[phase as usize], self.stamp);
+                    let states = self.phases[phase as usize].states.iter();
+                    let states: Vec<State> = states.filter(|state| state.stamp > stamp).cloned().collect();
                     if !states.is_empty() {
                         changed = true;
-                        seen[index][phase as usize] = (self.version, self.stamp);
                         self.happens(index, occasion, phase, states);
                     }
                 }
             }
         }
         self.ask_queries();
+    }
+
+    /// All that an occasion's handlers start with besides the states of a phase.
+    fn context(&self, occasion: &Occasion) -> Vec<u64> {
+        if self.layout.cpus == Cpus::Many {
+            return vec![self.version];
+        }
+        let mut context = vec![0];
+        let mut depends_on = |class: Class| {
+            context.push(self.places_of_class(class).0);
+            let traits = self.class_traits[class as usize].iter().zip(&self.moves.assigned);
+            context.extend(traits.take(self.layout.traits.len()).map(|(own, assigned)| own | assigned));
+        };
+        for call in &occasion.calls {
+            match call.subject {
+                Subject::Other(pairs) => pairs.iter().for_each(|(class, _)| depends_on(*class)),
+                // Who is dispatched is ready.
+                Subject::Nobody => depends_on(Class::Ready),
+                Subject::New | Subject::Running => {}
+            }
+        }
+        context
     }
 
     /// Initial values, then `init`: no thread exists yet.
@@ -140,6 +167,7 @@ impl<'a> Across<'a> {
             recording: &mut self.record,
             parameter,
             elsewhere_roles: 0,
+            ready_traits: self.class_traits[Class::Ready as usize],
             event,
             occasion,
         }
@@ -190,7 +218,11 @@ impl<'a> Across<'a> {
             Subject::Running => (RUNNING, 0),
             Subject::Nobody | Subject::New => (OTHER, 0),
             Subject::Other(pairs) => {
-                let elsewhere = pairs.iter().enumerate().filter(|(_, (class, _))| *class == Class::Elsewhere);
+                // What is done to a thread that dies matters to no handler of the CPU on which it ran.
+                let elsewhere = pairs
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, (class, fate))| *class == Class::Elsewhere && *fate != Fate::Dies);
                 (OTHER, elsewhere.map(|(role, _)| 1 << role).sum())
             }
         };
@@ -217,7 +249,12 @@ impl<'a> Across<'a> {
             Subject::Nobody | Subject::Running => states,
             Subject::New => {
                 let mut states = states;
-                states.iter_mut().for_each(|state| state.places[OTHER] = Places::NOWHERE);
+                for state in &mut states {
+                    state.places[OTHER] = Places::NOWHERE;
+                    for (index, each) in self.layout.traits.iter().enumerate() {
+                        state.traits_of_mut(OTHER)[index] = each.initial;
+                    }
+                }
                 states
             }
             Subject::Other(pairs) => {
@@ -228,6 +265,12 @@ impl<'a> Across<'a> {
                         let mut state = state.clone();
                         state.places[OTHER] = places;
                         state.roles = 1 << role;
+                        for (index, values) in state.traits_of_mut(OTHER).iter_mut().enumerate() {
+                            *values = self.class_traits[*class as usize][index] | self.moves.assigned[index];
+                            if *class == Class::Elsewhere {
+                                *values |= self.moves.assigned_elsewhere[index];
+                            }
+                        }
                         if state.reduce(&scene) {
                             bound.push(state);
                         }
@@ -244,25 +287,20 @@ impl<'a> Across<'a> {
         let mut released = Vec::new();
         for mut state in states {
             let mut dies = false;
-            for (role, &(class, fate)) in pairs.iter().enumerate() {
+            for (role, &(_, fate)) in pairs.iter().enumerate() {
                 if state.roles >> role & 1 == 0 {
                     continue;
                 }
                 match fate {
-                    Fate::Becomes(class) => self.joins(class, state.places[OTHER]),
-                    Fate::Dies => {
-                        dies = true;
-                        if class == Class::Elsewhere {
-                            self.moves.running_moved = self.moves.running_moved.with(Places::DESTROYED);
-                        }
-                    }
+                    Fate::Becomes(class) => self.joins(class, &state, OTHER),
+                    Fate::Dies => dies = true,
                 }
             }
             state.roles = 0;
             if dies {
                 self.remove(OTHER, state, &mut released);
             } else {
-                state.places[OTHER] = Places::UNBOUND;
+                state.unbind(OTHER);
                 released.push(state);
             }
         }
@@ -275,8 +313,8 @@ impl<'a> Across<'a> {
         for mut state in states {
             match fate {
                 Fate::Becomes(class) => {
-                    self.joins(class, state.places[individual]);
-                    state.places[individual] = Places::UNBOUND;
+                    self.joins(class, &state, individual);
+                    state.unbind(individual);
                     retired.push(state);
                 }
                 Fate::Dies => self.remove(individual, state, &mut retired),
@@ -292,7 +330,7 @@ impl<'a> Across<'a> {
             let mut state = state.clone();
             let scene = walker.scene;
             if state.learn_places(&scene, individual, place) {
-                state.places[individual] = Places::UNBOUND;
+                state.unbind(individual);
                 // A policy that is not told of an end cannot have meant the container for it.
                 if walker.program.handler(Event::SetDead).is_some() {
                     walker.moves.left = walker.moves.left.with(place);
@@ -304,8 +342,12 @@ impl<'a> Across<'a> {
         }
     }
 
-    fn joins(&mut self, class: Class, places: Places) {
-        let places = self.layout.on_any_cpu(places);
+    fn joins(&mut self, class: Class, state: &State, individual: usize) {
+        for (old, new) in self.class_traits[class as usize].iter_mut().zip(state.traits_of(individual)) {
+            self.version += u64::from(new & !*old != 0);
+            *old |= new;
+        }
+        let places = self.layout.on_any_cpu(state.places[individual]);
         let old = &mut self.classes[class as usize];
         if !places.within(*old) {
             *old = old.with(places);
@@ -330,7 +372,7 @@ impl<'a> Across<'a> {
     fn running_elsewhere(&mut self, states: &[State]) {
         if self.layout.cpus == Cpus::Many {
             for state in states {
-                self.joins(Class::Elsewhere, state.places[RUNNING]);
+                self.joins(Class::Elsewhere, state, RUNNING);
             }
         }
     }
@@ -360,7 +402,7 @@ impl<'a> Across<'a> {
         for (index, home) in self.layout.homes.iter().enumerate() {
             if matches!(home.reach, Reach::Shared | Reach::Array(_)) {
                 let old = &mut shared.cells[index].count.held;
-                let new = old.hull(state.cells[index].count.held).coarse();
+                let new = old.hull(state.cells[index].count.held).coarse(Grain::Phase);
                 grew |= *old != new;
                 *old = new;
             }
@@ -403,6 +445,9 @@ impl<'a> Across<'a> {
         state.links.clear();
         if state.places[RUNNING].is_bound() {
             state.places[RUNNING] = self.moved_by_others(state.places[RUNNING]);
+            for (index, values) in state.traits_of_mut(RUNNING).iter_mut().enumerate() {
+                *values |= self.moves.assigned[index] | self.moves.assigned_elsewhere[index];
+            }
         }
         state.reduce(scene)
     }
@@ -431,7 +476,7 @@ impl<'a> Across<'a> {
             state.stamp = self.stamp;
         }
         let limit = if self.round > PATIENCE { 1 } else { PHASE_LIMIT };
-        self.phases[phase as usize].absorb(&scene, states, true, limit);
+        self.phases[phase as usize].absorb(&scene, states, Grain::Phase, limit);
     }
 
     /// On several CPUs a phase says nothing of what is shared; `seen` is of one handler only.

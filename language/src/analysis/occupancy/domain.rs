@@ -49,8 +49,14 @@ impl Size {
     }
 
     /// Outwards to one of few bounds, so that growing sizes come to an end.
-    pub fn coarse(self) -> Size {
-        Size { lo: self.lo.min(2), hi: if self.hi <= 2 { self.hi } else { MANY } }
+    pub fn coarse(self, grain: Grain) -> Size {
+        let (least, most) = match grain {
+            Grain::Exact => return self,
+            Grain::Loop => (2, 2),
+            // Of more than one thread only their presence is worth telling apart.
+            Grain::Phase => (1, if self.hi > 1 { 0 } else { 1 }),
+        };
+        Size { lo: self.lo.min(least), hi: if self.hi <= most { self.hi } else { MANY } }
     }
 
     pub fn range(self) -> Range {
@@ -67,6 +73,15 @@ impl Size {
         let hi = if range.hi > i64::from(LARGE) { MANY } else { range.hi as u16 };
         Size { lo: range.lo.clamp(0, i64::from(LARGE)) as u16, hi }
     }
+}
+
+/// How closely states that come again and again are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grain {
+    Exact,
+    Loop,
+    /// Between handlers.
+    Phase,
 }
 
 /// The integers `lo..=hi`; empty if `lo > hi`.
@@ -337,7 +352,9 @@ mod tests {
         assert_eq!(one.shift(-1, -1), Size::NONE);
         assert_eq!(Size::SOME.shift(-1, -1), Size::ANY);
         assert_eq!(Size::NONE.shift(0, 1), Size::at_most(1));
-        assert_eq!(Size { lo: 5, hi: 7 }.coarse(), Size { lo: 2, hi: MANY });
+        assert_eq!(Size { lo: 5, hi: 7 }.coarse(Grain::Loop), Size { lo: 2, hi: MANY });
+        assert_eq!(Size { lo: 0, hi: 1 }.coarse(Grain::Phase), Size::at_most(1));
+        assert_eq!(Size { lo: 1, hi: 2 }.coarse(Grain::Phase), Size::SOME);
         assert_eq!(Size::within(Range { lo: -4, hi: 3 }), Size { lo: 0, hi: 3 });
         assert!(Size::within(Range { lo: -4, hi: -1 }).is_empty_set());
     }

@@ -1,7 +1,7 @@
 //! One handler, from what holds when it starts to what holds when it ends.
 
-use super::domain::{Places, Range, Size, Truth};
-use super::layout::{FIRST_VISITED, RUNNING, Reach, number};
+use super::domain::{Grain, Places, Range, Size, Truth};
+use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING, Reach, number};
 use super::moves::Moves;
 use super::paths::{self, LIMIT, Meeting};
 use super::refine::{Meant, is_comparison};
@@ -22,6 +22,8 @@ pub struct Walker<'a> {
     pub parameter: usize,
     /// The roles in which the parameter runs on another CPU.
     pub elsewhere_roles: u8,
+    /// By trait: the values of ready threads.
+    pub ready_traits: [u64; MOST_TRAITS],
     /// What is analysed, for messages.
     pub event: Option<Event>,
     pub occasion: usize,
@@ -38,6 +40,10 @@ struct Exits {
 
 /// Rounds of a loop before its states are rounded outwards.
 const EXACT_ROUNDS: u32 = 2;
+
+fn grain_of_round(round: u32) -> Grain {
+    if round > EXACT_ROUNDS { Grain::Loop } else { Grain::Exact }
+}
 
 /// A loop that does not come to rest soon is described by fewer paths.
 fn paths_of_round(round: u32) -> usize {
@@ -81,7 +87,7 @@ impl<'a> Walker<'a> {
         let mut states = self.block(&routine.body, states, &mut exits);
         states.append(&mut exits.returns);
         for state in &mut states {
-            state.places[FIRST_VISITED..].fill(Places::UNBOUND);
+            state.forget_visited();
         }
         paths::compact(&self.scene, &mut states, LIMIT);
         states
@@ -123,15 +129,19 @@ impl<'a> Walker<'a> {
     }
 
     fn statement(&mut self, statement: &Statement, states: Vec<State>, exits: &mut Exits) -> Vec<State> {
-        let mut out = Vec::with_capacity(states.len());
+        let before = states.len();
+        let mut out = Vec::with_capacity(before);
         match &statement.kind {
             StatementKind::If { condition, then, otherwise } => {
                 let (mut yes, mut no) = (Vec::new(), Vec::new());
                 for state in states {
                     self.branch(*condition, state, &mut yes, &mut no);
                 }
-                paths::compact(&self.scene, &mut yes, LIMIT);
-                paths::compact(&self.scene, &mut no, LIMIT);
+                for side in [&mut yes, &mut no] {
+                    if side.len() > before {
+                        paths::compact(&self.scene, side, LIMIT);
+                    }
+                }
                 out = self.block(then, yes, exits);
                 out.extend(self.block(otherwise, no, exits));
             }
@@ -145,8 +155,8 @@ impl<'a> Walker<'a> {
                 for state in states {
                     self.simple(statement, state, &mut out, exits);
                 }
-                // One state in, one out: nothing new to compare.
-                if out.len() < 2 {
+                // As many states as before: nothing was split.
+                if out.len() <= before {
                     return out;
                 }
             }
@@ -188,7 +198,7 @@ impl<'a> Walker<'a> {
             }
             StatementKind::Destroy { thread } => {
                 if let Some(who) = self.observe_thread(&mut state, thread) {
-                    self.relocate(who, None, thread.check, state, out);
+                    self.relocate(who, None, [thread.check; 2], state, out);
                 }
             }
             StatementKind::Dispatch { thread, slice } => {
@@ -233,6 +243,17 @@ impl<'a> Walker<'a> {
             Meant::Individual(individual) => state.places[individual],
             Meant::First(site) => self.places_of(site),
         };
+        let known = match who {
+            Meant::Individual(individual) if individual < FIRST_VISITED => Some(individual),
+            Meant::Individual(_) => None,
+            Meant::First(site) => state.only_thread(&self.scene, site).filter(|&known| known < FIRST_VISITED),
+        };
+        for index in 0..self.scene.layout.traits.len() {
+            // A policy that dispatches a thread that is not ready is stopped.
+            let ready = self.ready_traits[index] | self.moves.assigned[index];
+            let values = known.map_or(ready, |known| state.traits_of(known)[index]);
+            state.traits_of_mut(RUNNING)[index] |= values;
+        }
         let running = &mut state.places[RUNNING];
         *running = running.with(places);
         state.dispatched = true;
@@ -241,6 +262,9 @@ impl<'a> Walker<'a> {
     fn assign(&mut self, place: &Place, value: ExprId, mut state: State, out: &mut Vec<State>) {
         let Some(variable) = self.variable(place) else {
             if self.observe(&mut state, value) && self.observe_place(&mut state, place) {
+                if let Place::Attribute(thread, attribute) = place {
+                    self.assign_trait(thread, *attribute, value, &mut state);
+                }
                 // Another element of what has one value on this CPU.
                 if let Place::Global(global, Some(_)) = place
                     && let Some(&variable) = self.scene.layout.globals.get(*global)
@@ -275,6 +299,39 @@ impl<'a> Walker<'a> {
         if self.observe(&mut state, value) {
             self.assign_number(variable, value, &mut state);
             out.push(state);
+        }
+    }
+
+    /// An attribute takes a constant: of the thread that is meant, and of whatever other name that thread has.
+    fn assign_trait(
+        &mut self,
+        thread: &ThreadExpr,
+        attribute: AttributeId,
+        value: ExprId,
+        state: &mut State,
+    ) {
+        let Some(index) = self.scene.layout.traits.iter().position(|each| each.attribute == attribute) else {
+            return;
+        };
+        let Some(value @ 0..64) = self.range(state, value).constant() else { return };
+        let bit = 1 << value;
+        let (known, places) = match self.meant(state, thread) {
+            Meant::Individual(individual) => (Some(individual), state.places[individual]),
+            Meant::First(site) => (state.only_thread(&self.scene, site), self.places_of(site)),
+        };
+        if known.is_none_or(|known| known >= FIRST_VISITED) {
+            self.moves.assigned[index] |= bit;
+        }
+        if known == Some(OTHER) && state.roles & self.elsewhere_roles != 0 {
+            self.moves.assigned_elsewhere[index] |= bit;
+        }
+        for individual in 0..state.places.len() {
+            let apart = matches!((known, individual), (Some(RUNNING), OTHER) | (Some(OTHER), RUNNING));
+            if known == Some(individual) {
+                state.traits_of_mut(individual)[index] = bit;
+            } else if !apart && state.places[individual].overlaps(places) {
+                state.traits_of_mut(individual)[index] |= bit;
+            }
         }
     }
 
@@ -322,7 +379,7 @@ impl<'a> Walker<'a> {
         let mut head = Meeting::default();
         let mut left = Vec::new();
         let mut round = 0;
-        let mut fresh = head.absorb(&self.scene, states, false, LIMIT);
+        let mut fresh = head.absorb(&self.scene, states, Grain::Exact, LIMIT);
         while !fresh.is_empty() && !self.recording.gave_up() {
             let mut inner = Exits::default();
             let mut inside = std::mem::take(&mut fresh);
@@ -340,7 +397,7 @@ impl<'a> Walker<'a> {
             exits.returns.append(&mut inner.returns);
             paths::compact(&self.scene, &mut left, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, round > EXACT_ROUNDS, paths_of_round(round));
+            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round));
         }
         paths::compact(&self.scene, &mut exits.returns, LIMIT);
         left
@@ -393,7 +450,7 @@ impl<'a> Walker<'a> {
         let mut head = Meeting::default();
         let mut ended: Vec<State> = Vec::new();
         let mut round = 0;
-        let mut fresh = head.absorb(&self.scene, entering, false, LIMIT);
+        let mut fresh = head.absorb(&self.scene, entering, Grain::Exact, LIMIT);
         while !fresh.is_empty() && !self.recording.gave_up() {
             let mut inner = Exits::default();
             let mut inside = Vec::new();
@@ -401,6 +458,9 @@ impl<'a> Walker<'a> {
                 let site =
                     if steady.index { self.site(&state, of) } else { Site::Some(number(of.container)) };
                 state.places[individual] = self.places_of(site);
+                for (index, each) in self.scene.layout.traits.iter().enumerate() {
+                    state.traits_of_mut(individual)[index] = each.values;
+                }
                 let allowed = state.holds_allowed(&self.scene, site.container());
                 let bit = 1 << individual.min(63);
                 state.sighted = if allowed { state.sighted | bit } else { state.sighted & !bit };
@@ -414,7 +474,7 @@ impl<'a> Walker<'a> {
             always_moves &=
                 inside.iter().all(|state| !state.places[individual].overlaps(home.here.with(home.there)));
             for state in inside.iter_mut().chain(&mut inner.breaks) {
-                state.places[individual] = Places::UNBOUND;
+                state.unbind(individual);
             }
             left.append(&mut inner.breaks);
             exits.returns.append(&mut inner.returns);
@@ -422,7 +482,7 @@ impl<'a> Walker<'a> {
             ended.extend(inside.iter().cloned());
             paths::compact(&self.scene, &mut ended, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, round > EXACT_ROUNDS, paths_of_round(round));
+            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round));
         }
         for mut state in ended {
             let emptied = always_moves && steady.index && steady.nothing_enters;

@@ -57,9 +57,24 @@ pub struct Layout {
     /// Individuals: of parameters not set here, as it depends on the occasion.
     pub visited: ArenaMap<NameId, u16>,
     pub visited_count: usize,
+    /// Attributes that are followed: those that only ever hold a few small constants, like a thread's state.
+    pub traits: Vec<Trait>,
     /// Ascending; growing ranges of integers come to rest at them.
     pub thresholds: Vec<i64>,
 }
+
+/// An attribute whose values are all known: a set of values is a set of bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Trait {
+    pub attribute: AttributeId,
+    /// Its value in a new thread.
+    pub initial: u64,
+    /// All that are ever assigned.
+    pub values: u64,
+}
+
+/// Traits followed at once.
+pub const MOST_TRAITS: usize = 8;
 
 impl Layout {
     pub fn new(program: &Program, cpus: Cpus) -> Layout {
@@ -118,6 +133,7 @@ impl Layout {
             local_count: 0,
             visited: ArenaMap::default(),
             visited_count: 0,
+            traits: traits(program),
             thresholds: thresholds(program),
         };
         let handlers =
@@ -204,6 +220,64 @@ pub fn number(container: ContainerId) -> u16 {
 }
 
 pub const MOST_CONTAINERS: usize = 1 << 12;
+
+/// A small constant as a set of one.
+fn value_bit(value: Value) -> Option<u64> {
+    match value {
+        Value::Int(value @ 0..64) => Some(1 << value),
+        _ => None,
+    }
+}
+
+fn traits(program: &Program) -> Vec<Trait> {
+    // Verbatim text may assign anything.
+    if !program.verbatim.is_empty() {
+        return Vec::new();
+    }
+    let candidates =
+        program.attributes.iter().filter(|(_, attribute)| !attribute.import && attribute.ty == Type::Int);
+    let candidates = candidates.filter_map(|(id, attribute)| {
+        let initial = value_bit(attribute.initial)?;
+        Some(Trait { attribute: id, initial, values: initial })
+    });
+    let mut assigned = Assigned { traits: candidates.collect() };
+    for handler in &program.handlers {
+        visit::handler(program, handler, &mut assigned);
+    }
+    let invariants = program.invariants.iter().map(|invariant| &invariant.routine);
+    for routine in [&program.prologue, &program.thread_prologue].into_iter().chain(invariants) {
+        visit::block(program, &routine.body, &mut assigned);
+    }
+    let mut traits = assigned.traits;
+    traits.retain(|each| each.values.count_ones() > 1);
+    traits.truncate(MOST_TRAITS);
+    traits
+}
+
+struct Assigned {
+    traits: Vec<Trait>,
+}
+
+impl visit::Visitor for Assigned {
+    fn statement(&mut self, program: &Program, statement: &Statement) {
+        let StatementKind::Assign { place: Place::Attribute(_, attribute), value } = statement.kind else {
+            return;
+        };
+        let bit = match program.exprs[value].kind {
+            ExprKind::Constant(value) => value_bit(value),
+            _ => None,
+        };
+        match bit {
+            Some(bit) => {
+                self.traits
+                    .iter_mut()
+                    .filter(|each| each.attribute == attribute)
+                    .for_each(|each| each.values |= bit);
+            }
+            None => self.traits.retain(|each| each.attribute != attribute),
+        }
+    }
+}
 
 struct Names(Vec<NameId>);
 

@@ -11,7 +11,7 @@
 //! - [`domain`]: sizes of containers, ranges of integers, sets of places: what is computed with.
 //! - [`state`]: what is known on one path: a size for each container, a set of places for each thread that has a name, a range
 //!   for each variable, and relations between them.
-//! - [`paths`]: several states side by side, joined where nothing is lost or where there are too many.
+//! - [`merge`]: how two states relate, and their join; [`paths`]: several states side by side, joined where nothing is lost or where there are too many.
 //! - [`refine`]: expressions and conditions; [`moves`]: transfers; [`handler`]: statements, loops, whole handlers.
 //! - [`across`]: the fixed point over the handlers of a protocol.
 //! - [`verdict`]: what paths found at the checks; [`explain`]: the same in words.
@@ -26,6 +26,7 @@ mod domain;
 mod explain;
 mod handler;
 mod layout;
+mod merge;
 mod moves;
 mod paths;
 mod refine;

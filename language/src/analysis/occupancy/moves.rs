@@ -2,7 +2,7 @@
 
 use super::domain::{Places, Size, Truth};
 use super::handler::Walker;
-use super::layout::{FIRST_VISITED, OTHER, RUNNING};
+use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING};
 use super::refine::Meant;
 use super::state::{Cause, Change, Site, State};
 use crate::ir::CheckId;
@@ -17,6 +17,9 @@ pub struct Moves {
     pub put_elsewhere: Places,
     /// Where threads that run on other CPUs were moved to.
     pub running_moved: Places,
+    /// By trait: what was assigned to threads that were not known, and to threads that run on other CPUs.
+    pub assigned: [u64; MOST_TRAITS],
+    pub assigned_elsewhere: [u64; MOST_TRAITS],
     /// Containers that some thread entered, and left.
     pub entered: Places,
     pub left: Places,
@@ -29,7 +32,9 @@ struct Journey {
     to: Option<Site>,
     /// The places that this may be.
     arrives: Places,
-    cause: Cause,
+    /// For messages: what takes it out of where it was, what puts it there.
+    leaving: Cause,
+    entering: Cause,
 }
 
 /// Splitting a thread's places further than this tells too little for what it costs.
@@ -42,6 +47,8 @@ impl Moves {
             taken_elsewhere: Places::UNBOUND,
             put_elsewhere: Places::UNBOUND,
             running_moved: Places::UNBOUND,
+            assigned: [0; MOST_TRAITS],
+            assigned_elsewhere: [0; MOST_TRAITS],
             entered: Places::UNBOUND,
             left: Places::UNBOUND,
         }
@@ -72,23 +79,23 @@ impl Walker<'_> {
         }
     }
 
-    /// Moves a thread that is there to a container, or (None) destroys it. `check` is where it happens.
+    /// Moves a thread that is there to a container, or (None) destroys it.
     pub fn relocate(
         &mut self,
         who: Meant,
         to: Option<Site>,
-        check: Option<CheckId>,
+        checks: [Option<CheckId>; 2],
         state: State,
         out: &mut Vec<State>,
     ) {
-        let cause = check.map_or(Cause::Several, Cause::At);
+        let [leaving, entering] = checks.map(|check| check.map_or(Cause::Several, Cause::At));
         let arrives = to.map_or(Places::DESTROYED, |site| self.places_of(site));
         self.moves.entered = self.moves.entered.with(arrives);
         if let Some(site @ (Site::Element(..) | Site::Some(_))) = to {
             let there = self.scene.layout.home(site.container()).there;
             self.moves.put_elsewhere = self.moves.put_elsewhere.with(there);
         }
-        let journey = Journey { to, arrives, cause };
+        let journey = Journey { to, arrives, leaving, entering };
         match who {
             Meant::First(from) => self.relocate_first(from, journey, state, out),
             Meant::Individual(individual) => self.relocate_individual(individual, journey, state, out),
@@ -97,7 +104,7 @@ impl Walker<'_> {
 
     /// The first thread of `from`, another container than `to`.
     fn relocate_first(&mut self, from: Site, journey: Journey, mut state: State, out: &mut Vec<State>) {
-        let Journey { to, arrives, cause } = journey;
+        let Journey { to, arrives, leaving, entering } = journey;
         let layout = self.scene.layout;
         let departs = self.places_of(from);
         self.moves.left = self.moves.left.with(departs);
@@ -115,7 +122,7 @@ impl Walker<'_> {
         }
         if let Some(to) = to {
             let sighted = state.holds_allowed(&self.scene, from.container());
-            if !self.enter(to, sighted, cause, &mut state) {
+            if !self.enter(to, sighted, entering, &mut state) {
                 return;
             }
         }
@@ -127,7 +134,7 @@ impl Walker<'_> {
                 state.sighted &= !(1 << individual.min(63));
             }
         }
-        if state.change_size(&self.scene, from, Change::LEAVES, cause) {
+        if state.change_size(&self.scene, from, Change::LEAVES, leaving) {
             out.push(state);
         }
     }
@@ -175,7 +182,7 @@ impl Walker<'_> {
         mut state: State,
         out: &mut Vec<State>,
     ) {
-        let Journey { to, arrives, cause } = journey;
+        let Journey { to, arrives, leaving, entering } = journey;
         let layout = self.scene.layout;
         let certain = places.count() == 1;
         let sighted = state.sighted >> individual.min(63) & 1 == 1 || !self.scene.in_schedule;
@@ -193,7 +200,7 @@ impl Walker<'_> {
             }
             let change = if sighted { change } else { change.perhaps_unseen() };
             state.note_allowed(to.container(), sighted);
-            if !state.change_size(&self.scene, to, change, cause) {
+            if !state.change_size(&self.scene, to, change, entering) {
                 return;
             }
         }
@@ -205,7 +212,7 @@ impl Walker<'_> {
         }
         state.places[individual] = arrives;
         for place in places.each() {
-            if !self.depart(place, certain, sighted, cause, &mut state) {
+            if !self.depart(place, certain, sighted, leaving, &mut state) {
                 return;
             }
         }
@@ -271,7 +278,6 @@ impl Walker<'_> {
             let truth = Truth::of(held.hi == 0 || within == Truth::Yes, held.lo > 0 && within == Truth::No);
             self.record(check, truth, &state, Some(to));
         }
-        let cause = destination_check.or(source_check);
         if within != Truth::No {
             // Taken out and put back: only its position changes.
             let mut inside = state.clone();
@@ -305,7 +311,13 @@ impl Walker<'_> {
                 _ => true,
             };
             if empty && elsewhere {
-                self.relocate(who, Some(to), cause, outside, out);
+                self.relocate(
+                    who,
+                    Some(to),
+                    [source_check, destination_check.or(source_check)],
+                    outside,
+                    out,
+                );
             }
         }
     }

@@ -31,9 +31,10 @@ impl Walker<'_> {
         match node.kind {
             ExprKind::Constant(Value::Int(value)) => Range::exactly(value),
             ExprKind::Constant(Value::Float(_)) | ExprKind::Now => Range::ALL,
-            ExprKind::Read(place) => match self.variable(&place) {
-                Some(variable) => state.variables[usize::from(variable)],
-                None => Range::ALL,
+            ExprKind::Read(place) => match (self.variable(&place), self.trait_read(state, expr)) {
+                (Some(variable), _) => state.variables[usize::from(variable)],
+                (None, Some((individual, index))) => values_range(state.traits_of(individual)[index]),
+                (None, None) => Range::ALL,
             },
             ExprKind::Size(of) => state.count(&self.scene, self.site(state, &of)).seen.range(),
             ExprKind::Same(left, right) => self.same(state, &left, &right).range(),
@@ -95,6 +96,19 @@ impl Walker<'_> {
             Place::Global(global, None) => self.scene.layout.globals.get(global).copied(),
             _ => None,
         }
+    }
+
+    /// The individual and the trait that an expression reads, if it is known whose.
+    fn trait_read(&self, state: &State, expr: ExprId) -> Option<(usize, usize)> {
+        let ExprKind::Read(Place::Attribute(thread, attribute)) = self.program.exprs[expr].kind else {
+            return None;
+        };
+        let index = self.scene.layout.traits.iter().position(|each| each.attribute == attribute)?;
+        match self.meant(state, &thread) {
+            Meant::Individual(individual) => Some((individual, index)),
+            Meant::First(site) => Some((state.only_thread(&self.scene, site)?, index)),
+        }
+        .filter(|&(individual, _)| state.places[individual].is_bound())
     }
 
     pub fn read_variable(&self, expr: ExprId) -> Option<u16> {
@@ -317,6 +331,16 @@ impl Walker<'_> {
                 state.set_below_cpus(variable, true);
             }
         }
+        if op == BinaryOp::NotEqual
+            && let Some((individual, index)) = self.trait_read(&state, left)
+            && let Some(value @ 0..64) = b.constant()
+        {
+            let values = &mut state.traits_of_mut(individual)[index];
+            *values &= !(1 << value);
+            if *values == 0 {
+                return;
+            }
+        }
         let mut narrowed = Vec::new();
         self.restrict(left, left_wanted, state, &mut narrowed);
         for state in narrowed {
@@ -396,9 +420,18 @@ impl Walker<'_> {
                     out.push(state);
                 }
             }
-            ExprKind::Read(place) => match self.variable(&place) {
-                Some(variable) => self.restrict_variable(variable, wanted, state, out),
-                None => out.push(state),
+            ExprKind::Read(place) => match (self.variable(&place), self.trait_read(&state, expr)) {
+                (Some(variable), _) => self.restrict_variable(variable, wanted, state, out),
+                (None, Some((individual, index))) => {
+                    let values = &mut state.traits_of_mut(individual)[index];
+                    *values &= (0..64)
+                        .filter(|&value| wanted.contains(value))
+                        .fold(0, |all, value| all | 1 << value);
+                    if *values != 0 {
+                        out.push(state);
+                    }
+                }
+                (None, None) => out.push(state),
             },
             ExprKind::Convert(operand) if self.is_integer(operand) => {
                 self.restrict(operand, wanted, state, out)
@@ -672,6 +705,11 @@ impl Walker<'_> {
 }
 
 use super::domain::Places;
+
+/// The least range with all values of a trait.
+fn values_range(values: u64) -> Range {
+    Range { lo: i64::from(values.trailing_zeros()), hi: 63 - i64::from(values.leading_zeros()) }
+}
 
 fn default_range(is_truth: bool) -> Range {
     if is_truth { Range::TRUTH } else { Range::ALL }

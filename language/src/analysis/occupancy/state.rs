@@ -8,7 +8,7 @@
 //! inside `schedule` on an engine with several CPUs, where shared containers show just the threads that may run on this one;
 //! `seen` is never more than `held`. Everywhere else the two are kept equal.
 
-use super::domain::{MANY, Places, Range, Size, Truth};
+use super::domain::{Grain, Places, Range, Size, Truth};
 use super::layout::{Layout, OTHER, RUNNING, Reach};
 use crate::ir::CheckId;
 
@@ -94,7 +94,7 @@ impl Count {
         Count { held: size, seen: size }
     }
 
-    fn hull(self, other: Count) -> Count {
+    pub fn hull(self, other: Count) -> Count {
         Count { held: self.held.hull(other.held), seen: self.seen.hull(other.seen) }
     }
 
@@ -102,7 +102,7 @@ impl Count {
         Count { held: self.held.meet(other.held), seen: self.seen.meet(other.seen) }
     }
 
-    fn includes(self, other: Count) -> bool {
+    pub fn includes(self, other: Count) -> bool {
         self.held.includes(other.held) && self.seen.includes(other.seen)
     }
 
@@ -128,8 +128,8 @@ impl Count {
         self.held.is_empty_set() || self.seen.is_empty_set()
     }
 
-    fn coarse(self) -> Count {
-        Count { held: self.held.coarse(), seen: self.seen.coarse() }
+    pub fn coarse(self, grain: Grain) -> Count {
+        Count { held: self.held.coarse(grain), seen: self.seen.coarse(grain) }
     }
 }
 
@@ -152,6 +152,8 @@ pub struct State {
     pub cells: Vec<Cell>,
     /// By individual: the running thread, the parameter, `foreach` variables.
     pub places: Vec<Places>,
+    /// By individual, then by trait: the values that it may have. Zero where no thread is meant.
+    pub traits: Vec<u64>,
     /// By variable.
     pub variables: Vec<Range>,
     pub facts: Vec<Fact>,
@@ -170,7 +172,7 @@ pub struct State {
 }
 
 /// More facts than that are forgotten, oldest first.
-const MOST_FACTS: usize = 8;
+pub const MOST_FACTS: usize = 8;
 
 impl State {
     /// All containers empty, no thread, every variable zero.
@@ -178,6 +180,7 @@ impl State {
         State {
             cells: vec![Cell { count: Count::NONE, cause: Cause::Entry }; layout.homes.len()],
             places: vec![Places::UNBOUND; super::layout::FIRST_VISITED + layout.visited_count],
+            traits: vec![0; (super::layout::FIRST_VISITED + layout.visited_count) * layout.traits.len()],
             variables: vec![Range::ZERO; layout.global_count + layout.local_count],
             facts: Vec::new(),
             links: Vec::new(),
@@ -204,7 +207,7 @@ impl State {
         }
     }
 
-    fn any_element(&self, scene: &Scene, container: u16) -> Count {
+    pub fn any_element(&self, scene: &Scene, container: u16) -> Count {
         let home = scene.layout.home(container);
         match home.reach {
             Reach::PerCpu => Count::both(Size::at_most(home.capacity)),
@@ -481,7 +484,41 @@ impl State {
         self.below_cpus = 0;
         self.sighted = 0;
         self.allowed = 0;
-        self.places[super::layout::FIRST_VISITED..].fill(Places::UNBOUND);
+        self.forget_visited();
+    }
+
+    /// `foreach` variables name no threads any more.
+    pub fn forget_visited(&mut self) {
+        (super::layout::FIRST_VISITED..self.places.len()).for_each(|individual| self.unbind(individual));
+    }
+
+    /// The individual names no thread any more.
+    pub fn unbind(&mut self, individual: usize) {
+        self.places[individual] = Places::UNBOUND;
+        self.traits_of_mut(individual).fill(0);
+    }
+
+    fn trait_count(&self) -> usize {
+        self.traits.len() / self.places.len()
+    }
+
+    pub fn traits_of(&self, individual: usize) -> &[u64] {
+        let count = self.trait_count();
+        &self.traits[individual * count..][..count]
+    }
+
+    pub fn traits_of_mut(&mut self, individual: usize) -> &mut [u64] {
+        let count = self.trait_count();
+        &mut self.traits[individual * count..][..count]
+    }
+
+    /// The individual that is the first thread of the site, where that is certain.
+    pub fn only_thread(&self, scene: &Scene, site: Site) -> Option<usize> {
+        let Site::One(container) = site else { return None };
+        if self.cells[usize::from(container)].count.held.hi > 1 {
+            return None;
+        }
+        (0..self.places.len()).find(|&individual| self.certain(scene.layout, individual) == Some(container))
     }
 
     /// Whether each thread in the container may certainly run on this CPU.
@@ -496,172 +533,6 @@ impl State {
             let before = self.allowed >> container & 1 == 1;
             self.allowed =
                 self.allowed & !(1 << container) | u64::from(allowed && (alone || before)) << container;
-        }
-    }
-
-    // Several states as one
-
-    /// Whether both speak of the same individuals, and may be joined.
-    pub fn comparable(&self, other: &State) -> bool {
-        self.dispatched == other.dispatched
-            && self.places.iter().zip(&other.places).all(|(a, b)| a.is_bound() == b.is_bound())
-    }
-
-    /// Whether every situation of `other` is one of this state's.
-    pub fn includes(&self, scene: &Scene, other: &State) -> bool {
-        self.comparable(other)
-            && other.roles & !self.roles == 0
-            && self.cells.iter().zip(&other.cells).all(|(a, b)| a.count.includes(b.count))
-            && self.places.iter().zip(&other.places).all(|(a, b)| b.within(*a))
-            && self.variables.iter().zip(&other.variables).all(|(a, b)| a.includes(*b))
-            && self.below_cpus & !other.below_cpus == 0
-            && self.sighted & !other.sighted == 0
-            && self.allowed & !other.allowed == 0
-            && self.facts.iter().all(|fact| fact.count.includes(other.count(scene, fact.site())))
-            && self.links.iter().all(|link| other.has(scene, link))
-    }
-
-    fn has(&self, scene: &Scene, link: &Link) -> bool {
-        if self.links.contains(link) {
-            return true;
-        }
-        let mut sum = Some(link.offset);
-        for site in link.sites.into_iter().flatten() {
-            let size = self.count(scene, site).seen;
-            sum = sum
-                .filter(|_| size.lo == size.hi && size.hi != MANY)
-                .and_then(|sum| sum.checked_add(i64::from(size.lo)));
-        }
-        sum.is_some() && self.variables[usize::from(link.variable)].constant() == sum
-    }
-
-    /// In how many ways joining the two would lose something; None if they must stay apart.
-    pub fn distance(&self, other: &State) -> Option<u32> {
-        if !self.comparable(other) {
-            return None;
-        }
-        let mut distance = 0;
-        for (a, b) in self.cells.iter().zip(&other.cells) {
-            if a.count != b.count {
-                // Whether there is any thread matters most.
-                let (a, b) = (a.count.held, b.count.held);
-                distance += if (a.hi == 0) != (b.hi == 0) || (a.lo == 0) != (b.lo == 0) { 3 } else { 1 };
-            }
-        }
-        for (a, b) in self.places.iter().zip(&other.places) {
-            distance += 3 * u32::from(a != b);
-        }
-        for (a, b) in self.variables.iter().zip(&other.variables) {
-            distance += u32::from(a != b);
-        }
-        distance += 2 * u32::from(self.facts != other.facts);
-        distance += u32::from(self.links != other.links);
-        Some(distance + 4 * u32::from(self.roles != other.roles))
-    }
-
-    /// Whether the join describes nothing but what one of the two describes: they differ in one independent fact, and their
-    /// values for it lie side by side.
-    pub fn joins_exactly(&self, scene: &Scene, other: &State) -> bool {
-        if !self.comparable(other)
-            || self.facts != other.facts
-            || self.links != other.links
-            || self.below_cpus != other.below_cpus
-            || self.sighted != other.sighted
-            || self.allowed != other.allowed
-        {
-            return false;
-        }
-        let touch =
-            |a: (i64, i64), b: (i64, i64)| a.0 <= b.1.saturating_add(1) && b.0 <= a.1.saturating_add(1);
-        let ends = |size: Size| (i64::from(size.lo), i64::from(size.hi));
-        let mut differences = u32::from(self.roles != other.roles);
-        for (index, (a, b)) in self.cells.iter().zip(&other.cells).enumerate() {
-            if a.count != b.count {
-                differences += 1;
-                let filtered = scene.is_filtered(index as u16);
-                if filtered && a.count.held != b.count.held && a.count.seen != b.count.seen
-                    || !touch(ends(a.count.held), ends(b.count.held))
-                    || !touch(ends(a.count.seen), ends(b.count.seen))
-                {
-                    return false;
-                }
-            }
-        }
-        differences += self.places.iter().zip(&other.places).filter(|(a, b)| a != b).count() as u32;
-        for (a, b) in self.variables.iter().zip(&other.variables) {
-            if a != b {
-                differences += 1;
-                if !touch((a.lo, a.hi), (b.lo, b.hi)) {
-                    return false;
-                }
-            }
-        }
-        differences <= 1
-    }
-
-    /// The situations of both, and perhaps more.
-    pub fn join(&mut self, scene: &Scene, other: &State) {
-        let facts = self.common_facts(scene, other);
-        let links: Vec<Link> = (self.links.iter().filter(|link| other.has(scene, link)))
-            .chain(other.links.iter().filter(|link| !self.links.contains(link) && self.has(scene, link)))
-            .copied()
-            .collect();
-        for (a, b) in self.cells.iter_mut().zip(&other.cells) {
-            a.count = a.count.hull(b.count);
-            a.cause = if a.cause == b.cause { a.cause } else { Cause::Several };
-        }
-        for (a, b) in self.places.iter_mut().zip(&other.places) {
-            *a = a.with(*b);
-        }
-        for (a, b) in self.variables.iter_mut().zip(&other.variables) {
-            *a = a.hull(*b);
-        }
-        self.facts = facts;
-        self.links = links;
-        self.below_cpus &= other.below_cpus;
-        self.sighted &= other.sighted;
-        self.allowed &= other.allowed;
-        self.roles |= other.roles;
-        self.stamp = self.stamp.max(other.stamp);
-    }
-
-    /// What both know of elements, also where one knows it of a constant index and the other of a variable.
-    fn common_facts(&self, scene: &Scene, other: &State) -> Vec<Fact> {
-        let mut common: Vec<Fact> = Vec::new();
-        let mut consider = |container: u16, key: Key| {
-            let site = Site::Element(container, key);
-            let count = self.count(scene, site).hull(other.count(scene, site));
-            let known = self.any_element(scene, container).hull(other.any_element(scene, container));
-            let new = common.iter().all(|fact| (fact.container, fact.key) != (container, key));
-            if count != known && new && common.len() < MOST_FACTS {
-                common.push(Fact { container, key, count });
-            }
-        };
-        for (one, facts) in [(self, &self.facts), (other, &other.facts)] {
-            for fact in facts {
-                consider(fact.container, fact.key);
-                if fact.key.variable.is_none() {
-                    for (variable, range) in one.variables.iter().enumerate() {
-                        if range.constant() == Some(fact.key.offset) {
-                            consider(fact.container, Key { variable: Some(variable as u16), offset: 0 });
-                        }
-                    }
-                }
-            }
-        }
-        common
-    }
-
-    /// Outwards to one of few states, so that a growing description comes to rest.
-    pub fn coarsen(&mut self, layout: &Layout) {
-        for cell in &mut self.cells {
-            cell.count = cell.count.coarse();
-        }
-        for range in &mut self.variables {
-            *range = layout.coarse(*range);
-        }
-        for fact in &mut self.facts {
-            fact.count = fact.count.coarse();
         }
     }
 }
@@ -679,7 +550,7 @@ impl Site {
 }
 
 impl Fact {
-    fn site(&self) -> Site {
+    pub fn site(&self) -> Site {
         Site::Element(self.container, self.key)
     }
 }
