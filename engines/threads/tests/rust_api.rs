@@ -81,7 +81,7 @@ fn a_dropped_handle_lets_the_thread_go_on() {
         let set = ran.clone();
         drop(spawn(move || set.set(true)).unwrap());
         assert!(!ran.get());
-        yield_now().unwrap();
+        attune_threads::sleep(MS).unwrap();
         assert!(ran.get());
         assert_eq!(statistics().unwrap().living, 1);
     });
@@ -91,7 +91,7 @@ fn a_dropped_handle_lets_the_thread_go_on() {
 fn suspended_threads_wait_for_resume() {
     alone("suspended_threads_wait_for_resume", || {
         let handle = Builder::new().name("sleeper").spawn(|| suspend(current().unwrap()).unwrap()).unwrap();
-        yield_now().unwrap();
+        attune_threads::sleep(MS).unwrap();
         assert_eq!(statistics().unwrap().suspended, 1);
         assert_eq!(suspend(handle.id()).unwrap_err().raw_os_error(), Some(libc::EALREADY));
         resume(handle.id()).unwrap();
