@@ -2,6 +2,7 @@
 #
 #     make demo     sets up, builds, checks the library of schedulers, measures the web server, simulates it, prints a table
 #     make test     sets up and passes every test
+#     make fuzz     throws random texts at the front end
 #     make build    the `attune` program, the threads library and the example server, in target/release
 
 SHELL := /bin/bash
@@ -10,7 +11,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 ATTUNE := $(CARGO_TARGET_DIR)/release/attune
 
-.PHONY: demo test build lint setup clean
+.PHONY: demo test build fuzz lint setup clean
 
 demo: setup build
 	@echo "== The library of schedulers, checked"
@@ -29,6 +30,17 @@ test:
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug parser-test
 	cargo test --locked --workspace --no-fail-fast
+	$(MAKE) --no-print-directory fuzz
+
+# A short run of each fuzz target; FUZZ_SECONDS=600 for a long one. The flags are explained in language/fuzz/README.md.
+FUZZ_SECONDS ?= 20
+fuzz:
+	command -v cargo-fuzz >/dev/null || cargo install -q --locked cargo-fuzz
+	for target in parse check; do \
+	    mkdir -p language/fuzz/corpus/$$target && \
+	    (cd language && CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/fuzz RUSTC_BOOTSTRAP=1 cargo fuzz run -s none $$target \
+	        fuzz/corpus/$$target fuzz/seeds -- -dict=fuzz/grammar.dict -max_total_time=$(FUZZ_SECONDS) -verbosity=0) || exit 1; \
+	done
 
 lint:
 	@! command -v rustfmt >/dev/null || cargo fmt --all --check
