@@ -34,6 +34,9 @@ pub enum Command {
         after_help = "Example: attune build shortest_reply --engine threads -o shortest_reply.so\n         ATTUNE_SCHED=./shortest_reply.so ./my-server"
     )]
     Build(BuildArgs),
+    /// Draw a scheduler's containers and the transfers between them
+    #[command(after_help = "Example: attune diagram pth -o pth.svg")]
+    Diagram(DiagramArgs),
     /// Run a scheduler in the simulator
     #[command(
         after_help = "Example: attune sim fair --workload lab/workloads/players.toml --cpus 2 --report out.html"
@@ -105,6 +108,18 @@ pub struct BuildArgs {
     /// Keep source lines, check containers and invariants at run time
     #[arg(long)]
     pub debug: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct DiagramArgs {
+    /// A scheduler file, or the name of a library scheduler
+    #[arg(value_name = "SCHED")]
+    pub scheduler: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// OUT.dot, OUT.svg or OUT.png
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
 }
 
 #[derive(ClapArgs)]

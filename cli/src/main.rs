@@ -6,6 +6,7 @@
 mod args;
 mod build;
 mod check;
+mod diagram;
 mod explain;
 mod failure;
 mod output;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Build(args) => build::run(&args),
+        Command::Diagram(args) => diagram::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),
     };

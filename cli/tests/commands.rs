@@ -168,6 +168,19 @@ fn aspects_and_folders_given_on_the_command_line_take_part() {
 }
 
 #[test]
+fn diagram_draws_what_its_ending_says() {
+    let folder = Folder::new("diagram").with("bad.sched", BAD);
+    for (word, bytes) in [("p.dot", &b"digraph"[..]), ("p.svg", &b"<?xml"[..]), ("p.png", &b"\x89PNG"[..])] {
+        let drawn = folder.attune(&["diagram", "pth", "-o", word]);
+        assert_eq!(status(&drawn), 0, "{}", err(&drawn));
+        assert!(std::fs::read(folder.0.join(word)).unwrap().starts_with(bytes), "{word}");
+    }
+    assert_eq!(status(&folder.attune(&["diagram", "pth", "-o", "p.bmp"])), 2);
+    assert_eq!(status(&folder.attune(&["diagram", "bad.sched", "-o", "bad.dot"])), 1);
+    assert!(!folder.0.join("bad.dot").exists());
+}
+
+#[test]
 fn sim_runs_a_workload_and_says_what_is_wrong_with_one() {
     let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/workloads/players.toml");
     let folder =
@@ -201,7 +214,7 @@ fn sim_runs_a_workload_and_says_what_is_wrong_with_one() {
 #[test]
 fn every_command_shows_an_example_in_its_help() {
     let folder = Folder::new("help");
-    for command in ["check", "explain", "build", "sim", "schedulers"] {
+    for command in ["check", "explain", "build", "diagram", "sim", "schedulers"] {
         let help = folder.attune(&[command, "--help"]);
         assert_eq!(status(&help), 0);
         assert!(out(&help).contains("Example: attune "), "{command}");

@@ -1,0 +1,132 @@
+//! The picture as text for Graphviz.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use attune_language::event::Event;
+use attune_language::ir::{Container, ContainerKind, Extent, First, Program, Scope};
+
+use crate::transfers::{Place, Style, Transfers, collect, index};
+
+/// The containers of a scheduler and the transfers between them, in Graphviz' language.
+pub fn dot(program: &Program) -> String {
+    let transfers = collect(program);
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "digraph {} {{", quoted(&program.name));
+    let _ = writeln!(
+        text,
+        "    label={}; labelloc=t; fontsize=18; rankdir=LR; nodesep=0.5; ranksep=1.1;",
+        quoted(&program.name)
+    );
+    text.push_str("    fontname=\"Helvetica\"; bgcolor=\"white\";\n");
+    text.push_str("    node [fontname=\"Helvetica\", fontsize=13, color=\"#3b4252\", style=filled];\n");
+    text.push_str(
+        "    edge [fontname=\"Helvetica\", fontsize=11, color=\"#4c566a\", fontcolor=\"#2e3440\"];\n",
+    );
+    for (id, container) in program.containers.iter() {
+        let _ = writeln!(text, "    {}", node(program, container, index(id), &transfers));
+    }
+    for place in ends(&transfers) {
+        if let Some(line) = other_node(place, &transfers) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    for ((from, to, style), handlers) in by_style(&transfers) {
+        let label = handlers.iter().map(|event| event.name()).collect::<Vec<_>>().join("\n");
+        let _ =
+            writeln!(text, "    {} -> {} [label={}{}];", name(from), name(to), quoted(&label), drawn(style));
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Arrows between the same places that look the same are one, with all their handlers.
+fn by_style(transfers: &Transfers) -> BTreeMap<(Place, Place, Style), BTreeSet<Event>> {
+    let mut arrows: BTreeMap<_, BTreeSet<Event>> = BTreeMap::new();
+    for (&(from, to, event), &style) in &transfers.arrows {
+        arrows.entry((from, to, style)).or_default().insert(event);
+    }
+    arrows
+}
+
+fn ends(transfers: &Transfers) -> BTreeSet<Place> {
+    transfers.arrows.keys().flat_map(|&(from, to, _)| [from, to]).collect()
+}
+
+fn node(program: &Program, container: &Container, index: u32, transfers: &Transfers) -> String {
+    let (kind, color) = match container.kind {
+        ContainerKind::Threadref => ("threadref", "#ebcb8b"),
+        ContainerKind::Queue => ("queue", "#a3be8c"),
+        ContainerKind::Stack => ("stack", "#b48ead"),
+        ContainerKind::PQueue => ("pqueue", "#88c0d0"),
+        ContainerKind::PStack => ("pstack", "#81a1c1"),
+    };
+    let mut label = container.name.clone();
+    match container.extent {
+        Extent::Array(length) => {
+            let _ = write!(label, "[{length}]");
+        }
+        Extent::One | Extent::PerCpu => {}
+    }
+    let _ = write!(label, "\n{kind}");
+    if let Some(sort) = &container.sort {
+        let first = match sort.first {
+            First::Highest => "highest",
+            First::Lowest => "lowest",
+        };
+        let _ = write!(label, ", {first} {}", program.attributes[sort.by].name);
+    }
+    let shape = if container.kind == ContainerKind::Threadref { "ellipse" } else { "box" };
+    let local = if matches!(container.scope, Scope::Handler(_)) { ", style=\"filled,dashed\"" } else { "" };
+    let borders = if transfers.dispatched.contains(&index) { ", peripheries=2" } else { "" };
+    format!(
+        "{} [label={}, shape={shape}, fillcolor=\"{color}\"{local}{borders}];",
+        name(Place::Container(index)),
+        quoted(&label)
+    )
+}
+
+fn other_node(place: Place, transfers: &Transfers) -> Option<String> {
+    let attributes = match place {
+        Place::Container(_) => return None,
+        Place::New => {
+            "shape=circle, label=\"\", width=0.2, fillcolor=\"#2e3440\", xlabel=\"new\"".to_string()
+        }
+        Place::Destroyed => {
+            "shape=doublecircle, label=\"\", width=0.16, fillcolor=\"#2e3440\", xlabel=\"destroyed\""
+                .to_string()
+        }
+        Place::Named(event) => {
+            let parameter = transfers.parameters.get(&event).map_or("", String::as_str);
+            format!(
+                "shape=plaintext, style=\"\", fontsize=11, label={}",
+                quoted(&format!("{parameter},\nwherever it is"))
+            )
+        }
+    };
+    Some(format!("{} [{attributes}];", name(place)))
+}
+
+fn name(place: Place) -> String {
+    match place {
+        Place::New => "new".to_string(),
+        Place::Container(index) => format!("c{index}"),
+        Place::Named(event) => format!("named_{event}"),
+        Place::Destroyed => "destroyed".to_string(),
+    }
+}
+
+fn drawn(style: Style) -> &'static str {
+    match (style.looped, style.conditional) {
+        (false, false) => "",
+        (true, false) => ", style=bold",
+        (false, true) => ", style=dashed",
+        (true, true) => ", style=\"bold,dashed\"",
+    }
+}
+
+/// A string of Graphviz' language.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
