@@ -142,6 +142,9 @@ mod tests {
     #[test]
     fn a_missing_compiler_is_named() {
         let error = run("no-such-compiler -m32", "", Path::new("/nonexistent/x.so"), &[]).unwrap_err();
-        assert!(error.to_string().starts_with("cannot run the C compiler `no-such-compiler -m32`"), "{error}");
+        assert!(
+            error.to_string().starts_with("cannot run the C compiler `no-such-compiler -m32`"),
+            "{error}"
+        );
     }
 }

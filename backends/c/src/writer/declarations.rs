@@ -90,7 +90,8 @@ impl Writer<'_> {
             };
             self.out.line(format!("static {ty} {name}{length};{said}"));
             if let Some((state, width)) = self.names.import(id) {
-                let lines = format!("static struct attune_import {state};\nstatic enum attune_width {width};");
+                let lines =
+                    format!("static struct attune_import {state};\nstatic enum attune_width {width};");
                 self.out.raw(&lines);
             }
         }
@@ -100,7 +101,8 @@ impl Writer<'_> {
         self.out.blank();
         for (id, container) in self.program.containers.iter() {
             let name = self.names.container(id);
-            let length = self.length(container.extent).map(|length| format!("[{length}]")).unwrap_or_default();
+            let length =
+                self.length(container.extent).map(|length| format!("[{length}]")).unwrap_or_default();
             let line = format!(
                 "static struct attune_container ATTUNE_ARENA {name}{length}; /* {} */",
                 self.described(container)
@@ -139,12 +141,7 @@ impl Writer<'_> {
     }
 
     /// Writes something for every element of an array, or for the one that there is.
-    pub(super) fn each_element(
-        &mut self,
-        extent: Extent,
-        name: &str,
-        write: impl FnOnce(&mut Self, &str),
-    ) {
+    pub(super) fn each_element(&mut self, extent: Extent, name: &str, write: impl FnOnce(&mut Self, &str)) {
         match self.length(extent) {
             None => write(self, name),
             Some(length) => {
@@ -226,7 +223,9 @@ impl Writer<'_> {
                 None => format!("attune_new->{} = {initial};", self.names.attribute(id)),
                 Some((state, _)) => {
                     let member = member_of_value(attribute.ty);
-                    format!("attune_new->{state}.link = NULL;\n    attune_new->{state}.value.{member} = {initial};")
+                    format!(
+                        "attune_new->{state}.link = NULL;\n    attune_new->{state}.value.{member} = {initial};"
+                    )
                 }
             };
             self.out.line(line);
@@ -248,12 +247,9 @@ impl Writer<'_> {
             let name = self.names.global(id);
             let length = self.length(global.extent);
             let (imported, storage, link, width) = match self.names.import(id) {
-                Some((state, width)) => (
-                    1,
-                    format!("&{state}.value"),
-                    format!("&{state}.link"),
-                    format!("&{width}"),
-                ),
+                Some((state, width)) => {
+                    (1, format!("&{state}.value"), format!("&{state}.link"), format!("&{width}"))
+                }
                 None => {
                     let imported = match global.storage {
                         Storage::Tunable => 2,
@@ -332,10 +328,7 @@ impl Writer<'_> {
             quoted(&self.program.name),
             quoted(self.sources.name(SourceId(0)))
         ));
-        self.out.line(format!(
-            ".globals = {}, .global_count = {globals},",
-            table("attune_globals", globals)
-        ));
+        self.out.line(format!(".globals = {}, .global_count = {globals},", table("attune_globals", globals)));
         self.out.line(format!(
             ".attributes = {}, .attribute_count = {attributes},",
             table("attune_attributes", attributes)
@@ -375,7 +368,8 @@ const BANNER: &str = " *
 #endif
 ";
 
-const THREAD_FUNCTIONS: &str = "static void attune_thread_remove(struct attune_thread ATTUNE_ARENA *attune_thread)
+const THREAD_FUNCTIONS: &str =
+    "static void attune_thread_remove(struct attune_thread ATTUNE_ARENA *attune_thread)
 {
     struct attune_container ATTUNE_ARENA *attune_where = attune_thread->where;
     attune_remove(attune_thread);

@@ -103,9 +103,7 @@ impl Writer<'_> {
             BinaryOp::Add if !float => Some("attune_add"),
             BinaryOp::Subtract if !float => Some("attune_sub"),
             BinaryOp::Multiply if !float => Some("attune_mul"),
-            BinaryOp::Divide if !plain_divisor => {
-                Some(if float { "attune_div_real" } else { "attune_div" })
-            }
+            BinaryOp::Divide if !plain_divisor => Some(if float { "attune_div_real" } else { "attune_div" }),
             BinaryOp::Remainder if !plain_divisor => {
                 Some(if float { "attune_mod_real" } else { "attune_mod" })
             }

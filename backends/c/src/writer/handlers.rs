@@ -30,7 +30,12 @@ impl Writer<'_> {
         }
         self.out.blank();
         let sort = if handler.event.is_query() { "query" } else { "event" };
-        self.out.line(format!("/* {sort} {}, {}:{} */", handler.event, self.file(handler), self.line(handler.span)));
+        self.out.line(format!(
+            "/* {sort} {}, {}:{} */",
+            handler.event,
+            self.file(handler),
+            self.line(handler.span)
+        ));
         self.out.line(format!("static void {}({PARAMETERS})", self.names.handler(handler.event)));
         self.out.open("{");
         self.out.line("(void)attune_call;");
@@ -283,7 +288,10 @@ impl Writer<'_> {
             let name = self.names.container(invariant.container).to_string();
             let function = self.names.invariant(number).to_string();
             let check = self.check(invariant.check, |writer| {
-                format!("the invariant of {} does not hold", writer.program.containers[invariant.container].name)
+                format!(
+                    "the invariant of {} does not hold",
+                    writer.program.containers[invariant.container].name
+                )
             });
             self.each_element(extent, &name, |writer, element| {
                 writer.out.open(format!("if ({element}.changed) {{"));
@@ -298,7 +306,9 @@ impl Writer<'_> {
         }
         for &(id, extent) in &containers {
             let name = self.names.container(id).to_string();
-            self.each_element(extent, &name, |writer, element| writer.out.line(format!("{element}.changed = 0;")));
+            self.each_element(extent, &name, |writer, element| {
+                writer.out.line(format!("{element}.changed = 0;"))
+            });
         }
         self.out.close("}");
     }

@@ -74,7 +74,9 @@ impl Names {
             self.attributes.insert(id, name);
         }
         for (id, attribute) in program.attributes.iter().filter(|(_, attribute)| attribute.import) {
-            let state = free(&keywords::member(&format!("{}_import", attribute.name)), |name| !members.contains(name));
+            let state = free(&keywords::member(&format!("{}_import", attribute.name)), |name| {
+                !members.contains(name)
+            });
             members.insert(state.clone());
             let width = self.at_file(&keywords::variable(&format!("thread_{}_width", attribute.name)));
             self.thread_imports.insert(id, (state, width));

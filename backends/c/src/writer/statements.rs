@@ -5,8 +5,8 @@
 
 use attune_language::event::Event;
 use attune_language::ir::{
-    AttributeId, Block, CheckId, ContainerRef, ExprId, ExprKind, LocalId, Loop, NameId, Place, Returned, Statement,
-    StatementKind, Test, ThreadExpr, ThreadKind, Type, Value,
+    AttributeId, Block, CheckId, ContainerRef, ExprId, ExprKind, LocalId, Loop, NameId, Place, Returned,
+    Statement, StatementKind, Test, ThreadExpr, ThreadKind, Type, Value,
 };
 use attune_language::source::Span;
 
@@ -197,13 +197,7 @@ impl Writer<'_> {
         }
     }
 
-    fn assign_attribute(
-        &mut self,
-        record: &str,
-        attribute: AttributeId,
-        value: &str,
-        is_key: bool,
-    ) {
+    fn assign_attribute(&mut self, record: &str, attribute: AttributeId, value: &str, is_key: bool) {
         let float = self.program.attributes[attribute].ty == Type::Float;
         match self.names.thread_import(attribute) {
             Some((member, width)) => {
@@ -411,8 +405,7 @@ impl Writer<'_> {
     }
 
     fn test_first(&mut self, each: &Loop, counted: Option<String>) {
-        let endless =
-            matches!(self.program.exprs[each.condition].kind, ExprKind::Constant(Value::Int(value)) if value != 0);
+        let endless = matches!(self.program.exprs[each.condition].kind, ExprKind::Constant(Value::Int(value)) if value != 0);
         let step = self.step_text(&each.step);
         if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some()) {
             let test = match (counted, endless) {
@@ -479,7 +472,8 @@ impl Writer<'_> {
 
     /// A step that is one plain assignment, as an expression.
     fn step_text(&mut self, step: &Block) -> Option<String> {
-        let [Statement { kind: StatementKind::Assign { place, value }, .. }] = step.statements.as_slice() else {
+        let [Statement { kind: StatementKind::Assign { place, value }, .. }] = step.statements.as_slice()
+        else {
             return None;
         };
         if matches!(place, Place::Attribute(..)) || self.is_import(place) || self.place_is_fallible(place) {

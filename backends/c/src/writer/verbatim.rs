@@ -169,7 +169,9 @@ impl Writer<'_> {
                 around.after.push(format!(
                     "if ({there}{thread}->{member} != attune_get{real}(&{thread}->{state}, {width}))"
                 ));
-                around.after.push(format!("    attune_set{real}(&{thread}->{state}, {width}, {thread}->{member});"));
+                around
+                    .after
+                    .push(format!("    attune_set{real}(&{thread}->{state}, {width}, {thread}->{member});"));
             }
         }
     }
