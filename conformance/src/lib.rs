@@ -2,13 +2,22 @@
 //!
 //! - [`generator`] writes schedulers, made of [`fragment`]s that can be simplified; [`scheduler`] checks them;
 //! - [`world`] makes random events that keep to the engines' protocol, for whatever [`world::Subject`] runs the scheduler:
-//!   the interpreter ([`interpreted`]);
+//!   the interpreter ([`interpreted`]), or a [`pair`] of it and [`compiled`] C;
+//! - [`differential`] compares the two in many cases, and [`shrink`]s what differs;
+//! - [`mutants`] says what that comparison is worth;
+//! - [`coverage`] says what of the language the cases execute;
 //! - [`proof`] runs what the analysis proved.
 
+pub mod compiled;
+pub mod coverage;
+pub mod differential;
 pub mod fragment;
 pub mod generator;
 pub mod interpreted;
+pub mod mutants;
+pub mod pair;
 pub mod proof;
 pub mod random;
 pub mod scheduler;
+pub mod shrink;
 pub mod world;

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use attune_conformance::{generator, proof};
+use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
+use attune_conformance::{coverage, differential, generator, proof};
 use clap::{Args, Parser, Subcommand};
 
 /// Tests that every engine means the same by a scheduler.
@@ -16,6 +17,45 @@ struct Words {
 enum Command {
     /// Print a random scheduler
     Generate {
+        #[command(flatten)]
+        chance: Chance,
+    },
+    /// Compare interpreter and compiled C; a difference is shrunk and shown
+    Differential {
+        /// Random schedulers, each compiled once
+        #[arg(long, default_value_t = 200)]
+        cases: u64,
+        /// Event sequences for each scheduler
+        #[arg(long, default_value_t = 20)]
+        runs: u64,
+        /// Steps of an event sequence
+        #[arg(long, default_value_t = 60)]
+        steps: usize,
+        /// Schedulers compiled and run at the same time
+        #[arg(long, default_value_t = processors())]
+        jobs: usize,
+        #[command(flatten)]
+        chance: Chance,
+    },
+    /// Put mistakes into the generated C one by one; each must be found
+    Mutants {
+        /// Only mutants whose name holds this
+        #[arg(long, default_value = "")]
+        name: String,
+        /// Random schedulers for each mutant
+        #[arg(long, default_value_t = 400)]
+        cases: u64,
+        /// Schedulers compiled and run at the same time
+        #[arg(long, default_value_t = processors())]
+        jobs: usize,
+        #[command(flatten)]
+        chance: Chance,
+    },
+    /// Say which of the language's operations random cases execute
+    Coverage {
+        /// Random schedulers
+        #[arg(long, default_value_t = 1000)]
+        cases: u64,
         #[command(flatten)]
         chance: Chance,
     },
@@ -51,6 +91,29 @@ fn main() -> ExitCode {
             println!("{}", generator::scheduler(chance.seed, chance.size).listing());
             ExitCode::SUCCESS
         }
+        Command::Differential { cases, runs, steps, jobs, chance } => {
+            let Chance { seed, size } = chance;
+            let effort = differential::Effort {
+                schedulers: cases,
+                runs,
+                steps,
+                seed,
+                size,
+                jobs,
+                differences: 1,
+                shrinking: 600,
+            };
+            let report = differential::run(&effort, &|text| Some(text.to_string()));
+            println!("{}", report.summary());
+            first_of(&report.differences)
+        }
+        Command::Mutants { name, cases, jobs, chance } => mutants(&name, cases, jobs, chance),
+        Command::Coverage { cases, chance } => {
+            let Chance { seed, size } = chance;
+            let effort = coverage::Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
+            println!("{}", coverage::run(&effort).table());
+            ExitCode::SUCCESS
+        }
         Command::Proof { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;
             let report = proof::run(&proof::Effort { schedulers: cases, runs, steps, seed, size });
@@ -58,6 +121,23 @@ fn main() -> ExitCode {
             first_of(&report.wrong)
         }
     }
+}
+
+/// Prints the table as it grows.
+fn mutants(name: &str, schedulers: u64, jobs: usize, chance: Chance) -> ExitCode {
+    let Chance { seed, size } = chance;
+    let (runs, steps, differences, shrinking) = (10, 60, 1, 0);
+    let effort = differential::Effort { schedulers, runs, steps, seed, size, jobs, differences, shrinking };
+    let mut missed = 0;
+    let mut tried = 0;
+    for mutant in MUTANTS.iter().filter(|mutant| mutant.name.contains(name)) {
+        let fate = try_mutant(mutant, &effort);
+        println!("{}", line(mutant, fate));
+        tried += 1;
+        missed += u32::from(!matches!(fate, Fate::Caught { .. }));
+    }
+    println!("{} of {tried} mutants caught", tried - missed);
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Shows the first of the things that went wrong, if any did.
@@ -69,4 +149,8 @@ fn first_of(wrong: &[String]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -75,8 +75,9 @@ fn setting(engine: Engine, random: &mut Random) -> Setting {
     let simulator = engine == Engine::Simulator;
     Setting {
         cpus: if simulator { 1 + random.below(4) as u32 } else { 1 },
+        pinning: random.percent(50),
         preemptive: simulator,
-        max_threads: 1 + random.below(9) as u32,
+        max_threads: 1 + random.below(13) as u32,
         imports: true,
     }
 }

@@ -31,6 +31,8 @@ pub fn steps(seed: u64, count: usize) -> Vec<Step> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub cpus: u32,
+    /// Threads may be allowed on some CPUs only.
+    pub pinning: bool,
     /// Slices expire, `preempt` is obeyed.
     pub preemptive: bool,
     pub max_threads: u32,
@@ -221,7 +223,9 @@ impl World {
                 self.setting.imports && thread_imports > 0 && !self.threads.is_empty()
             }
             Happening::WriteGlobalImport => self.setting.imports && global_imports > 0,
-            Happening::SetAffinity => self.setting.cpus > 1 && !self.threads.is_empty(),
+            Happening::SetAffinity => {
+                self.setting.pinning && self.setting.cpus > 1 && !self.threads.is_empty()
+            }
             Happening::Pass => true,
         }
     }
@@ -309,7 +313,7 @@ impl World {
     fn spawn(&mut self, step: Step, cpu: u32, subject: &mut dyn Subject) -> Result<(), Ending> {
         let free = (0..).map(ThreadId).find(|id| !self.threads.contains_key(id));
         let Some(thread) = free else { return Ok(()) };
-        let pinned = self.setting.cpus > 1 && step.who.is_multiple_of(4);
+        let pinned = self.setting.pinning && self.setting.cpus > 1 && step.who.is_multiple_of(4);
         let affinity = if pinned { affinity(step.who / 4, self.setting.cpus) } else { CpuSet::ALL };
         self.threads.insert(thread, Thread { state: State::Ready, suspended: false, affinity });
         self.note(|| format!("thread {thread} is made"));

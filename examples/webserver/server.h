@@ -58,8 +58,7 @@ struct server {
     int listener;
     bool stopping;
     bool failed;                        /* accept failed for good */
-    bool starved;                       /* somebody waits to be accepted and no handler becomes idle */
-    uint64_t connections_before;        /* counters.connections when that was last looked at */
+    bool starved;                       /* somebody waits to be accepted and no handler has become idle for a while */
 
     struct policy_thread acceptor_policy;
     attune_t acceptor;

@@ -5,7 +5,7 @@ use super::scope::{Attribute, File, Holder, Kind, Role, Scope, Shape, Ty, Variab
 use crate::fragment::{Fragment, frag, member, number};
 
 /// Names that C or the generated code could mistake for its own.
-const AWKWARD: [&str; 14] = [
+const AWKWARD: [&str; 12] = [
     "register",
     "volatile",
     "double",
@@ -17,14 +17,17 @@ const AWKWARD: [&str; 14] = [
     "auto",
     "struct",
     "thread_init",
-    "now",
-    "cpus",
     "attune_thread",
 ];
 
 impl Generator {
     /// All sections of a scheduler, with the containers that its skeleton needs.
     pub fn sections(&mut self, file: &mut File) {
+        for builtin in ["now", "cpus", "random"] {
+            if self.random.percent(4) {
+                self.declared.hidden.push(builtin.into());
+            }
+        }
         file.members.push("thread {\n    int blocked = 0;\n    int suspended = 0, dead = 0;\n}\n".into());
         let count = 1 + self.random.below(4);
         self.attributes(file, count);
@@ -106,6 +109,12 @@ impl Generator {
 
     /// `awkward`: also under names that mean something else elsewhere. Not where handlers have been written already.
     fn globals(&mut self, file: &mut File, count: usize, awkward: bool) {
+        if awkward {
+            for name in self.declared.hidden.clone() {
+                file.members.push(format!("data {{\n    int {name} = 3;\n}}\n").into());
+                self.global(name, Ty::Int, Shape::One, true);
+            }
+        }
         for _ in 0..count {
             let ty = *self.random.pick(&Ty::ALL);
             let unusual = *self.random.pick(&AWKWARD);
@@ -114,9 +123,6 @@ impl Generator {
                 true => unusual.to_string(),
                 false => self.fresh("g"),
             };
-            if ["now", "cpus"].contains(&name.as_str()) {
-                self.declared.hidden.push(name.clone());
-            }
             let (word, shape) = match self.random.weighted(&[50, 15, 15, 20, 20]) {
                 1 => ("const ", Shape::One),
                 2 => ("tunable ", Shape::One),
@@ -157,7 +163,7 @@ impl Generator {
         let hidden = |name: &str| self.declared.hidden.iter().any(|hidden| hidden == name);
         let scope = Scope { pure: true, ..Scope::default() };
         let value = match (ty, self.random.below(3)) {
-            (Ty::Int, 0) => "random(7) + 1".into(),
+            (Ty::Int, 0) if !hidden("random") => "random(7) + 1".into(),
             (Ty::Int, 1) if !hidden("cpus") => "cpus * 3".into(),
             (Ty::Time, 0) if !hidden("now") => "now + 3ms".into(),
             (Ty::Float, 0) => "1 / 3.0".into(),

@@ -308,7 +308,8 @@ impl Generator {
     pub fn index(&mut self, scope: &Scope, length: usize) -> Fragment {
         let fits = |variable: &&Variable| variable.below.is_some_and(|below| below <= length);
         let counters: Vec<String> = scope.locals.iter().filter(fits).map(|each| each.name.clone()).collect();
-        match self.random.below(40) {
+        match self.random.below(if self.wild { 4 } else { 40 }) {
+            0 if self.random.percent(30) => "0 - |RQ|".into(),
             0 => frag!["(", self.expr(scope, Ty::Int, 1), ") * |RQ|"],
             1 if !scope.pure && !self.declared.hidden.iter().any(|name| name == "random") => {
                 format!("random({length})").into()
@@ -344,7 +345,7 @@ impl Generator {
     /// `starred`: with the star that a container's first thread may be written with.
     fn present_thread(&mut self, scope: &Scope, starred: bool) -> Option<Fragment> {
         let star = if starred && self.random.percent(60) { "*" } else { "" };
-        if self.random.percent(1) {
+        if self.random.percent(if self.wild { 25 } else { 1 }) {
             let holder = self.holder_reference(scope, None);
             return Some(format!("{star}{holder}").into());
         }

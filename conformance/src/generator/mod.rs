@@ -44,6 +44,36 @@ impl Sources {
         self.aspects.iter().map(rendered).collect()
     }
 
+    /// How many pieces could be simpler.
+    pub fn pieces(&self) -> usize {
+        self.files.iter().chain(&self.aspects).map(|file| file.1.pieces()).sum()
+    }
+
+    /// Everything simpler that differs in the piece of that number. A file of aspects without any is left out.
+    pub fn simpler(&self, mut number: usize) -> Vec<Sources> {
+        for index in 0..self.files.len() + self.aspects.len() {
+            let in_files = index < self.files.len();
+            let file = if in_files { &self.files[index] } else { &self.aspects[index - self.files.len()] };
+            let pieces = file.1.pieces();
+            if number >= pieces {
+                number -= pieces;
+                continue;
+            }
+            let with = |fragment: Fragment| {
+                let mut sources = self.clone();
+                if in_files {
+                    sources.files[index].1 = fragment;
+                } else {
+                    sources.aspects[index - self.files.len()].1 = fragment;
+                }
+                sources.aspects.retain(|file| !file.1.render().trim().is_empty());
+                sources
+            };
+            return file.1.simpler(number).into_iter().map(with).collect();
+        }
+        Vec::new()
+    }
+
     /// Every file with its name, as a person would read them.
     pub fn listing(&self) -> String {
         let all = self.files.iter().chain(&self.aspects);
@@ -64,7 +94,9 @@ pub fn scheduler(seed: u64, size: usize) -> Sources {
         size: size.max(1),
         fuel: 0,
         names: 0,
+        wild: false,
     };
+    generator.wild = generator.random.percent(15);
     generator.sources()
 }
 
@@ -75,6 +107,8 @@ pub(crate) struct Generator {
     /// Statements left to the handler that is being written.
     fuel: usize,
     names: usize,
+    /// Checks fail often: threads that may be missing are asked, indices may be outside.
+    wild: bool,
 }
 
 impl Generator {

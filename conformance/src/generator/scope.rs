@@ -97,6 +97,8 @@ pub struct Scope {
     pub locals: Vec<Variable>,
     /// Local containers that are filled just now, as written: `tmp`.
     pub filled: Vec<String>,
+    /// Containers that a `foreach` around walks, as written.
+    pub visited: Vec<String>,
     /// Inside so many loops.
     pub loops: usize,
     /// A `break` or `continue` has a loop.

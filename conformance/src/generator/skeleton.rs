@@ -178,6 +178,11 @@ impl Generator {
         let direct = style == Style::InPlace || self.random.percent(30);
         for (name, length) in sources {
             let taken = |generator: &mut Generator, from: &str| match (style, direct) {
+                (Style::InPlace, _) if generator.random.percent(40) => {
+                    let chosen = generator.fresh("t");
+                    let dispatch = generator.dispatch(&chosen, scope);
+                    frag![format!("foreach {chosen} in {from} {{ {chosen}.blocked = 0; "), dispatch, " }"]
+                }
                 (Style::InPlace, _) => {
                     let dispatch = generator.dispatch(from, scope);
                     frag![format!("{{ {from}.blocked = 0; "), dispatch, " }"]

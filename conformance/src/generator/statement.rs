@@ -195,9 +195,13 @@ impl Generator {
 
     fn foreach(&mut self, scope: &Scope) -> Fragment {
         let role = if self.random.percent(70) { Some(Role::Ready) } else { None };
-        let holder = self.holder_reference(scope, role);
+        let holder = match scope.visited.last() {
+            Some(around) if self.random.percent(60) => around.clone(),
+            _ => self.holder_reference(scope, role),
+        };
         let name = self.fresh("t");
         let mut inner = scope.clone();
+        inner.visited.push(holder.clone());
         inner.loops += 1;
         inner.in_loop = true;
         inner.threads.push(name.clone());
@@ -223,8 +227,12 @@ impl Generator {
     /// Ready threads to another place for ready threads.
     fn guarded_transfer(&mut self, scope: &Scope) -> Fragment {
         let from = self.holder_reference(scope, Some(Role::Ready));
-        let to = self.holder_reference(scope, Some(Role::Ready));
-        let room = if self.is_threadref(&to) { format!(" && |{to}| == 0") } else { String::new() };
+        let to = match self.random.percent(8) {
+            true => from.clone(),
+            false => self.holder_reference(scope, Some(Role::Ready)),
+        };
+        let careful = to != from && !self.random.percent(if self.wild { 60 } else { 25 });
+        let room = if careful && self.is_threadref(&to) { format!(" && |{to}| == 0") } else { String::new() };
         let mut inner = scope.clone();
         inner.filled.push(from.clone());
         let before = if self.random.percent(20) {

@@ -2,12 +2,13 @@
 //!
 //! The result means what the IR says, check by check; nothing is reordered and no check is left out.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use attune_language::ir::{
     self, BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, First, Index, LocalId, Place,
-    Program, Returned, Scope, StatementKind, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
+    Program, Returned, Scope, StatementKind, Storage, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
 };
 
 use super::Refusal;
@@ -32,7 +33,9 @@ pub(super) fn compile(program: &Program, cpus: u32, extras: Extras) -> Result<Co
         HashMap::new()
     };
     let watch = extras.invariants && !program.invariants.is_empty();
-    Ok(Compiler { program, layout: Layout::new(program, cpus)?, numbers, watch, notes: extras.notes }.code())
+    let layout = Layout::new(program, cpus)?;
+    Ok(Compiler { program, layout, numbers, watch, notes: extras.notes, in_prologue: Cell::new(false) }
+        .code())
 }
 
 /// Every statement of a program, outer before inner.
@@ -76,6 +79,8 @@ struct Compiler<'p> {
     numbers: HashMap<usize, u32>,
     watch: bool,
     notes: bool,
+    /// Initial values see the imports' defaults.
+    in_prologue: Cell<bool>,
 }
 
 impl Compiler<'_> {
@@ -88,8 +93,8 @@ impl Compiler<'_> {
         }
         let mut code = Code {
             handlers: Vec::new(),
-            prologue: self.routine(&program.prologue),
-            thread_prologue: self.routine(&program.thread_prologue),
+            prologue: self.prologue(&program.prologue),
+            thread_prologue: self.prologue(&program.thread_prologue),
             invariants: if self.watch { self.invariants() } else { Vec::new() },
             globals,
             containers: self.containers(),
@@ -150,6 +155,13 @@ impl Compiler<'_> {
             }
         };
         self.program.invariants.iter().map(invariant).collect()
+    }
+
+    fn prologue(&self, routine: &ir::Routine) -> Routine {
+        self.in_prologue.set(true);
+        let compiled = self.routine(routine);
+        self.in_prologue.set(false);
+        compiled
     }
 
     fn routine(&self, routine: &ir::Routine) -> Routine {
@@ -327,6 +339,11 @@ impl Compiler<'_> {
         match place {
             Place::Local(id, None) => Expr::Local(self.layout.local(*id)),
             Place::Local(id, Some(index)) => Expr::LocalAt(self.local_index(*id, index)),
+            Place::Global(id, None)
+                if self.in_prologue.get() && self.program.globals[*id].storage == Storage::Import =>
+            {
+                Expr::Constant(bits(self.program.globals[*id].initial))
+            }
             Place::Global(id, None) => match self.program.globals[*id].extent {
                 Extent::PerCpu => Expr::GlobalHere(self.layout.global(*id)),
                 Extent::One | Extent::Array(_) => Expr::Global(self.layout.global(*id)),

@@ -89,7 +89,8 @@ impl State {
             Statement::Dispatch(thread, slice) => {
                 let thread = ThreadId(self.require(thread)?);
                 let slice = match slice {
-                    Some(slice) => Some(self.eval(slice)?),
+                    // A negative time is none.
+                    Some(slice) => Some(self.eval(slice)?.max(0)),
                     None => None,
                 };
                 self.decision.dispatch = Some(Dispatch { thread, slice });

@@ -89,9 +89,7 @@ impl<'a> Walker<'a> {
         for state in &mut states {
             state.forget_visited();
         }
-        if states.len() > LIMIT {
-            paths::compact(&self.scene, &mut states, LIMIT);
-        }
+        paths::compact(&self.scene, &mut states, LIMIT);
         states
     }
 
@@ -140,7 +138,7 @@ impl<'a> Walker<'a> {
                     self.branch(*condition, state, &mut yes, &mut no);
                 }
                 for side in [&mut yes, &mut no] {
-                    if side.len() > LIMIT {
+                    if side.len() > before {
                         paths::compact(&self.scene, side, LIMIT);
                     }
                 }
@@ -157,12 +155,13 @@ impl<'a> Walker<'a> {
                 for state in states {
                     self.simple(statement, state, &mut out, exits);
                 }
+                // As many states as before: nothing was split.
+                if out.len() <= before {
+                    return out;
+                }
             }
         }
-        // As many states as before: nothing was split.
-        if out.len() > before {
-            paths::compact(&self.scene, &mut out, LIMIT);
-        }
+        paths::compact(&self.scene, &mut out, LIMIT);
         out
     }
 
@@ -380,7 +379,7 @@ impl<'a> Walker<'a> {
         let mut head = Meeting::default();
         let mut left = Vec::new();
         let mut round = 0;
-        let mut fresh = head.absorb(&self.scene, states, Grain::Exact, LIMIT, 0);
+        let mut fresh = head.absorb(&self.scene, states, Grain::Exact, LIMIT);
         while !fresh.is_empty() && !self.recording.gave_up() {
             let mut inner = Exits::default();
             let mut inside = std::mem::take(&mut fresh);
@@ -398,7 +397,7 @@ impl<'a> Walker<'a> {
             exits.returns.append(&mut inner.returns);
             paths::compact(&self.scene, &mut left, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
+            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round));
         }
         paths::compact(&self.scene, &mut exits.returns, LIMIT);
         left
@@ -451,7 +450,7 @@ impl<'a> Walker<'a> {
         let mut head = Meeting::default();
         let mut ended: Vec<State> = Vec::new();
         let mut round = 0;
-        let mut fresh = head.absorb(&self.scene, entering, Grain::Exact, LIMIT, 0);
+        let mut fresh = head.absorb(&self.scene, entering, Grain::Exact, LIMIT);
         while !fresh.is_empty() && !self.recording.gave_up() {
             let mut inner = Exits::default();
             let mut inside = Vec::new();
@@ -483,7 +482,7 @@ impl<'a> Walker<'a> {
             ended.extend(inside.iter().cloned());
             paths::compact(&self.scene, &mut ended, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
+            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round));
         }
         for mut state in ended {
             let emptied = always_moves && steady.index && steady.nothing_enters;

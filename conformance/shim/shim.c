@@ -1,0 +1,94 @@
+/* Stands behind a generated scheduler in one file, and lets the tests call its handlers: a failed check comes back as
+ * an answer, so does a crash, and what a handler asks of its engine is kept for the tests to read.
+ *
+ * Invariant: `trapped` is 1 exactly when the last call ended in a failed check, 2 when it crashed or did not end. Alarms and
+ * preemptions beyond KEPT are counted, not kept.
+ */
+#include <setjmp.h>
+
+#define KEPT 4096
+
+struct conformance {
+    uint32_t trapped, check, line, column;
+    const char *file, *message;
+    uint32_t alarms, preempts;
+    struct { struct attune_thread *thread; int64_t at; } alarm[KEPT];
+    int64_t preempt[KEPT];
+};
+
+static struct conformance conformance;
+static sigjmp_buf conformance_back;
+
+static void conformance_trap(void *engine, const struct attune_trap *trap)
+{
+    (void)engine;
+    conformance.trapped = 1;
+    conformance.check = trap->check;
+    conformance.line = trap->line;
+    conformance.column = trap->column;
+    conformance.file = trap->file;
+    conformance.message = trap->message;
+    siglongjmp(conformance_back, 1);
+}
+
+/* For the handler of a signal that a call of this scheduler raised. */
+void conformance_crash(int signal);
+void conformance_crash(int signal)
+{
+    conformance.trapped = 2;
+    conformance.check = (uint32_t)signal;
+    siglongjmp(conformance_back, 1);
+}
+
+static void conformance_alarm(void *engine, struct attune_thread *thread, int64_t at)
+{
+    (void)engine;
+    if (conformance.alarms < KEPT) {
+        conformance.alarm[conformance.alarms].thread = thread;
+        conformance.alarm[conformance.alarms].at = at;
+    }
+    conformance.alarms++;
+}
+
+static void conformance_preempt(void *engine, int64_t cpu)
+{
+    (void)engine;
+    if (conformance.preempts < KEPT)
+        conformance.preempt[conformance.preempts] = cpu;
+    conformance.preempts++;
+}
+
+static struct attune_host conformance_host = {
+    .trap = conformance_trap, .alarm = conformance_alarm, .preempt = conformance_preempt,
+};
+
+static void conformance_begin(void)
+{
+    conformance.trapped = 0;
+    conformance.alarms = conformance.preempts = 0;
+}
+
+/* Starts anew. */
+const struct conformance *conformance_attach(uint64_t seed, uint32_t cpus);
+const struct conformance *conformance_attach(uint64_t seed, uint32_t cpus)
+{
+    conformance_begin();
+    conformance_host.seed = seed;
+    conformance_host.cpus = cpus;
+    if (!sigsetjmp(conformance_back, 0))
+        attune_scheduler.attach(&conformance_host);
+    return &conformance;
+}
+
+/* Runs a handler; for the number past the last one, the beginning of a thread. */
+void conformance_call(uint32_t event, struct attune_call *call, struct attune_thread *thread);
+void conformance_call(uint32_t event, struct attune_call *call, struct attune_thread *thread)
+{
+    conformance_begin();
+    if (sigsetjmp(conformance_back, 0))
+        return;
+    if (event == ATTUNE_EVENTS)
+        attune_scheduler.thread_init(call, thread);
+    else if (attune_scheduler.handler[event])
+        attune_scheduler.handler[event](call, thread);
+}

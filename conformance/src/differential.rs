@@ -1,0 +1,287 @@
+//! Interpreter against compiled C: random schedulers, each compiled once, each under many random event sequences.
+//!
+//! A difference is shrunk to a small scheduler and a short sequence, and shown with both sides' answers.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use attune_backend_c::generate;
+use attune_language::event::Engine;
+use attune_language::ir::Verdicts;
+use attune_simulator::interpreter::Options;
+
+use crate::compiled::crash::Limit;
+use crate::compiled::{BuildError, Compiled, Library};
+use crate::generator::{self, Sources};
+use crate::interpreted::Interpreted;
+use crate::pair::Pair;
+use crate::random::{Random, derive};
+use crate::scheduler::{Rejected, Scheduler};
+use crate::shrink::{Candidate, shrink};
+use crate::world::{self, Ending, Setting, Step, World};
+
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    pub schedulers: u64,
+    /// Event sequences a scheduler: each is one case.
+    pub runs: u64,
+    /// Steps a sequence.
+    pub steps: usize,
+    pub seed: u64,
+    /// Statements a handler.
+    pub size: usize,
+    /// Schedulers compiled and run at the same time.
+    pub jobs: usize,
+    /// Stop after so many differences.
+    pub differences: usize,
+    /// Candidates tried to make a difference small.
+    pub shrinking: usize,
+}
+
+/// How a scheduler is compiled and which events it gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    /// Without the checks that are proved for the threads engine, under that engine's events.
+    pub proved_left_out: bool,
+    /// Invariants run.
+    pub debug: bool,
+    /// By the C compiler.
+    pub optimised: bool,
+    /// No thread is pinned: compiled C knows no affinity.
+    pub cpus: u32,
+}
+
+impl Mode {
+    fn random(random: &mut Random) -> Mode {
+        let proved_left_out = random.percent(50);
+        let several = !proved_left_out && random.percent(40);
+        Mode {
+            proved_left_out,
+            debug: random.percent(50),
+            optimised: random.percent(10),
+            cpus: if several { 2 + random.below(2) as u32 } else { 1 },
+        }
+    }
+}
+
+/// Changes the generated C before it is compiled: how mutants come in. None if it cannot be applied.
+pub type Edit<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
+
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub schedulers: u64,
+    /// Refused by the front end because a transfer certainly fails.
+    pub rejected: u64,
+    /// To which the edit does not apply.
+    pub skipped: u64,
+    pub cases: u64,
+    pub calls: u64,
+    /// How cases ended: with their steps, in a failed check, with a decision that no engine accepts.
+    pub endings: [u64; 3],
+    /// In words, with the scheduler and the events.
+    pub differences: Vec<String>,
+}
+
+/// A scheduler compiled both ways.
+struct Built {
+    scheduler: Scheduler,
+    library: Library,
+}
+
+enum Failed {
+    Rejected(Rejected),
+    Skipped,
+    /// No C, or C that does not compile.
+    Broken(String),
+}
+
+pub fn run(effort: &Effort, edit: Edit) -> Report {
+    let next = AtomicU64::new(0);
+    let report = Mutex::new(Report::default());
+    std::thread::scope(|scope| {
+        for _ in 0..effort.jobs.max(1) {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= effort.schedulers || lock(&report).differences.len() >= effort.differences {
+                        return;
+                    }
+                    let found = one(effort, derive(effort.seed, number), edit);
+                    lock(&report).add(found);
+                }
+            });
+        }
+    });
+    report.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn lock(report: &Mutex<Report>) -> std::sync::MutexGuard<'_, Report> {
+    // A panic elsewhere leaves counts that are still counts.
+    report.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// One scheduler under all its sequences, up to the first difference.
+fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
+    let mut random = Random::new(derive(seed, 1));
+    let mode = Mode::random(&mut random);
+    let sources = generator::scheduler(seed, effort.size);
+    let mut report = Report::default();
+    let built = match build(&sources, mode, edit) {
+        Ok(built) => built,
+        Err(Failed::Rejected(rejected)) => {
+            report.rejected = 1;
+            if !rejected.refuted_only {
+                let messages = rejected.messages.join("\n");
+                report.differences.push(format!(
+                    "seed {seed}: the front end refuses a well-typed scheduler\n{messages}\n{}",
+                    sources.listing()
+                ));
+            }
+            return report;
+        }
+        Err(Failed::Skipped) => {
+            report.skipped = 1;
+            return report;
+        }
+        Err(Failed::Broken(_)) => {
+            let case = Candidate { sources, steps: Vec::new() };
+            let small = shrink(case, effort.shrinking, |candidate| {
+                matches!(build(&candidate.sources, mode, edit), Err(Failed::Broken(_)))
+            });
+            let why = match build(&small.sources, mode, edit) {
+                Err(Failed::Broken(why)) => why,
+                _ => String::new(),
+            };
+            report
+                .differences
+                .push(format!("seed {seed}: no compiled C\n{why}\n{}", small.sources.listing()));
+            return report;
+        }
+    };
+    report.schedulers = 1;
+    for _ in 0..effort.runs {
+        let setting = Setting {
+            cpus: mode.cpus,
+            pinning: false,
+            preemptive: !mode.proved_left_out,
+            max_threads: 1 + random.below(13) as u32,
+            imports: random.percent(60),
+        };
+        let run_seed = random.draw();
+        let steps = world::steps(run_seed, effort.steps);
+        let mut world = World::new(setting);
+        let ending = run_case(&built, mode, setting, run_seed, &steps, &mut world);
+        report.cases += 1;
+        report.calls += world.calls;
+        match ending {
+            Ok(()) => report.endings[0] += 1,
+            Err(Ending::Trapped { .. }) => report.endings[1] += 1,
+            Err(Ending::Refused(_)) => report.endings[2] += 1,
+            Err(Ending::Differs(_)) => {
+                let case = Candidate { sources, steps };
+                report.differences.push(shown(effort, case, mode, setting, run_seed, seed, edit));
+                return report;
+            }
+        }
+    }
+    report
+}
+
+fn build(sources: &Sources, mode: Mode, edit: Edit) -> Result<Built, Failed> {
+    let scheduler = Scheduler::new(sources).map_err(Failed::Rejected)?;
+    let verdicts = match mode.proved_left_out {
+        true => scheduler.verdicts(Engine::Threads),
+        false => Verdicts::default(),
+    };
+    let options = attune_backend_c::Options { debug: mode.debug };
+    let text = generate(&scheduler.program, &verdicts, &scheduler.sources, &options)
+        .map_err(|refusal| Failed::Broken(refusal.to_string()))?;
+    let text = edit(&text).ok_or(Failed::Skipped)?;
+    match Library::build(&text, mode.cpus, mode.optimised) {
+        Ok(library) => Ok(Built { scheduler, library }),
+        Err(BuildError::Compiler(message) | BuildError::System(message)) => Err(Failed::Broken(message)),
+    }
+}
+
+fn run_case(
+    built: &Built,
+    mode: Mode,
+    setting: Setting,
+    seed: u64,
+    steps: &[Step],
+    world: &mut World,
+) -> Result<(), Ending> {
+    let options = Options { cpus: setting.cpus, seed, debug: mode.debug, notes: false };
+    let scheduler = &built.scheduler;
+    let interpreted = Interpreted::new(scheduler.program.clone(), &scheduler.sources, options)
+        .map_err(|refusal| Ending::Differs(format!("the interpreter refuses: {refusal}")))?;
+    let _limit = Limit::new(20);
+    let (compiled, trap) = Compiled::new(&built.library, setting.cpus, seed, setting.imports);
+    if let Some(trap) = trap {
+        let message = if trap.crashed { format!("signal {}", trap.check) } else { trap.message };
+        return Err(Ending::Differs(format!("attaching failed: {message}")));
+    }
+    let mut pair = Pair::new(interpreted, compiled);
+    world.run(steps, &mut pair)
+}
+
+/// Shrinks a difference and puts it into words.
+fn shown(
+    effort: &Effort,
+    case: Candidate,
+    mode: Mode,
+    setting: Setting,
+    run_seed: u64,
+    seed: u64,
+    edit: Edit,
+) -> String {
+    let differs = |candidate: &Candidate, history: &mut Vec<String>| -> Option<String> {
+        let built = build(&candidate.sources, mode, edit).ok()?;
+        let mut world = World::new(setting);
+        world.history = Some(Vec::new());
+        let ending = run_case(&built, mode, setting, run_seed, &candidate.steps, &mut world);
+        *history = world.history.unwrap_or_default();
+        match ending {
+            Err(Ending::Differs(difference)) => Some(difference),
+            _ => None,
+        }
+    };
+    let small = shrink(case, effort.shrinking, |candidate| differs(candidate, &mut Vec::new()).is_some());
+    let mut history = Vec::new();
+    let difference = differs(&small, &mut history).unwrap_or_default();
+    format!(
+        "seed {seed}, {mode:?}, {setting:?}\n{}events:\n  {}\n{difference}\n",
+        small.sources.listing(),
+        history.join("\n  ")
+    )
+}
+
+impl Report {
+    fn add(&mut self, other: Report) {
+        self.schedulers += other.schedulers;
+        self.rejected += other.rejected;
+        self.skipped += other.skipped;
+        self.cases += other.cases;
+        self.calls += other.calls;
+        for (sum, count) in self.endings.iter_mut().zip(other.endings) {
+            *sum += count;
+        }
+        self.differences.extend(other.differences);
+    }
+
+    pub fn summary(&self) -> String {
+        format!(
+            "{} schedulers ({} more refused by the front end), {} cases, {} handler calls compared\n\
+             cases that went through {}, ended in a failed check {}, in a decision no engine accepts {}\n\
+             differences: {}",
+            self.schedulers,
+            self.rejected,
+            self.cases,
+            self.calls,
+            self.endings[0],
+            self.endings[1],
+            self.endings[2],
+            self.differences.len()
+        )
+    }
+}
