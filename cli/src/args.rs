@@ -42,6 +42,11 @@ pub enum Command {
         after_help = "Example: attune sim fair --workload lab/workloads/players.toml --cpus 2 --report out.html"
     )]
     Sim(SimArgs),
+    /// Run an experiment and see whether what is claimed holds
+    #[command(
+        after_help = "Example: attune lab run webserver --quick\n         attune lab list\n\nExit status: 0 when every claim holds, 1 when one does not."
+    )]
+    Lab(LabArgs),
     /// List the schedulers of the standard library
     #[command(
         after_help = "Example: attune schedulers\n         attune schedulers fair    (prints its text)"
@@ -153,6 +158,35 @@ pub struct SimArgs {
     /// Write a trace that Perfetto (ui.perfetto.dev) opens
     #[arg(long, value_name = "F.json")]
     pub trace: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+#[derive(Subcommand)]
+pub enum LabCommand {
+    /// List the experiments
+    List,
+    /// Run one
+    Run(LabRunArgs),
+}
+
+#[derive(ClapArgs)]
+pub struct LabRunArgs {
+    /// The experiment
+    pub name: String,
+    /// Fewer repetitions and loads
+    #[arg(long)]
+    pub quick: bool,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Where the report goes (default: demo, beside the folder of this program)
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(ClapArgs)]

@@ -9,6 +9,7 @@ mod check;
 mod diagram;
 mod explain;
 mod failure;
+mod lab;
 mod output;
 mod schedulers;
 mod sim;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args),
         Command::Diagram(args) => diagram::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),
     };
     match result {

@@ -2,7 +2,7 @@
  *
  *     ATTUNE_SCHED=./shortest_reply.so ./webserver --port 8080
  *
- * The main thread starts the others, waits for SIGINT or SIGTERM and ends them; a second signal ends the process at once. */
+ * The main thread starts the others, sees that nobody waits for ever, and ends them on SIGINT or SIGTERM; a second signal ends the process at once. */
 #define _GNU_SOURCE
 #include "pool.h"
 
@@ -78,15 +78,16 @@ static void block_signals(sigset_t *signals) {
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Returns when a signal has come or accepting has failed. */
+/* Returns when a signal has come (true) or accepting has failed. */
 static bool await_signal(struct server *server, int signals) {
     struct signalfd_siginfo info;
     while (!server->failed) {
-        ssize_t got = attune_read_timed(signals, &info, sizeof info, 1000000000);
+        ssize_t got = attune_read_timed(signals, &info, sizeof info, POOL_MAKE_ROOM_EVERY);
         if (got > 0)
             return true;
         if (errno != ETIMEDOUT)
             return complain("waiting for signals");
+        pool_make_room(server);
     }
     return false;
 }

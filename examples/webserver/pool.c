@@ -13,9 +13,7 @@
 /* Handlers need little: the largest frame holds a few kilobytes. */
 #define STACK_SIZE 65536
 
-/* No handler idle for this long while somebody waits: connections are now closed after their reply, and those that have
- * been quiet for QUIET_SPARED are ended. */
-#define STARVED_AFTER (100 * MILLISECOND)
+/* When somebody waits for a handler, connections that have been quiet for this long are ended. */
 #define QUIET_SPARED (250 * MILLISECOND)
 
 /* After accept failed for want of descriptors or memory. */
@@ -61,28 +59,6 @@ static struct handler *take_idle(struct server *server) {
 
 /* ---- The acceptor ---- */
 
-static bool somebody_waits(struct server *server) {
-    struct pollfd listener = { .fd = server->listener, .events = POLLIN };
-    return attune_poll(&listener, 1, 0) > 0;
-}
-
-static void end_quiet_connections(struct server *server) {
-    int64_t now = attune_now();
-    for (struct handler *h = server->quietest; h != NULL && now - h->quiet_since >= QUIET_SPARED; h = h->newer) {
-        connection_end_quiet(h);
-        server->counters.reclaimed++;
-    }
-}
-
-static void await_idle_handler(struct server *server) {
-    while (attune_semaphore_wait_timed(&server->idle, STARVED_AFTER) != 0 && !server->stopping) {
-        server->starved = somebody_waits(server);
-        if (server->starved)
-            end_quiet_connections(server);
-    }
-    server->starved = false;
-}
-
 /* The next connection, or -1 when there will be none. */
 static int next_connection(struct server *server) {
     while (!server->stopping) {
@@ -110,7 +86,7 @@ static int next_connection(struct server *server) {
 static void *accept_connections(void *argument) {
     struct server *server = argument;
     for (;;) {
-        await_idle_handler(server);
+        attune_semaphore_wait(&server->idle);
         int fd = next_connection(server);
         if (fd < 0)
             return NULL;
@@ -125,6 +101,29 @@ static void *accept_connections(void *argument) {
         handler->policy.started = attune_now();
         attune_semaphore_post(&handler->work);
     }
+}
+
+/* ---- Making room ---- */
+
+static bool somebody_waits(struct server *server) {
+    struct pollfd listener = { .fd = server->listener, .events = POLLIN };
+    return attune_poll(&listener, 1, 0) > 0;
+}
+
+static void end_quiet_connections(struct server *server) {
+    int64_t now = attune_now();
+    for (struct handler *h = server->quietest; h != NULL && now - h->quiet_since >= QUIET_SPARED; h = h->newer) {
+        connection_end_quiet(h);
+        server->counters.reclaimed++;
+    }
+}
+
+void pool_make_room(struct server *server) {
+    bool none_accepted = server->counters.connections == server->connections_before;
+    server->connections_before = server->counters.connections;
+    server->starved = none_accepted && server->policy.idle_handlers == 0 && somebody_waits(server);
+    if (server->starved)
+        end_quiet_connections(server);
 }
 
 /* ---- Starting and stopping ---- */
@@ -176,9 +175,11 @@ static int await_end(struct server *server, int left, int64_t timeout) {
 void pool_stop(struct server *server) {
     server->stopping = true;
     attune_close(server->listener);
-    attune_join(server->acceptor, NULL);
+    attune_semaphore_post(&server->idle);       /* the acceptor may be waiting for a handler */
     for (struct handler *idle; (idle = take_idle(server)) != NULL;)
         attune_semaphore_post(&idle->work);
+    /* Or the scheduler keeps it from running until these say that there is something for it to do. */
+    server->policy.idle_handlers = server->policy.descriptors_left = 1;
     for (struct handler *h = server->quietest; h != NULL; h = h->newer)
         connection_end_quiet(h);
     int left = await_end(server, server->options.handlers, server->options.grace);
@@ -192,6 +193,7 @@ void pool_stop(struct server *server) {
     await_end(server, left, ATTUNE_FOREVER);
     for (int i = 0; i < server->options.handlers; i++)
         attune_join(server->handlers[i].thread, NULL);
+    attune_join(server->acceptor, NULL);
     free(server->handlers);
     free(server->buffers);
 }

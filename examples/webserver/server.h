@@ -58,7 +58,8 @@ struct server {
     int listener;
     bool stopping;
     bool failed;                        /* accept failed for good */
-    bool starved;                       /* somebody waits to be accepted and no handler has become idle for a while */
+    bool starved;                       /* somebody waits to be accepted and no handler becomes idle */
+    uint64_t connections_before;        /* counters.connections when that was last looked at */
 
     struct policy_thread acceptor_policy;
     attune_t acceptor;

@@ -1,1 +1,8 @@
 //! Experiments: workloads, peers, figures.
+pub mod cpu;
+pub mod experiment;
+pub mod load;
+pub mod plot;
+pub mod report;
+pub mod schedulers;
+pub mod webserver;

@@ -86,7 +86,7 @@ fn edf_meets_every_deadline_that_fifo_misses() {
 fn shortest_reply_answers_sooner_than_fifo() {
     let mean = |policy| {
         let outcome = run(policy, "webserver.toml", &seconds(5)).unwrap();
-        group(&outcome, "handler").response.mean()
+        group(&outcome, "small").response.mean()
     };
     let (fifo, shortest) = (mean("fifo"), mean("shortest_reply"));
     assert!(shortest < 0.7 * fifo, "{shortest} ns, fifo {fifo} ns");

@@ -473,10 +473,9 @@ impl<'a> Across<'a> {
         for state in &mut states {
             self.publish(state);
             self.only_own(state);
-            state.stamp = self.stamp;
         }
         let limit = if self.round > PATIENCE { 1 } else { PHASE_LIMIT };
-        self.phases[phase as usize].absorb(&scene, states, Grain::Phase, limit);
+        self.phases[phase as usize].absorb(&scene, states, Grain::Phase, limit, self.stamp);
     }
 
     /// On several CPUs a phase says nothing of what is shared; `seen` is of one handler only.

@@ -89,7 +89,9 @@ impl<'a> Walker<'a> {
         for state in &mut states {
             state.forget_visited();
         }
-        paths::compact(&self.scene, &mut states, LIMIT);
+        if states.len() > LIMIT {
+            paths::compact(&self.scene, &mut states, LIMIT);
+        }
         states
     }
 
@@ -138,7 +140,7 @@ impl<'a> Walker<'a> {
                     self.branch(*condition, state, &mut yes, &mut no);
                 }
                 for side in [&mut yes, &mut no] {
-                    if side.len() > before {
+                    if side.len() > LIMIT {
                         paths::compact(&self.scene, side, LIMIT);
                     }
                 }
@@ -155,13 +157,12 @@ impl<'a> Walker<'a> {
                 for state in states {
                     self.simple(statement, state, &mut out, exits);
                 }
-                // As many states as before: nothing was split.
-                if out.len() <= before {
-                    return out;
-                }
             }
         }
-        paths::compact(&self.scene, &mut out, LIMIT);
+        // As many states as before: nothing was split.
+        if out.len() > before {
+            paths::compact(&self.scene, &mut out, LIMIT);
+        }
         out
     }
 
@@ -379,7 +380,7 @@ impl<'a> Walker<'a> {
         let mut head = Meeting::default();
         let mut left = Vec::new();
         let mut round = 0;
-        let mut fresh = head.absorb(&self.scene, states, Grain::Exact, LIMIT);
+        let mut fresh = head.absorb(&self.scene, states, Grain::Exact, LIMIT, 0);
         while !fresh.is_empty() && !self.recording.gave_up() {
             let mut inner = Exits::default();
             let mut inside = std::mem::take(&mut fresh);
@@ -397,7 +398,7 @@ impl<'a> Walker<'a> {
             exits.returns.append(&mut inner.returns);
             paths::compact(&self.scene, &mut left, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round));
+            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
         }
         paths::compact(&self.scene, &mut exits.returns, LIMIT);
         left
@@ -450,7 +451,7 @@ impl<'a> Walker<'a> {
         let mut head = Meeting::default();
         let mut ended: Vec<State> = Vec::new();
         let mut round = 0;
-        let mut fresh = head.absorb(&self.scene, entering, Grain::Exact, LIMIT);
+        let mut fresh = head.absorb(&self.scene, entering, Grain::Exact, LIMIT, 0);
         while !fresh.is_empty() && !self.recording.gave_up() {
             let mut inner = Exits::default();
             let mut inside = Vec::new();
@@ -482,7 +483,7 @@ impl<'a> Walker<'a> {
             ended.extend(inside.iter().cloned());
             paths::compact(&self.scene, &mut ended, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round));
+            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
         }
         for mut state in ended {
             let emptied = always_moves && steady.index && steady.nothing_enters;

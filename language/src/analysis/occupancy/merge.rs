@@ -116,7 +116,6 @@ impl State {
         self.sighted &= other.sighted;
         self.allowed &= other.allowed;
         self.roles |= other.roles;
-        self.stamp = self.stamp.max(other.stamp);
     }
 
     /// What both know of elements, also where one knows it of a constant index and the other of a variable.

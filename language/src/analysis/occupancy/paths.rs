@@ -9,7 +9,7 @@ use super::merge::Relation;
 use super::state::{Scene, State};
 
 /// Paths kept apart inside a handler.
-pub const LIMIT: usize = 8;
+pub const LIMIT: usize = 6;
 
 /// Shortens the list to at most `limit` states (more only where states cannot be joined).
 pub fn compact(scene: &Scene, paths: &mut Vec<State>, limit: usize) {
@@ -95,44 +95,85 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Adds states; yields those from which the analysis has to go on. Unless the grain is
+    /// Adds states; yields those from which the analysis has to go on, new or grown, which get the stamp. Unless the grain is
     /// exact, it rounds outwards: then there are finitely many states, and adding comes to an end.
-    pub fn absorb(&mut self, scene: &Scene, incoming: Vec<State>, grain: Grain, limit: usize) -> Vec<State> {
-        let mut fresh: Vec<State> = Vec::new();
+    pub fn absorb(
+        &mut self,
+        scene: &Scene,
+        incoming: Vec<State>,
+        grain: Grain,
+        limit: usize,
+        stamp: u64,
+    ) -> Vec<State> {
+        let mut gathering = Gathering { scene, grain, states: Vec::new() };
+        gathering.states.extend(self.states.drain(..).map(|state| (state, false)));
         for mut state in incoming {
             state.coarsen(scene.layout, grain);
-            if let Some(state) = self.add(scene, state, grain, limit) {
-                fresh.retain(|old| state.relate(scene, old) != Relation::Includes);
-                fresh.push(state);
+            gathering.add(state);
+        }
+        while gathering.states.len() > limit && gathering.join_nearest() {}
+        let mut fresh = Vec::new();
+        for (mut state, is_fresh) in gathering.states {
+            if is_fresh {
+                state.stamp = stamp;
+                fresh.push(state.clone());
             }
+            self.states.push(state);
         }
         fresh
     }
+}
 
-    /// The state as it was added, which may be more than it was; None if it was there already.
-    fn add(&mut self, scene: &Scene, state: State, grain: Grain, limit: usize) -> Option<State> {
-        let relations: Vec<Relation> = self.states.iter().map(|old| old.relate(scene, &state)).collect();
-        if relations.contains(&Relation::Includes) {
-            return None;
+/// States on their way into a meeting, each with whether it is fresh.
+struct Gathering<'a> {
+    scene: &'a Scene<'a>,
+    grain: Grain,
+    states: Vec<(State, bool)>,
+}
+
+impl Gathering<'_> {
+    fn add(&mut self, mut state: State) {
+        let mut index = 0;
+        while let Some((other, _)) = self.states.get(index) {
+            match other.relate(self.scene, &state) {
+                Relation::Includes => return,
+                Relation::Included => {
+                    self.states.swap_remove(index);
+                }
+                Relation::JoinsExactly => {
+                    state = self.joined(index, state);
+                    index = 0;
+                }
+                Relation::Apart(_) | Relation::Separate => index += 1,
+            }
         }
-        let exact = relations.iter().position(|relation| *relation == Relation::JoinsExactly);
-        let partner = exact.or_else(|| {
-            let apart = |(index, relation): (usize, &Relation)| match relation {
-                Relation::Apart(distance) => Some((*distance, index)),
-                _ => None,
-            };
-            let nearest = relations.iter().enumerate().filter_map(apart).min();
-            nearest.filter(|_| self.states.len() >= limit).map(|(_, index)| index)
-        });
-        let mut state = state;
-        if let Some(partner) = partner {
-            let mut joined = self.states.swap_remove(partner);
-            joined.join(scene, &state);
-            joined.coarsen(scene.layout, grain);
-            state = joined;
+        self.states.push((state, true));
+    }
+
+    fn joined(&mut self, index: usize, state: State) -> State {
+        let (mut joined, _) = self.states.swap_remove(index);
+        joined.join(self.scene, &state);
+        joined.coarsen(self.scene.layout, self.grain);
+        joined
+    }
+
+    /// Joins the two that lose least; false if no two can be joined.
+    fn join_nearest(&mut self) -> bool {
+        let mut best: Option<(u32, usize, usize)> = None;
+        for right in 1..self.states.len() {
+            for left in 0..right {
+                if let Relation::Apart(distance) =
+                    self.states[left].0.relate(self.scene, &self.states[right].0)
+                    && best.is_none_or(|(least, ..)| distance < least)
+                {
+                    best = Some((distance, left, right));
+                }
+            }
         }
-        self.states.retain(|old| state.relate(scene, old) != Relation::Includes);
-        self.states.push(state.clone());
-        Some(state)
+        let Some((_, left, right)) = best else { return false };
+        let (later, _) = self.states.swap_remove(right);
+        let joined = self.joined(left, later);
+        self.add(joined);
+        true
     }
 }

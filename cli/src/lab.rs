@@ -1,0 +1,54 @@
+//! `attune lab`: experiments.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use attune_lab::experiment::{self, EXPERIMENTS, Options};
+
+use crate::args::{LabArgs, LabCommand, LabRunArgs};
+use crate::failure::Failure;
+use crate::output;
+
+pub fn run(args: &LabArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        LabCommand::List => list(),
+        LabCommand::Run(args) => run_one(args),
+    }
+}
+
+fn list() -> Result<ExitCode, Failure> {
+    let width = EXPERIMENTS.iter().map(|experiment| experiment.name.len()).max().unwrap_or(0);
+    let line =
+        |experiment: &experiment::Experiment| format!("{:width$}  {}\n", experiment.name, experiment.about);
+    output::print(&EXPERIMENTS.iter().map(line).collect::<String>())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_one(args: &LabRunArgs) -> Result<ExitCode, Failure> {
+    let Some(experiment) = experiment::find(&args.name) else {
+        return Err(Failure::usage(format!("no experiment {}; `attune lab list` lists them", args.name)));
+    };
+    let programs = own_folder()?;
+    let folder = args.output.clone().unwrap_or_else(|| programs.with_file_name("demo"));
+    fs::create_dir_all(&folder).map_err(|error| Failure::file("create", &folder, error))?;
+    let options = Options { quick: args.quick, programs, folder: folder.clone() };
+    let report = (experiment.run)(&options, &|text| eprintln!("{}: {text}", experiment.name))
+        .map_err(|error| Failure::wrong(format!("{}: {error:#}", experiment.name)))?;
+
+    let json = format!("{:#}\n", report.to_json());
+    let (page, data) =
+        (folder.join(format!("{}.html", report.name)), folder.join(format!("{}.json", report.name)));
+    output::write(&page, report.to_html())?;
+    output::write(&data, &json)?;
+    output::print(&if args.json { json } else { report.to_text() })?;
+    eprintln!("report: {}\nfigures: {}", page.display(), data.display());
+    Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Where this program lies, and with it the programs that experiments run.
+fn own_folder() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(|error| Failure::usage(format!("where am I? {error}")))?;
+    let folder = program.parent().map(PathBuf::from);
+    folder.ok_or_else(|| Failure::usage("this program lies in no folder"))
+}

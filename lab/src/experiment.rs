@@ -1,0 +1,39 @@
+//! What an experiment is: a claim of the project, and a way for anybody to see whether it holds.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::report::Report;
+
+/// How an experiment is to be run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Fewer repetitions and levels: shows that it works, not how well.
+    pub quick: bool,
+    /// Where the project's built programs are.
+    pub programs: PathBuf,
+    /// For what the experiment writes while it runs, in a folder of its name.
+    pub folder: PathBuf,
+}
+
+/// Called with what is being done, in a few words.
+pub type Progress<'a> = &'a dyn Fn(&str);
+
+/// One experiment.
+pub struct Experiment {
+    pub name: &'static str,
+    /// In one sentence, for lists.
+    pub about: &'static str,
+    /// Runs it; says what it is doing. Err: it could not be run, which says nothing about
+    /// the claim; a claim that does not hold is in the report.
+    pub run: fn(&Options, Progress) -> Result<Report>,
+}
+
+/// All that there are.
+pub const EXPERIMENTS: &[Experiment] = &[crate::webserver::EXPERIMENT];
+
+/// The experiment of that name.
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+}

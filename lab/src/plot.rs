@@ -1,0 +1,88 @@
+//! Plots as SVG text.
+
+use anyhow::{Result, anyhow};
+use plotters::prelude::*;
+
+const SIZE: (u32, u32) = (900, 420);
+const COLOURS: [RGBColor; 5] = [
+    RGBColor(0xb3, 0x26, 0x1e),
+    RGBColor(0x18, 0x7a, 0x2f),
+    RGBColor(0x1f, 0x5f, 0xb4),
+    RGBColor(0x8a, 0x5a, 0x00),
+    RGBColor(0x66, 0x66, 0x66),
+];
+
+/// One line of a plot; points with a y of zero or less cannot be drawn and are left out.
+pub struct Line {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+    pub dashed: bool,
+}
+
+/// Lines over a linear x axis, with a logarithmic y axis.
+pub fn lines(x: &str, y: &str, lines: &[Line]) -> Result<String> {
+    let mut svg = String::new();
+    draw(&mut svg, x, y, lines).map_err(|error| anyhow!("drawing a plot: {error}"))?;
+    Ok(svg)
+}
+
+fn draw(
+    svg: &mut String,
+    x: &str,
+    y: &str,
+    lines: &[Line],
+) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let points = || lines.iter().flat_map(|line| &line.points).filter(|point| point.1 > 0.0);
+    let range = |axis: fn(&(f64, f64)) -> f64| {
+        let (low, high) =
+            points().map(axis).fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
+        if low < high { (low, high) } else { (0.5, 1.0) }
+    };
+    let ((left, right), (bottom, top)) = (range(|point| point.0), range(|point| point.1));
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(70)
+        .build_cartesian_2d(left..right, (bottom * 0.8..top * 1.25).log_scale())?;
+    chart.configure_mesh().x_desc(x).y_desc(y).light_line_style(RGBColor(0xee, 0xee, 0xee)).draw()?;
+    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle()) {
+        let visible: Vec<_> = line.points.iter().copied().filter(|point| point.1 > 0.0).collect();
+        let (style, colour) = (colour.stroke_width(2), *colour);
+        let drawn = if line.dashed {
+            chart.draw_series(DashedLineSeries::new(visible, 6, 4, style))?
+        } else {
+            chart.draw_series(LineSeries::new(visible, style))?
+        };
+        drawn
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .background_style(WHITE.mix(0.8))
+        .border_style(RGBColor(0xcc, 0xcc, 0xcc))
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_every_line_and_survives_none() {
+        let line = |name: &str, dashed| Line {
+            name: name.to_owned(),
+            points: vec![(0.0, 1.0), (1.0, 100.0)],
+            dashed,
+        };
+        let svg = lines("share", "ms", &[line("first", false), line("second", true)]).unwrap();
+        assert!(svg.starts_with("<svg") && svg.contains("first") && svg.contains("second"));
+        assert!(lines("x", "y", &[]).is_ok());
+        let nothing = Line { name: "zeroes".to_owned(), points: vec![(0.0, 0.0)], dashed: false };
+        assert!(lines("x", "y", &[nothing]).is_ok());
+    }
+}

@@ -1,0 +1,41 @@
+//! Schedulers of the standard library, made ready to run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow, bail};
+use attune_language::event::Engine;
+use attune_language::{Checked, check};
+use attune_simulator::interpreter::{self, Interpreter};
+
+/// Reads and checks a scheduler of the library. Err: its first error, in a line.
+fn checked(name: &str) -> Result<Checked> {
+    let mut opened = attune_schedulers::open(Path::new(name), &[])?;
+    let checked = check(&opened.source, &mut opened.loader, &Default::default());
+    if let Some(error) = checked.diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
+        bail!("{name}: {}", error.message);
+    }
+    Ok(checked)
+}
+
+/// For the simulator, on one CPU.
+pub fn interpret(name: &str) -> Result<Interpreter> {
+    let checked = checked(name)?;
+    let program = checked.program.ok_or_else(|| anyhow!("{name} cannot be run"))?;
+    let options = interpreter::Options::default();
+    Interpreter::new(Arc::new(program), &checked.sources, options)
+        .map_err(|refusal| anyhow!("{name}: {refusal}"))
+}
+
+/// For the threads engine: a shared object at `out`.
+pub fn compile(name: &str, out: &Path) -> Result<()> {
+    let checked = checked(name)?;
+    let report = checked.engine(Engine::Threads);
+    let Some(program) = checked.program.as_ref().filter(|_| report.accepted) else {
+        bail!("{name}: {}", report.reason.as_deref().unwrap_or("it cannot be run"));
+    };
+    let options = attune_backend_c::Options::default();
+    let text = attune_backend_c::generate(program, &report.verdicts, &checked.sources, &options)?;
+    attune_backend_c::compile(&text, out, false)?;
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! Clients that are broken, slow, or mean harm: each costs the server little, and nobody else anything.
+
+use std::io::Write;
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use attune_lab::webserver::server::Server;
+
+use crate::client::{Client, built, counted, start, target, with_servers};
+
+/// The server answers an ordinary client.
+fn assert_well(server: &Server) {
+    assert!(Client::connect(server.address).get("/small/9").body == target("/small/9").body);
+}
+
+/// Closes with a reset instead of an orderly end.
+fn reset(stream: &TcpStream) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    // SAFETY: the pointer is to a linger of the size given.
+    let result = unsafe {
+        let size = size_of::<libc::linger>() as libc::socklen_t;
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            (&raw const linger).cast(),
+            size,
+        )
+    };
+    assert_eq!(result, 0);
+}
+
+#[test]
+fn refuses_with_the_right_status_and_closes() {
+    with_servers(&["--head-limit", "2000", "--target-limit", "500"], |server| {
+        let long = |size: usize| "a".repeat(size);
+        let cases = [
+            ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
+            ("complete nonsense\r\n\r\n".to_owned(), 400),
+            ("\x16\x03\x01\x02\x00\x01\x00".to_owned(), 400),
+            ("GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), 400),
+            ("POST / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), 405),
+            ("BREW / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), 501),
+            ("GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(), 501),
+            ("GET / HTTP/3.0\r\nHost: x\r\n\r\n".to_owned(), 505),
+            ("GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n".to_owned(), 413),
+            (format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", long(500)), 414),
+            (format!("GET /{}", long(5000)), 414),
+            (format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", long(5000)), 431),
+            (format!("GET / HTTP/1.1\r\n{}", "A: b\r\n".repeat(1000)), 431),
+        ];
+        for (request, status) in cases {
+            let mut client = Client::connect(server.address);
+            let reply = client.ask(&request);
+            assert_eq!(reply.status, status, "{request:.60}");
+            assert_eq!(reply.field("Connection"), Some("close"), "{request:.60}");
+            assert_eq!(reply.field("Allow").is_some(), status == 405, "{request:.60}");
+            assert!(client.is_closed(), "{request:.60}");
+        }
+        assert_well(server);
+    });
+}
+
+/// A refusal must reach a client that is still sending, not be lost to the reset that unread bytes cause.
+#[test]
+fn a_refusal_reaches_a_client_that_is_still_sending() {
+    with_servers(&[], |server| {
+        for _ in 0..20 {
+            let mut client = Client::connect(server.address);
+            client.send(format!(
+                "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n{}",
+                "x".repeat(150_000)
+            ));
+            assert_eq!(client.reply().expect("the refusal").status, 405);
+        }
+    });
+}
+
+#[test]
+fn garbage_of_every_kind_ends_in_a_refusal_or_an_end() {
+    with_servers(&["--head-timeout", "0.3"], |server| {
+        let mut random = fastrand::Rng::with_seed(3);
+        for round in 0..300 {
+            let mut bytes: Vec<u8> = (0..random.usize(1..3000)).map(|_| random.u8(..)).collect();
+            if round % 3 == 0 {
+                bytes.splice(0..0, *b"GET /small/1 HTTP/1.1\r\nHost: x\r\n");
+            }
+            if round % 2 == 0 {
+                bytes.extend(b"\r\n\r\n");
+            }
+            let mut stream = TcpStream::connect(server.address).unwrap();
+            // The server may have refused and closed before all is sent.
+            let _ = stream.write_all(&bytes);
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+        assert_well(server);
+    });
+}
+
+#[test]
+fn slow_senders_are_timed_out_and_hold_up_nobody() {
+    let server = start(&built().schedulers[1], &["--head-timeout", "0.4", "--idle-timeout", "0.4"]);
+    let mut slow: Vec<Client> = (0..40).map(|_| Client::connect(server.address)).collect();
+    for (number, client) in slow.iter_mut().enumerate() {
+        client.send(&b"GET /small/1 HTTP/1.1\r\nHost: x\r\n"[..number % 30]);
+    }
+    assert_well(&server);
+    for (number, client) in slow.iter_mut().enumerate() {
+        // Whoever has begun a request is told, whoever has not is left.
+        let status = client.reply().map(|reply| reply.status);
+        assert_eq!(status, if number % 30 == 0 { None } else { Some(408) }, "{number}");
+        assert!(client.is_closed());
+    }
+    let (summary, status) = server.stop().unwrap();
+    assert_eq!((status, counted(&summary, "timeouts")), (Some(0), 38));
+}
+
+/// Sending one byte now and then does not extend a request's time.
+#[test]
+fn a_trickle_is_cut() {
+    with_servers(&["--head-timeout", "0.5"], |server| {
+        let mut client = Client::connect(server.address);
+        let mut stream = client.stream().try_clone().unwrap();
+        let trickle = std::thread::spawn(move || {
+            let endless = b"GET / HTTP/1.1\r\nA: ".iter().chain(std::iter::repeat(&b'a'));
+            // Far more bytes than the timeout leaves time for; ends when the server closes.
+            for byte in endless.take(400) {
+                if stream.write_all(&[*byte]).is_err() {
+                    return;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            panic!("the server waited for all of it");
+        });
+        assert_eq!(client.reply().unwrap().status, 408);
+        drop(client);
+        trickle.join().unwrap();
+    });
+}
+
+#[test]
+fn readers_that_take_nothing_are_given_up() {
+    let server = start(&built().schedulers[0], &["--reply-timeout", "0.4"]);
+    let mut stuck: Vec<Client> = (0..20).map(|_| Client::connect(server.address)).collect();
+    for client in &mut stuck {
+        // More than all buffers on the way can hold.
+        client.send("GET /large/0 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(40));
+    }
+    assert_well(&server);
+    // Only the server's patience may end them: the clients stay for much longer.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_well(&server);
+    let (summary, _) = server.stop().unwrap();
+    drop(stuck);
+    assert_eq!(counted(&summary, "timeouts"), 20, "{summary}");
+}
+
+#[test]
+fn clients_that_vanish_are_noticed() {
+    with_servers(&[], |server| {
+        for round in 0..200 {
+            let mut client = Client::connect(server.address);
+            match round % 4 {
+                0 => {}
+                1 => client.send("GET /sma"),
+                2 => client.send("GET /large/0 HTTP/1.1\r\nHost: x\r\n\r\n"),
+                _ => {
+                    client.send("GET /large/0 HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3));
+                    assert_eq!(client.head().unwrap().status, 200);
+                }
+            }
+            if round % 8 < 4 {
+                reset(client.stream());
+            }
+        }
+        assert_well(server);
+    });
+}
+
+/// More connections than handlers, and none of them asks for anything: they are ended in favour of those who do.
+#[test]
+fn thousands_of_silent_connections_give_way() {
+    let server = start(&built().schedulers[1], &["--handlers", "256"]);
+    let silent: Vec<TcpStream> = (0..3000).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    drop(silent.into_iter().rev().step_by(2).collect::<Vec<_>>());
+    assert_well(&server);
+    let held: Vec<TcpStream> = (0..600).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    assert_well(&server);
+    drop(held);
+    let (summary, status) = server.stop().unwrap();
+    assert_eq!(status, Some(0));
+    assert!(counted(&summary, "reclaimed") > 0, "{summary}");
+}
+
+/// Keep-alive clients that always have a request cannot keep others out.
+#[test]
+fn busy_connections_give_way_to_waiting_ones() {
+    with_servers(&["--handlers", "2"], |server| {
+        let address: SocketAddrV4 = server.address;
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let hog = || {
+                let mut client = Client::connect(address);
+                while !done.load(Ordering::Relaxed) {
+                    if client.get("/small/1").field("Connection") == Some("close") {
+                        return true;
+                    }
+                }
+                false
+            };
+            let hogs = [scope.spawn(hog), scope.spawn(hog)];
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_well(server);
+            done.store(true, Ordering::Relaxed);
+            assert!(hogs.map(|hog| hog.join().unwrap()).contains(&true), "nobody was told to make room");
+        });
+    });
+}
