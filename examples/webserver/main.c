@@ -52,14 +52,16 @@ static bool listen_at(struct server *server, struct sockaddr_in *address) {
         fprintf(stderr, "webserver: --host %s: no IPv4 address\n", options->host);
         return false;
     }
-    int on = 1;
+    int on = 1, seconds = 1;
     socklen_t size = sizeof *address;
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (server->listener < 0)
         return complain("socket");
-    /* Accepted connections inherit TCP_NODELAY: a chunk goes out when it is written. */
+    /* Accepted connections inherit TCP_NODELAY: a chunk goes out when it is written. A connection is to be accepted when its
+     * request has come, and not before (TCP_DEFER_ACCEPT): silent ones cost no handler for the first second or so. */
     if (setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0
-        || setsockopt(server->listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
+        || setsockopt(server->listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0
+        || setsockopt(server->listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) != 0)
         return complain("setsockopt");
     if (bind(server->listener, (struct sockaddr *)address, size) != 0
         || listen(server->listener, options->backlog) != 0

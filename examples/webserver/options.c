@@ -17,7 +17,7 @@ static const char usage[] =
     "  --host ADDRESS        IPv4 address to listen at (127.0.0.1)\n"
     "  --port N              port; 0 takes a free one and prints it (8080)\n"
     "  --handlers N          handler threads, which is also the number of connections served at a time (512)\n"
-    "  --chunk BYTES         how much of a reply is written between two yields (16384)\n"
+    "  --chunk BYTES         how much of a reply is written between two yields (65536)\n"
     "  --backlog N           connections that may wait to be accepted (4096)\n"
     "  --head-limit BYTES    size of a request's head beyond which it is refused (8192)\n"
     "  --target-limit BYTES  the same for its target (4096)\n"
@@ -89,7 +89,7 @@ static bool set(struct options *options, const struct option_word *word, char *v
 
 int options_parse(struct options *options, int argc, char **argv) {
     *options = (struct options){
-        .host = "127.0.0.1", .port = 8080, .handlers = 512, .backlog = 4096, .chunk = 16384,
+        .host = "127.0.0.1", .port = 8080, .handlers = 512, .backlog = 4096, .chunk = 65536,
         .head_limit = 8192, .target_limit = 4096, .body_limit = 65536, .slowest = 4096,
         .idle_timeout = 15000000000, .head_timeout = 10000000000, .reply_timeout = 10000000000, .grace = 5000000000,
     };

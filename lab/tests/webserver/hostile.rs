@@ -185,7 +185,14 @@ fn thousands_of_silent_connections_give_way() {
     let silent: Vec<TcpStream> = (0..3000).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     drop(silent.into_iter().rev().step_by(2).collect::<Vec<_>>());
     assert_well(&server);
-    let held: Vec<TcpStream> = (0..600).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    // Those that have asked once and stay, with nothing more to say, hold a handler each until somebody needs it.
+    let held: Vec<Client> = (0..600)
+        .map(|_| {
+            let mut client = Client::connect(server.address);
+            assert_eq!(client.get("/small/1").status, 200);
+            client
+        })
+        .collect();
     assert_well(&server);
     drop(held);
     let (summary, status) = server.stop().unwrap();
