@@ -180,6 +180,20 @@ static inline void attune_need_empty(const struct attune_check *check, const str
         attune_trap(check, c, NULL);
 }
 
+#ifdef ATTUNE_DEBUG
+/* c, if it was changed, is what container.h says it is. Its contents could not be listed. */
+static inline void attune_need_sound(const struct attune_check *check, const struct attune_container ATTUNE_ARENA *c)
+{
+    if (c->changed && !attune_sound(c)) {
+        attune_begin(check);
+        attune_say(" (");
+        attune_say_name(c);
+        attune_say(")");
+        attune_end(check);
+    }
+}
+#endif
+
 /* Iterations that `while`, `do` and `for` may still take in this call. */
 static uint32_t attune_budget;
 

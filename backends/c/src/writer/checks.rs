@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use attune_language::ir::{CheckId, CheckKind, LOOP_BUDGET};
+use attune_language::ir::{CheckId, CheckKind, ContainerKind, LOOP_BUDGET, ThreadExpr, ThreadKind};
 use attune_language::source::Span;
 
 use super::Writer;
@@ -41,20 +41,30 @@ impl Writer<'_> {
         format!("&{name}")
     }
 
-    /// A check of a thread: the source of a transfer, `dispatch`, an attribute. `text` is how the scheduler calls it.
-    pub(super) fn thread_check(&mut self, check: CheckId, thread: Span) -> String {
+    /// A check of a thread: the source of a transfer, `dispatch`, an attribute.
+    pub(super) fn thread_check(&mut self, check: CheckId, thread: &ThreadExpr) -> String {
         let kind = self.program.checks[check].kind;
         self.check(check, |writer| {
-            let text = writer.quote(thread);
+            let text = writer.quote(thread.span);
+            // `*RQ` and `RQ` are both the first thread of RQ.
+            let text = text.trim_start_matches(['*', ' ']);
             match kind {
                 CheckKind::SourceFilled => format!("cannot take a thread from {text}: it is empty"),
                 CheckKind::DispatchFilled => format!("cannot dispatch {text}: it is empty"),
                 CheckKind::DestroyFilled => format!("cannot destroy the thread in {text}: it is empty"),
                 CheckKind::NamedTransfer => format!("cannot move {text}: it was destroyed before"),
                 CheckKind::NamedUse => format!("cannot use {text}: it was destroyed before"),
-                _ => format!("cannot use the first thread of {text}: it is empty"),
+                _ if writer.is_threadref(thread) => format!("cannot use {text}: it is empty"),
+                _ => format!("cannot use the first thread of {text}: there is none"),
             }
         })
+    }
+
+    fn is_threadref(&self, thread: &ThreadExpr) -> bool {
+        match &thread.kind {
+            ThreadKind::First(of) => self.program.containers[of.container].kind == ContainerKind::Threadref,
+            ThreadKind::Name(_) => false,
+        }
     }
 
     pub(super) fn index_check(&mut self, check: CheckId) -> String {

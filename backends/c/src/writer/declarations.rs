@@ -68,6 +68,7 @@ impl Writer<'_> {
         self.out.close("};");
         self.out.blank();
         self.out.line("#define ATTUNE_RECORD(head) ((struct thread ATTUNE_ARENA *)(head))");
+        self.out.line("#define ATTUNE_FIRST(container) ATTUNE_RECORD(attune_first(container))");
         for (id, _) in self.program.attributes.iter() {
             if let Some((_, width)) = self.names.thread_import(id) {
                 let line = format!("static enum attune_width {width};");
@@ -215,8 +216,6 @@ impl Writer<'_> {
         self.out.line("static void attune_thread_init(struct attune_call *attune_call, struct attune_thread ATTUNE_ARENA *attune_thread)");
         self.out.open("{");
         self.out.line("struct thread ATTUNE_ARENA *const attune_new = ATTUNE_RECORD(attune_thread);");
-        self.out.line("(void)attune_call;");
-        self.out.line("(void)attune_new;");
         for (id, attribute) in self.program.attributes.iter() {
             let initial = constant(attribute.initial);
             let line = match self.names.thread_import(id) {
@@ -360,6 +359,7 @@ const BANNER: &str = " *
 #ifdef __GNUC__
 #pragma GCC diagnostic ignored \"-Wunused-function\"
 #pragma GCC diagnostic ignored \"-Wunused-variable\"
+#pragma GCC diagnostic ignored \"-Wunused-parameter\"
 #pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"
 #pragma GCC diagnostic ignored \"-Wtautological-compare\"
 #endif

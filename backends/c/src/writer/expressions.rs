@@ -10,18 +10,28 @@ use attune_language::ir::{
 
 use super::Writer;
 
-/// C text, and whether it stands as an operand without parentheses.
+/// C text, and how tightly it holds together.
 struct Text {
     text: String,
-    whole: bool,
+    binding: Binding,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    /// Holds `&&` or `||`.
+    Logic,
+    /// Holds another operator.
+    Operator,
+    /// Stands anywhere without parentheses.
+    Whole,
 }
 
 fn whole(text: impl Into<String>) -> Text {
-    Text { text: text.into(), whole: true }
+    Text { text: text.into(), binding: Binding::Whole }
 }
 
 fn loose(text: impl Into<String>) -> Text {
-    Text { text: text.into(), whole: false }
+    Text { text: text.into(), binding: Binding::Operator }
 }
 
 impl Writer<'_> {
@@ -32,8 +42,18 @@ impl Writer<'_> {
 
     /// An expression as an operand.
     pub(super) fn operand(&mut self, id: ExprId) -> String {
-        let Text { text, whole } = self.text(id);
-        if whole { text } else { format!("({text})") }
+        self.bound(id, Binding::Whole)
+    }
+
+    /// An expression beside `&&`.
+    pub(super) fn clause(&mut self, id: ExprId) -> String {
+        self.bound(id, Binding::Operator)
+    }
+
+    /// An expression that holds together at least so tightly.
+    fn bound(&mut self, id: ExprId, least: Binding) -> String {
+        let Text { text, binding } = self.text(id);
+        if binding >= least { text } else { format!("({text})") }
     }
 
     fn text(&mut self, id: ExprId) -> Text {
@@ -54,6 +74,10 @@ impl Writer<'_> {
             ExprKind::Cpu => whole("(int64_t)attune_call->cpu"),
             ExprKind::Cpus => whole("(int64_t)attune_call->cpus"),
             ExprKind::Unary(UnaryOp::Not, operand) => {
+                if let ExprKind::Same(left, right) = &program.exprs[*operand].kind {
+                    let (left, right) = (self.head(left), self.head(right));
+                    return loose(format!("{left} != {right}"));
+                }
                 let operand = self.operand(*operand);
                 whole(format!("!{operand}"))
             }
@@ -66,14 +90,8 @@ impl Writer<'_> {
                 whole(format!("attune_neg({operand})"))
             }
             ExprKind::Binary(op, left, right) => self.binary(*op, *left, *right),
-            ExprKind::And(left, right) => {
-                let (left, right) = (self.operand(*left), self.operand(*right));
-                loose(format!("{left} && {right}"))
-            }
-            ExprKind::Or(left, right) => {
-                let (left, right) = (self.operand(*left), self.operand(*right));
-                loose(format!("{left} || {right}"))
-            }
+            ExprKind::And(left, right) => self.logic(*left, "&&", *right),
+            ExprKind::Or(left, right) => self.logic(*left, "||", *right),
             ExprKind::Let { temporary, value, body } => {
                 let (value, body) = (self.operand(*value), self.operand(*body));
                 whole(format!("({} = {value}, {body})", self.names.local(*temporary)))
@@ -90,6 +108,11 @@ impl Writer<'_> {
                 (false, false) | (true, true) => self.text(*operand),
             },
         }
+    }
+
+    fn logic(&mut self, left: ExprId, operator: &str, right: ExprId) -> Text {
+        let (left, right) = (self.bound(left, Binding::Operator), self.bound(right, Binding::Operator));
+        Text { text: format!("{left} {operator} {right}"), binding: Binding::Logic }
     }
 
     fn binary(&mut self, op: BinaryOp, left: ExprId, right: ExprId) -> Text {
@@ -204,7 +227,7 @@ impl Writer<'_> {
     /// The head of a thread's record, checked unless proved; without a check NULL for an empty container.
     pub(super) fn head(&mut self, thread: &ThreadExpr) -> String {
         let check = thread.check.filter(|&check| self.performed(check));
-        let check = check.map(|check| self.thread_check(check, thread.span));
+        let check = check.map(|check| self.thread_check(check, thread));
         match (&thread.kind, check) {
             (ThreadKind::Name(id), None) => format!("&{}->attune", self.names.thread(*id)),
             (ThreadKind::Name(id), Some(check)) => {
@@ -222,6 +245,7 @@ impl Writer<'_> {
         let checked = thread.check.is_some_and(|check| self.performed(check));
         match &thread.kind {
             ThreadKind::Name(id) if !checked => self.names.thread(*id).to_string(),
+            ThreadKind::First(of) if !checked => format!("ATTUNE_FIRST(&{})", self.container(of)),
             _ => format!("ATTUNE_RECORD({})", self.head(thread)),
         }
     }

@@ -8,8 +8,10 @@ use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
     Block, CheckId, CheckKind, Extent, GlobalId, Handler, Part, Program, Role, Routine, Storage, Type,
 };
+use attune_language::source::SourceId;
 
 use super::Writer;
+use super::output::quoted;
 use super::statements::{Function, Leave, c_type};
 use super::usage::Uses;
 
@@ -38,8 +40,6 @@ impl Writer<'_> {
         ));
         self.out.line(format!("static void {}({PARAMETERS})", self.names.handler(handler.event)));
         self.out.open("{");
-        self.out.line("(void)attune_call;");
-        self.out.line("(void)attune_thread;");
         self.read_imports(&uses);
         let counted = uses.loops && self.needs_budget(handler.parts.iter().map(|part| &part.routine.body));
         if counted || self.options.debug {
@@ -119,11 +119,6 @@ impl Writer<'_> {
             let name = self.names.thread(parameter).to_string();
             self.out
                 .line(format!("struct thread ATTUNE_ARENA *const {name} = ATTUNE_RECORD(attune_thread);"));
-            let mut uses = Uses::default();
-            uses.add(self.program, &routine.body);
-            if !uses.names.contains(&parameter) {
-                self.out.line(format!("(void){name};"));
-            }
             self.function.threads.push(parameter);
         }
         self.function.locals.clone_from(&routine.locals);
@@ -221,8 +216,6 @@ impl Writer<'_> {
     /// Prologues see the imports' defaults.
     fn prologue_body(&mut self, routine: &Routine) {
         self.out.open("{");
-        self.out.line("(void)attune_call;");
-        self.out.line("(void)attune_thread;");
         for (id, global) in self.program.globals.iter() {
             if global.storage == Storage::Import {
                 let initial = super::expressions::constant(global.initial);
@@ -254,7 +247,6 @@ impl Writer<'_> {
                 self.names.invariant(number)
             ));
             self.out.open("{");
-            self.out.line("(void)attune_call;");
             self.function = Function::new(Leave::Answer);
             self.function.counted = true;
             self.routine(&invariant.routine);
@@ -267,20 +259,20 @@ impl Writer<'_> {
 
     fn watcher(&mut self) {
         self.out.blank();
-        self.out.line("static const struct attune_check attune_unsound = { UINT32_MAX, 0, 0, __FILE__,");
-        self.out.line("    \"a container is inconsistent: the program has overwritten a thread record, or the runtime is wrong\" };");
+        let file = quoted(self.sources.name(SourceId(0)));
+        self.out
+            .line(format!("static const struct attune_check attune_unsound = {{ UINT32_MAX, 1, 1, {file},"));
+        self.out
+            .line("    \"a container is inconsistent: the program has overwritten a thread's record\" };");
         self.out.blank();
         self.out.line("/* After a statement that may have changed containers: are they sound, do the invariants hold? */");
         self.out.line("static void attune_watch(struct attune_call *attune_call)");
         self.out.open("{");
-        self.out.line("(void)attune_call;");
         let containers: Vec<_> = self.program.containers.iter().map(|(id, it)| (id, it.extent)).collect();
         for &(id, extent) in &containers {
             let name = self.names.container(id).to_string();
             self.each_element(extent, &name, |writer, element| {
-                writer.out.open(format!("if ({element}.changed && !attune_sound(&{element}))"));
-                writer.out.line(format!("attune_trap(&attune_unsound, &{element}, NULL);"));
-                writer.out.dedent();
+                writer.out.line(format!("attune_need_sound(&attune_unsound, &{element});"));
             });
         }
         for (number, invariant) in self.program.invariants.iter().enumerate() {

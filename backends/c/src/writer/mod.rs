@@ -74,6 +74,7 @@ pub fn generate(
     writer.functions();
     let bodies = std::mem::take(&mut writer.out);
     writer.preamble();
+    writer.out.blank();
     writer.out.append(bodies);
     writer.engine_table();
     Ok(writer.out.finish(&format!("{}.c", names::file_stem(&program.name))))

@@ -239,19 +239,20 @@ impl Writer<'_> {
         if from_fails || to_fails {
             self.out.open("{");
         }
-        let mut to = match to_fails {
+        let to = match to_fails {
             true => None,
             false => Some(format!("&{}", self.container(destination))),
         };
         let check = source.check.filter(|&check| self.performed(check));
-        let check = check.map(|check| self.thread_check(check, source.span));
-        let head = match &source.kind {
+        let check = check.map(|check| self.thread_check(check, source));
+        let (head, record) = match &source.kind {
             ThreadKind::Name(id) => {
-                let head = format!("&{}->attune", self.names.thread(*id));
+                let record = self.names.thread(*id).to_string();
+                let head = format!("&{record}->attune");
                 if let Some(check) = check {
                     self.out.line(format!("attune_need_alive({check}, {head});"));
                 }
-                head
+                (head, record)
             }
             ThreadKind::First(of) => {
                 let mut from = format!("&{}", self.container(of));
@@ -263,10 +264,10 @@ impl Writer<'_> {
                     let to = to.as_deref().unwrap_or("NULL");
                     self.out.line(format!("attune_need({check}, {from}, {to});"));
                 }
-                format!("attune_first({from})")
+                (format!("attune_first({from})"), format!("ATTUNE_FIRST({from})"))
             }
         };
-        let to = to.take().unwrap_or_else(|| {
+        let to = to.unwrap_or_else(|| {
             let found = self.container(destination);
             self.out.line(format!("struct attune_container ATTUNE_ARENA *attune_to = &{found};"));
             "attune_to".to_string()
@@ -277,13 +278,7 @@ impl Writer<'_> {
         }
         let key = match self.program.containers[destination.container].sort {
             None => "0".to_string(),
-            Some(sort) => {
-                let record = match &source.kind {
-                    ThreadKind::Name(id) => self.names.thread(*id).to_string(),
-                    ThreadKind::First(_) => format!("ATTUNE_RECORD({head})"),
-                };
-                self.key(&record, sort.by)
-            }
+            Some(sort) => self.key(&record, sort.by),
         };
         let line = self.line(span);
         self.out.line(format!("attune_move({head}, {to}, {key}, {line});"));
@@ -411,7 +406,7 @@ impl Writer<'_> {
             let test = match (counted, endless) {
                 (None, _) => self.expr(each.condition),
                 (Some(counted), true) => counted,
-                (Some(counted), false) => format!("{counted} && {}", self.operand(each.condition)),
+                (Some(counted), false) => format!("{counted} && {}", self.clause(each.condition)),
             };
             self.out.open(match step {
                 None => format!("while ({test}) {{"),

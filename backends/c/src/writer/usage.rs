@@ -3,10 +3,7 @@
 use std::collections::HashSet;
 
 use attune_language::ir::visit::{self, Visitor};
-use attune_language::ir::{
-    Block, ExprId, GlobalId, NameId, Place, Program, Statement, StatementKind, Storage, ThreadExpr,
-    ThreadKind, Type,
-};
+use attune_language::ir::{Block, GlobalId, Place, Program, Statement, StatementKind, Storage, Type};
 
 use crate::runtime::Needs;
 
@@ -26,7 +23,6 @@ pub fn needs(program: &Program) -> Needs {
 /// What the statements of a routine mention.
 #[derive(Default)]
 pub struct Uses {
-    pub names: HashSet<NameId>,
     pub imports: HashSet<GlobalId>,
     pub loops: bool,
     pub verbatim: bool,
@@ -62,12 +58,4 @@ impl Visitor for Uses {
     fn place_written(&mut self, program: &Program, place: &Place) {
         self.place(program, place);
     }
-
-    fn thread(&mut self, _: &Program, thread: &ThreadExpr) {
-        if let ThreadKind::Name(id) = thread.kind {
-            self.names.insert(id);
-        }
-    }
-
-    fn expr(&mut self, _: &Program, _: ExprId) {}
 }

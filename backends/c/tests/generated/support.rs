@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use attune_backend_c::{Options, generate};
 use attune_language::diagnostic::render;
-use attune_language::event::Engine;
+use attune_language::event::{Engine, Event};
 use attune_language::resolve::{Loader, NotFound, Request, SourceText};
 use attune_language::{Checked, Options as CheckOptions, check};
 
@@ -67,4 +67,80 @@ pub fn complaints(compiler: &str, flags: &[&str], c: &str) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.success(), said.is_empty(), "{compiler}: {said}");
     said
+}
+
+/// A scheduler linked with the small engine in `host.c`, under the sanitizers.
+pub struct Compiled {
+    program: PathBuf,
+}
+
+/// What a run said, line by line, and whether a check failed.
+pub struct Run {
+    pub lines: Vec<String>,
+    pub trapped: bool,
+}
+
+impl Compiled {
+    pub fn new(name: &str, text: &str, options: &Options, flags: &[&str]) -> Compiled {
+        let c = c_of(&format!("{name}.sched"), text, options);
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let source = folder.join(format!("{name}.c"));
+        std::fs::write(&source, c).unwrap();
+        let program = folder.join(name);
+        let host = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/generated/host.c");
+        let output = Command::new("gcc")
+            .args(["-std=gnu11", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o"])
+            .args([&program, &source, &host])
+            .args(flags)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Compiled { program }
+    }
+
+    /// Runs the engine's commands; `EVENT` of a `call` may be a handler's name.
+    pub fn run(&self, commands: &[&str]) -> Run {
+        let mut input = String::new();
+        for command in commands {
+            let words: Vec<String> = command
+                .split(' ')
+                .map(|word| {
+                    Event::from_name(word).map_or(word.to_string(), |event| (event as u8).to_string())
+                })
+                .collect();
+            input.push_str(&format!("{}\n", words.join(" ")));
+        }
+        let mut child = Command::new(&self.program)
+            .env("ASAN_OPTIONS", "detect_leaks=0")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}\n{said}\n{complaint}", output.status);
+        Run { lines: said.lines().map(str::to_string).collect(), trapped: output.status.code() == Some(3) }
+    }
+}
+
+impl Run {
+    /// The message of the failed check.
+    pub fn message(&self) -> &str {
+        assert!(self.trapped, "no check failed: {:#?}", self.lines);
+        self.lines.last().unwrap()
+    }
+
+    /// The last line of a run without a failed check.
+    pub fn end(&self) -> &str {
+        assert!(!self.trapped, "{:#?}", self.lines);
+        self.lines.last().unwrap()
+    }
+}
+
+/// Compiles and runs without optional things.
+pub fn run(name: &str, text: &str, commands: &[&str]) -> Run {
+    Compiled::new(name, text, &Options::default(), &[]).run(commands)
 }

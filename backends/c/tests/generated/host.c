@@ -1,0 +1,163 @@
+/* A small engine: runs a compiled scheduler on commands from standard input, one a line.
+ *
+ *      thread ID                       a new thread
+ *      call EVENT ID NOW CPU           a handler by its number; ID 0 is no thread
+ *      remove ID                       the thread is no more
+ *      link NAME WIDTH VALUE           an import of the application, with its value as a number
+ *      linkthread NAME WIDTH ID VALUE  the same for one thread
+ *
+ * After each: what the handler answered and asked for, the containers, the globals, the linked variables. A failed check
+ * prints its message and ends the program with status 3.
+ */
+#include "../../runtime/attune_scheduler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const struct attune_scheduler attune_scheduler;
+
+enum { THREADS = 64, LINKS = 16 };
+
+static struct attune_thread *threads[THREADS];
+
+static struct {
+    const char *name;
+    enum attune_width width;
+    union { int64_t number; double real; int8_t narrow; float single; } variable;
+} links[LINKS];
+static int link_count;
+
+static void trap(void *engine, const struct attune_trap *trap)
+{
+    (void)engine;
+    printf("trap %u %s:%u:%u\n%s\n", trap->check, trap->file, trap->line, trap->column, trap->message);
+    fflush(stdout);
+    _Exit(3);
+}
+
+static void alarm_at(void *engine, struct attune_thread *thread, int64_t at)
+{
+    (void)engine;
+    printf("alarm %d at %lld; ", (int)thread->id, (long long)at);
+}
+
+static void preempt(void *engine, int64_t cpu)
+{
+    (void)engine;
+    printf("preempt %lld; ", (long long)cpu);
+}
+
+static int visit(void *arg, struct attune_thread *thread)
+{
+    (void)arg;
+    printf(" %d", (int)thread->id);
+    return 0;
+}
+
+static void show_value(const struct attune_variable *variable, const void *at)
+{
+    if (variable->type == ATTUNE_FLOAT)
+        printf(" %g", *(const double *)at);
+    else
+        printf(" %lld", (long long)*(const int64_t *)at);
+}
+
+static void show(void)
+{
+    for (uint32_t i = 0; i < attune_scheduler.container_count; i++) {
+        const struct attune_container_info *info = &attune_scheduler.containers[i];
+        for (uint32_t element = 0; element < (info->length ? info->length : 1); element++) {
+            printf("| %s:", info->name);
+            attune_scheduler.container_each(
+                (struct attune_container *)((char *)info->container + (size_t)element * info->stride), visit, NULL);
+            printf(" ");
+        }
+    }
+    printf("|");
+    for (uint32_t i = 0; i < attune_scheduler.global_count; i++) {
+        const struct attune_variable *global = &attune_scheduler.globals[i];
+        printf(" %s", global->name);
+        for (uint32_t element = 0; element < (global->length ? global->length : 1); element++)
+            show_value(global, (const char *)global->storage + element * 8);
+    }
+    printf(" |");
+    for (int i = 0; i < link_count; i++) {
+        if (links[i].width == ATTUNE_F64)
+            printf(" %s=%g", links[i].name, links[i].variable.real);
+        else if (links[i].width == ATTUNE_I8)
+            printf(" %s=%d", links[i].name, links[i].variable.narrow);
+        else
+            printf(" %s=%lld", links[i].name, (long long)links[i].variable.number);
+    }
+    printf(" | divisions %llu clamped %llu\n", (unsigned long long)*attune_scheduler.divisions_by_zero,
+           (unsigned long long)*attune_scheduler.clamped);
+}
+
+static void *new_link(const char *name, int width, double value)
+{
+    int i = link_count++;
+    links[i].name = strdup(name);
+    links[i].width = (enum attune_width)width;
+    if (width == ATTUNE_F64)
+        links[i].variable.real = value;
+    else if (width == ATTUNE_I8)
+        links[i].variable.narrow = (int8_t)value;
+    else
+        links[i].variable.number = (int64_t)value;
+    return &links[i].variable;
+}
+
+int main(void)
+{
+    static struct attune_host host = { NULL, trap, alarm_at, preempt, 1, 1 };
+    char command[16], name[64];
+    int a, b, cpu;
+    long long now;
+    double value;
+    struct attune_call call = { .slice = -1 };
+    host.cpus = attune_scheduler.cpus;
+    attune_scheduler.attach(&host);
+    while (scanf("%15s", command) == 1) {
+        call = (struct attune_call){ .cpus = host.cpus, .slice = -1 };
+        if (!strcmp(command, "thread") && scanf("%d", &a) == 1) {
+            threads[a] = calloc(1, attune_scheduler.thread_size);
+            threads[a]->id = (uint64_t)a;
+            attune_scheduler.thread_init(&call, threads[a]);
+            continue;
+        } else if (!strcmp(command, "remove") && scanf("%d", &a) == 1) {
+            attune_scheduler.thread_remove(threads[a]);
+        } else if (!strcmp(command, "call") && scanf("%d %d %lld %d", &a, &b, &now, &cpu) == 4) {
+            call.now = now;
+            call.cpu = (uint32_t)cpu;
+            attune_scheduler.handler[a](&call, threads[b]);
+            if (call.dispatched)
+                printf("dispatch %d for %lld; ", (int)call.dispatched->id, (long long)call.slice);
+            if (call.value_thread)
+                printf("thread %d; ", (int)call.value_thread->id);
+            if (call.value)
+                printf("value %lld; ", (long long)call.value);
+        } else if (!strcmp(command, "link") && scanf("%63s %d %lf", name, &a, &value) == 3) {
+            for (uint32_t i = 0; i < attune_scheduler.global_count; i++) {
+                const struct attune_variable *global = &attune_scheduler.globals[i];
+                if (!strcmp(global->name, name)) {
+                    *global->width = (enum attune_width)a;
+                    *global->link = new_link(name, a, value);
+                }
+            }
+        } else if (!strcmp(command, "linkthread") && scanf("%63s %d %d %lf", name, &a, &b, &value) == 4) {
+            for (uint32_t i = 0; i < attune_scheduler.attribute_count; i++) {
+                const struct attune_variable *attribute = &attune_scheduler.attributes[i];
+                if (!strcmp(attribute->name, name)) {
+                    struct attune_import *import = (struct attune_import *)((char *)threads[b] + attribute->offset);
+                    *attribute->width = (enum attune_width)a;
+                    import->link = new_link(name, a, value);
+                }
+            }
+        } else {
+            return 2;
+        }
+        show();
+    }
+    return 0;
+}
