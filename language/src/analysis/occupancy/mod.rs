@@ -12,7 +12,8 @@
 //! - [`state`]: what is known on one path: a size for each container, a set of places for each thread that has a name, a range
 //!   for each variable, and relations between them.
 //! - [`merge`]: how two states relate, and their join; [`paths`]: several states side by side, joined where nothing is lost or where there are too many.
-//! - [`refine`]: expressions and conditions; [`moves`]: transfers; [`handler`]: statements, loops, whole handlers.
+//! - [`values`]: expressions; [`refine`]: conditions; [`checks`]: places that can fail; [`moves`]: transfers;
+//!   [`handler`]: statements, whole handlers; [`repeat`]: loops.
 //! - [`across`]: the fixed point over the handlers of a protocol.
 //! - [`verdict`]: what paths found at the checks; [`explain`]: the same in words.
 //!
@@ -22,6 +23,7 @@
 //! flow alone, but may change any variable. The engine stops a policy that dispatches a thread that is not ready.
 
 mod across;
+mod checks;
 mod domain;
 mod explain;
 mod handler;
@@ -30,7 +32,9 @@ mod merge;
 mod moves;
 mod paths;
 mod refine;
+mod repeat;
 mod state;
+mod values;
 mod verdict;
 
 pub use explain::Explanation;
@@ -57,7 +61,7 @@ pub struct Prepared {
 
 impl Prepared {
     pub fn new(program: &Program) -> Prepared {
-        Prepared { has_check: handler::expressions_with_checks(program) }
+        Prepared { has_check: checks::expressions_with_checks(program) }
     }
 }
 

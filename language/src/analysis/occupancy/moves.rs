@@ -3,8 +3,8 @@
 use super::domain::{Places, Size, Truth};
 use super::handler::Walker;
 use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING};
-use super::refine::Meant;
 use super::state::{Cause, Change, Site, State};
+use super::values::Meant;
 use crate::ir::CheckId;
 
 /// What handlers did to threads that they did not know, gathered over all of them. Only grows.

@@ -38,7 +38,7 @@ pub struct Record {
 }
 
 /// Enough for thousands of lines; in steps of one container on one path through one statement.
-const MOST_WORK: usize = 40_000_000;
+const MOST_WORK: usize = 8_000_000;
 
 impl Record {
     pub fn new() -> Record {
