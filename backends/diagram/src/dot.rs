@@ -100,7 +100,7 @@ fn other_node(place: Place, transfers: &Transfers) -> Option<String> {
         Place::Named(event) => {
             let parameter = transfers.parameters.get(&event).map_or("", String::as_str);
             format!(
-                "shape=plaintext, style=\"\", fontsize=11, label={}",
+                "shape=box, style=\"rounded,dotted\", fontsize=11, fontcolor=\"#4c566a\", height=0.3, label={}",
                 quoted(&format!("{parameter},\nwherever it is"))
             )
         }

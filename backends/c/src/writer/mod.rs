@@ -1,9 +1,9 @@
 //! From IR to C.
 //!
 //! One [`Writer`] goes once over the program. Each file beside this one writes one kind of thing: `declarations` the
-//! record, variables, containers and the engine's table; `handlers` the functions; `statements`, `expressions` and
-//! `verbatim` what stands in them; `checks` the run-time checks that remain; `names` and `keywords` say what things are
-//! called in C.
+//! record, variables, containers and the engine's table; `handlers` the functions; `statements`, `loops`, `expressions`
+//! and `verbatim` what stands in them; `checks` the run-time checks that remain. `names` and `keywords` say what things
+//! are called in C.
 //!
 //! Invariant: every C name comes from `names`, so that no two things of one scope share one; everything the writer itself
 //! invents begins with `attune` or `check_` and a digit, which no name of a scheduler does.
@@ -13,6 +13,7 @@ mod declarations;
 mod expressions;
 mod handlers;
 mod keywords;
+mod loops;
 mod names;
 mod output;
 mod statements;

@@ -1,0 +1,148 @@
+//! Loops, and the ways out of them.
+//!
+//! `while`, `do` and `for` are C's where C can say the same; effects of a condition or a step that is no single assignment make
+//! a `for (;;)`, in which `continue` jumps to the step. A `foreach` keeps its place in a cursor (a static one: handlers
+//! never run at the same time); whoever leaves it early says so to the container.
+
+use attune_language::ir::{
+    Block, ContainerRef, ExprKind, Loop, NameId, Place, Statement, StatementKind, Test, Value,
+};
+
+use super::Writer;
+
+/// A loop around the statement being written.
+pub enum Frame {
+    /// The label that stands before the step, and whether it was used; without one `continue` is C's.
+    Loop(Option<(String, bool)>),
+    /// The cursor.
+    Foreach(String),
+}
+
+impl Writer<'_> {
+    pub(super) fn iterate(&mut self, each: &Loop) {
+        let counted = self.function.counted.then(|| {
+            let check = self.loop_check(each.bound);
+            format!("attune_iterate({check})")
+        });
+        match each.test {
+            Test::First => self.test_first(each, counted),
+            Test::Last => self.test_last(each, counted),
+        }
+    }
+
+    fn test_first(&mut self, each: &Loop, counted: Option<String>) {
+        let endless = matches!(self.program.exprs[each.condition].kind, ExprKind::Constant(Value::Int(value)) if value != 0);
+        let step = self.step_text(&each.step);
+        if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some()) {
+            let test = match (counted, endless) {
+                (None, _) => self.expr(each.condition),
+                (Some(counted), true) => counted,
+                (Some(counted), false) => format!("{counted} && {}", self.clause(each.condition)),
+            };
+            self.out.open(match step {
+                None => format!("while ({test}) {{"),
+                Some(step) => format!("for (; {test}; {step}) {{"),
+            });
+            self.function.frames.push(Frame::Loop(None));
+            self.block(&each.body, false);
+            self.function.frames.pop();
+            self.out.close("}");
+            return;
+        }
+        self.out.open("for (;;) {");
+        if let Some(counted) = counted {
+            self.out.line(format!("{counted};"));
+        }
+        self.block(&each.prelude, false);
+        if !endless {
+            let condition = self.operand(each.condition);
+            self.out.open(format!("if (!{condition})"));
+            self.out.line("break;");
+            self.out.dedent();
+        }
+        self.body_and_step(each);
+        self.out.close("}");
+    }
+
+    fn test_last(&mut self, each: &Loop, counted: Option<String>) {
+        self.out.open("do {");
+        if let Some(counted) = counted {
+            self.out.line(format!("{counted};"));
+        }
+        if each.step.statements.is_empty() && each.prelude.statements.is_empty() {
+            self.function.frames.push(Frame::Loop(None));
+            self.block(&each.body, false);
+            self.function.frames.pop();
+        } else {
+            self.body_and_step(each);
+            self.block(&each.prelude, false);
+        }
+        let condition = self.expr(each.condition);
+        self.out.close(format!("}} while ({condition});"));
+    }
+
+    /// The body, the label for `continue` where there is one, the step.
+    fn body_and_step(&mut self, each: &Loop) {
+        let plain = each.test == Test::First && each.step.statements.is_empty();
+        let label = (!plain).then(|| {
+            self.function.labels += 1;
+            (format!("attune_next_{}", self.function.labels), false)
+        });
+        self.function.frames.push(Frame::Loop(label));
+        self.block(&each.body, false);
+        if let Some(Frame::Loop(Some((label, true)))) = self.function.frames.pop() {
+            self.out.raw(&format!("{label}: ;"));
+        }
+        self.block(&each.step, false);
+    }
+
+    /// A step that is one plain assignment, as an expression.
+    fn step_text(&mut self, step: &Block) -> Option<String> {
+        let [Statement { kind: StatementKind::Assign { place, value }, .. }] = step.statements.as_slice()
+        else {
+            return None;
+        };
+        if matches!(place, Place::Attribute(..)) || self.is_import(place) || self.place_is_fallible(place) {
+            return None;
+        }
+        Some(format!("{} = {}", self.variable(place), self.expr(*value)))
+    }
+
+    pub(super) fn foreach(&mut self, name: NameId, container: &ContainerRef, body: &Block) {
+        let container = self.container(container);
+        self.names.name_thread(self.program, name);
+        let thread = self.names.thread(name).to_string();
+        let cursor = self.names.in_function(&format!("{thread}_cursor"));
+        self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
+        self.out.open(format!(
+            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD(attune_visit(&{container}, &{cursor})); {thread} && ATTUNE_MAY_LOOP;"
+        ));
+        self.out.line(format!("    {thread} = ATTUNE_RECORD(attune_next(&{cursor}))) {{"));
+        self.function.frames.push(Frame::Foreach(cursor));
+        self.function.threads.push(name);
+        self.block(body, false);
+        self.function.threads.pop();
+        self.function.frames.pop();
+        self.out.close("}");
+        self.names.release(&thread);
+    }
+
+    pub(super) fn leave_loop(&mut self) {
+        if let Some(Frame::Foreach(cursor)) = self.function.frames.last() {
+            let line = format!("attune_leave(&{cursor});");
+            self.out.line(line);
+        }
+        self.out.line("break;");
+    }
+
+    pub(super) fn next_iteration(&mut self) {
+        match self.function.frames.last_mut() {
+            Some(Frame::Loop(Some((label, used)))) => {
+                *used = true;
+                let line = format!("goto {label};");
+                self.out.line(line);
+            }
+            _ => self.out.line("continue;"),
+        }
+    }
+}
