@@ -1,4 +1,4 @@
-//! The examples of docs/language.md: those marked `sched` check without an error, those marked `sched error` do not.
+//! The examples of docs/language.md and of the README: those marked `sched` check without an error, those marked `sched error` do not.
 
 use attune_language::diagnostic::{has_errors, render};
 use attune_language::resolve::SourceText;
@@ -38,11 +38,17 @@ fn examples(markdown: &str) -> Vec<Example> {
 
 #[test]
 fn every_example_of_the_reference_does_what_it_says() {
-    let markdown = include_str!("../../docs/language.md");
-    let examples = examples(markdown);
-    assert!(examples.len() >= 9, "the examples were not found");
-    for example in examples {
-        let source = SourceText { name: format!("language.md:{}", example.line), text: example.text };
+    let pages = [
+        ("language.md", include_str!("../../docs/language.md"), 9),
+        ("README.md", include_str!("../../README.md"), 1),
+    ];
+    let examples = pages.iter().flat_map(|(page, text, least)| {
+        let examples = examples(text);
+        assert!(examples.len() >= *least, "{page}: the examples were not found");
+        examples.into_iter().map(move |example| (page, example))
+    });
+    for (page, example) in examples {
+        let source = SourceText { name: format!("{page}:{}", example.line), text: example.text };
         let checked = check(&source, &mut FileLoader::default(), &Options::default());
         let said: String = checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
         assert_eq!(has_errors(&checked.diagnostics), example.wrong, "{}\n{said}", source.name);
