@@ -226,7 +226,7 @@ fn a_full_threadref_refuses_another_thread_but_not_its_own() {
 #[test]
 fn an_index_outside_the_array_is_found() {
     let mut run = Run::new(
-        "data { int a[3]; int i = 3; queue RQ; } event newthread(t) { t => RQ; }
+        "data { int a[3]; queue RQ; } imports { int i default 3; } event newthread(t) { t => RQ; }
          event schedule { a[i] = 1; }",
     );
     assert_eq!(run.schedule().expect_err("3 is outside").message, "index 3 is outside 0..3");
@@ -254,7 +254,7 @@ fn loops_share_one_budget_in_a_handler() {
 #[test]
 fn the_exit_checks_find_a_new_thread_lost_and_a_local_container_left_full() {
     let mut run = Run::new(
-        "data { queue RQ; int stored = 0; } event newthread(t) { if (stored) t => RQ; } event schedule { }",
+        "data { queue RQ; } imports { int stored default 0; } event newthread(t) { if (stored) t => RQ; } event schedule { }",
     );
     run.interpreter.thread_created(ThreadId(0), &CpuSet::ALL);
     let failure = run.call(Event::NewThread, Some(0)).expect_err("lost");
