@@ -49,8 +49,12 @@ missing=""
 for entry in $packages; do
     PATH=$PATH:/usr/sbin:/sbin command -v "${entry%%:*}" >/dev/null || missing="$missing ${entry#*:}"
 done
-# libc's headers come with no command of their own.
+# libc's headers and clang's sanitizers come with no command of their own.
 echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+if [ "$purpose" = test ]; then
+    echo 'int main(void) { return 0; }' | clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
+        missing="$missing libclang-rt-19-dev"
+fi
 
 if [ -n "$missing" ]; then
     if ! command -v apt-get >/dev/null; then
