@@ -29,8 +29,8 @@ use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::timers::{Kind, Timers};
 
 /// How long threads may go on before the kernel is asked about descriptors again: bounds the cost of asking (about
-/// half a microsecond) to a few per cent, and the delay of what came to this or to one thread's turn. Nanoseconds.
-const LOOK_EVERY: i64 = 20_000;
+/// half a microsecond) to about one per cent, and the delay of what came to this or to one thread's turn. Nanoseconds.
+const LOOK_EVERY: i64 = 50_000;
 /// How often descriptors closed behind our back are looked for, and how many at a time while threads run.
 const SWEEP_EVERY: i64 = 1_000_000_000;
 const SWEEP_SOME: usize = 64;

@@ -109,13 +109,15 @@ pub fn run(server: &Server, targets: &[Target], arrivals: &[Arrival], kind: Loop
     })
 }
 
+/// The median; 0 of none.
+pub fn middle(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or_default()
+}
+
 /// The median of each figure for itself; of lost and verified requests the sum.
 pub fn median(samples: &[Sample]) -> Sample {
-    let middle = |figure: &dyn Fn(&Sample) -> f64| {
-        let mut figures: Vec<f64> = samples.iter().map(figure).collect();
-        figures.sort_by(f64::total_cmp);
-        figures.get(figures.len() / 2).copied().unwrap_or_default()
-    };
+    let middle = |figure: &dyn Fn(&Sample) -> f64| middle(samples.iter().map(figure).collect());
     let latency = |class: &dyn Fn(&Sample) -> &Latency| Latency {
         count: middle(&|sample| class(sample).count),
         mean: middle(&|sample| class(sample).mean),

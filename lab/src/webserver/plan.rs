@@ -14,7 +14,7 @@ pub const HANDLERS: usize = 8192;
 pub const CHUNK: usize = 256 << 10;
 
 /// The load at which the claims are made, in shares of the capacity.
-pub const OVERLOAD: f64 = 1.2;
+pub const OVERLOAD: f64 = 1.1;
 
 /// How often and how long.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct Plan {
 impl Plan {
     pub fn new(quick: bool) -> Plan {
         let full = Plan {
-            loads: vec![0.5, 0.8, 1.0, 1.1, OVERLOAD],
+            loads: vec![0.5, 0.8, 1.0, OVERLOAD, 1.2],
             clients: vec![16, 64, 256, 1024],
             repetitions: 5,
             length: 1_000_000_000,
@@ -48,7 +48,7 @@ impl Plan {
         };
         if quick {
             return Plan {
-                loads: vec![0.5, 1.1, OVERLOAD],
+                loads: vec![0.5, OVERLOAD, 1.2],
                 clients: vec![16, 256],
                 repetitions: 3,
                 closed_seconds: 0.5,

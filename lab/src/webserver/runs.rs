@@ -68,7 +68,9 @@ impl Bench<'_> {
 
         let first = Settings { handlers: plan.fifo_handlers[0], chunk: plan.fifo_chunks[0] };
         (self.say)("finding the capacity");
-        let capacity = self.busy_rate(&self.start(&fifo, &site, &first)?, &targets, plan::LARGE_SHARE)?;
+        let server = self.start(&fifo, &site, &first)?;
+        let capacity = self.busy_rates(&[&server], &targets, plan::LARGE_SHARE, 3)?[0];
+        drop(server);
         let (tuning, best) = self.tune(&plan, &fifo, &site, &targets, capacity)?;
         let chosen = Settings { handlers: plan::HANDLERS, chunk: plan::CHUNK };
 
@@ -81,9 +83,7 @@ impl Bench<'_> {
             servers.push(("nginx".to_owned(), nginx));
         }
         (self.say)("measuring what a request and a byte cost");
-        let costs = [("fifo", &servers[0].1), ("shortest_reply", &servers[1].1)];
-        let costs = costs.map(|(name, server)| Ok((name.to_owned(), self.costs(server, &targets)?)));
-        let costs = costs.into_iter().collect::<Result<ByServer<Costs>>>()?;
+        let costs = self.costs(&servers[..2], &targets)?;
         let simulated = self.simulate(&plan, &costs, &[&best, &chosen], capacity)?;
         let open = self.open(&plan, &servers, &targets, capacity)?;
         let closed = self.closed(&plan, &servers, &targets, capacity)?;
@@ -123,30 +123,46 @@ impl Bench<'_> {
         Server::start(&program, Some(scheduler), site, settings, &[], self.server_core)
     }
 
-    /// Requests a second that the server answers when a closed loop of many clients leaves it no rest.
-    fn busy_rate(&self, server: &Server, targets: &[Target], large_share: f64) -> Result<f64> {
+    /// Requests a second that each server answers when a closed loop of many clients leaves it no rest.
+    fn busy_rates(
+        &self,
+        servers: &[&Server],
+        targets: &[Target],
+        large_share: f64,
+        times: usize,
+    ) -> Result<Vec<f64>> {
         // The same number of bytes, more or less, whether all replies are large or few.
         let rate = if large_share < 0.5 { 20_000.0 } else { 2_000.0 };
         let arrivals = Pattern { rate, length: 1_000_000_000, large_share, seed: 99 }.arrivals(targets);
-        let mut rates = Vec::new();
-        for _ in 0..3 {
-            rates
-                .push(measure::run(server, targets, &arrivals, Loop::Closed(plan::BUSY_CLIENTS))?.throughput);
+        let mut rates = vec![Vec::new(); servers.len()];
+        for _ in 0..times {
+            for (server, rates) in servers.iter().zip(&mut rates) {
+                let sample = measure::run(server, targets, &arrivals, Loop::Closed(plan::BUSY_CLIENTS))?;
+                rates.push(sample.throughput);
+            }
         }
-        rates.sort_by(f64::total_cmp);
-        Ok(rates[1])
+        Ok(rates.into_iter().map(measure::middle).collect())
     }
 
-    fn costs(&self, server: &Server, targets: &[Target]) -> Result<Costs> {
+    /// What a request and a byte cost each server, measured in turn so that what disturbs the machine disturbs all of them.
+    fn costs(&self, servers: &[(String, Server)], targets: &[Target]) -> Result<ByServer<Costs>> {
         let mean = |large: bool| {
             let sizes: Vec<_> =
                 targets.iter().filter(|target| target.large == large).map(|t| t.body.len()).collect();
             sizes.iter().sum::<usize>() as f64 / sizes.len().max(1) as f64
         };
         let mix = plan::LARGE_SHARE * mean(true) + (1.0 - plan::LARGE_SHARE) * mean(false);
-        let (mix_rate, large_rate) =
-            (self.busy_rate(server, targets, plan::LARGE_SHARE)?, self.busy_rate(server, targets, 1.0)?);
-        Ok(Costs::of((mix_rate, mix), (large_rate, mean(true))))
+        let running: Vec<&Server> = servers.iter().map(|(_, server)| server).collect();
+        let mix_rates = self.busy_rates(&running, targets, plan::LARGE_SHARE, 5)?;
+        let large_rates = self.busy_rates(&running, targets, 1.0, 5)?;
+        let rates = mix_rates.into_iter().zip(large_rates);
+        Ok(servers
+            .iter()
+            .zip(rates)
+            .map(|((name, _), (mix_rate, large_rate))| {
+                (name.clone(), Costs::of((mix_rate, mix), (large_rate, mean(true))))
+            })
+            .collect())
     }
 
     fn simulate(
