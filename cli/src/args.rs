@@ -1,6 +1,8 @@
 //! The words of the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
@@ -47,6 +49,12 @@ pub enum Command {
         after_help = "Example: attune lab run webserver --quick\n         attune lab list\n\nExit status: 0 when every claim holds, 1 when one does not."
     )]
     Lab(LabArgs),
+    /// Run a command in a virtual machine whose kernel has sched_ext
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "Example: attune vm setup\n         attune vm --cpus 2 -- sh -c 'uname -r; cat /sys/kernel/sched_ext/state'\n         attune vm --deterministic --pack data.txt -- ./my-program data.txt\n\nExit status: the command's; 124 after --timeout, 125 when the machine failed, 126 or 127 when the command\ncannot be run, 128 and a signal's number when the signal killed it."
+    )]
+    Vm(VmArgs),
     /// List the schedulers of the standard library
     #[command(
         after_help = "Example: attune schedulers\n         attune schedulers fair    (prints its text)"
@@ -187,6 +195,81 @@ pub struct LabRunArgs {
     /// Where the report goes (default: demo, beside the folder of this program)
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub struct VmArgs {
+    #[command(subcommand)]
+    pub command: Option<VmCommand>,
+    #[command(flatten)]
+    pub run: VmRunArgs,
+}
+
+#[derive(Subcommand)]
+pub enum VmCommand {
+    /// Fetch a kernel and an emulator from Debian's archive, check them and keep them
+    #[command(
+        after_help = "Example: attune vm setup\n         attune vm setup --kernel /srv/linux-binary-7.2.12.deb#sha256=.. --kernel /srv/linux-base-7.2.12.deb\n\nEnvironment: ATTUNE_VM_DIR, ATTUNE_VM_KERNEL (separated by spaces), ATTUNE_VM_QEMU, ATTUNE_VM_VIRTIOFSD and\nATTUNE_VM_MIRROR stand for the options. The machine's own package sources are neither used nor changed."
+    )]
+    Setup(VmSetupArgs),
+}
+
+#[derive(ClapArgs)]
+pub struct VmSetupArgs {
+    /// Where it is kept (default: ~/.cache/attune/vm)
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// A kernel instead of Debian's newest: a package or image, a file or an address (may be repeated)
+    #[arg(long, value_name = "FILE[#sha256=HASH]")]
+    pub kernel: Vec<String>,
+    /// This QEMU (10 or newer) instead of Debian's
+    #[arg(long, value_name = "PROGRAM")]
+    pub qemu: Option<PathBuf>,
+    /// This virtiofsd instead of Debian's
+    #[arg(long, value_name = "PROGRAM")]
+    pub virtiofsd: Option<PathBuf>,
+    /// Debian's archive (default: http://deb.debian.org/debian)
+    #[arg(long, value_name = "ADDRESS")]
+    pub mirror: Option<String>,
+    /// Fetch all again, the newest, even if a set-up is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct VmRunArgs {
+    /// Number of CPUs, 1 to 64
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: u32,
+    /// Memory in MiB
+    #[arg(long, value_name = "M", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(128..))]
+    pub memory: u64,
+    /// Virtual time, the same in each run: one instruction takes one nanosecond; only what is packed is there
+    #[arg(long)]
+    pub deterministic: bool,
+    /// A file or folder to take along (may be repeated)
+    #[arg(long, value_name = "FILE", requires = "deterministic")]
+    pub pack: Vec<PathBuf>,
+    /// Seed of what is random in a deterministic machine
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "deterministic")]
+    pub seed: u64,
+    /// Set a variable of the command's environment (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub env: Vec<String>,
+    /// End the machine after this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
+    /// Where the set-up is kept (default: ~/.cache/attune/vm)
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD", required = true)]
+    pub words: Vec<OsString>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "a number of seconds, such as 90 or 1.5".to_owned())
 }
 
 #[derive(ClapArgs)]

@@ -27,6 +27,11 @@ impl Failure {
         Failure::usage(format!("cannot {action} {}: {error}", path.display()))
     }
 
+    /// A command that passes on somebody else's exit status has one of its own for each of its failures.
+    pub fn with_status(message: impl Into<String>, status: u8) -> Failure {
+        Failure { message: message.into(), status }
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -14,6 +14,7 @@ mod output;
 mod schedulers;
 mod sim;
 mod source;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Diagram(args) => diagram::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Vm(args) => vm::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),
     };
     match result {
