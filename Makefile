@@ -29,6 +29,7 @@ test:
 	cargo build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug parser-test
+	$(CARGO_TARGET_DIR)/debug/attune vm setup
 	cargo test --locked --workspace --no-fail-fast
 	$(MAKE) --no-print-directory fuzz
 

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -25,6 +26,8 @@ use crate::{Error, Kind, Options, console, memory_file};
 const SETTLING: Duration = Duration::from_secs(2);
 /// How often a machine is looked after that tells nothing by itself.
 const LOOK: Duration = Duration::from_millis(20);
+/// So long one of the processes may outlive the other when the machine ends.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A machine that boots, or runs its command. Dropping it ends it.
 pub struct Machine {
@@ -155,10 +158,15 @@ impl Machine {
     }
 
     fn check_files(&mut self) -> Result<(), Error> {
-        if let Some(files) = &mut self.emulator.files
-            && let Some(status) = files.ended()?
-        {
-            return Err(Error::FilesDied { status: describe(status), words: files.last_words() });
+        let Some(files) = &mut self.emulator.files else { return Ok(()) };
+        let Some(status) = files.ended()? else { return Ok(()) };
+        // It also ends when the emulator has ended, which then is what there is to tell.
+        let patience = Instant::now() + PATIENCE;
+        while self.emulator.qemu.ended()?.is_none() {
+            if Instant::now() > patience {
+                return Err(Error::FilesDied { status: describe(status), words: files.last_words() });
+            }
+            thread::sleep(LOOK);
         }
         Ok(())
     }

@@ -51,6 +51,10 @@ impl Setup {
 
     /// Fetches and checks; returns the new cache. Err: what could not be had, and what to do; the former cache stays.
     pub fn run(&self, progress: Progress) -> Result<Cache> {
+        anyhow::ensure!(
+            cfg!(all(target_os = "linux", target_arch = "x86_64")),
+            "the machine's programs and kernel are x86-64 Linux's, and this machine's are not"
+        );
         let above = self.folder.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(above).with_context(|| format!("cannot make {}", above.display()))?;
         let new = tempfile::Builder::new().prefix("vm-setup-").tempdir_in(above)?;

@@ -1,0 +1,163 @@
+//! `attune vm` as its users meet it: before a set-up, with a wrong copy, and when somebody ends it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn attune() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_attune"));
+    command.arg("vm");
+    command
+}
+
+fn err(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).expect("messages are text")
+}
+
+/// A folder for a test alone.
+fn folder(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("a folder");
+    path
+}
+
+/// Whether a machine is set up; where all tests must run, it has to be.
+fn set_up() -> bool {
+    let there = attune_vm::Cache::open(&attune_vm::Cache::default_folder());
+    if let Err(error) = &there {
+        assert!(std::env::var("CI").map_or(true, |ci| ci != "true"), "{error}");
+        eprintln!("not tested: {error}");
+    }
+    there.is_ok()
+}
+
+/// A machine whose command says `ready` and then waits for long.
+fn waiting(trap: &str) -> Child {
+    let script = format!("{trap} echo ready; for i in $(seq 600); do sleep 0.1; done");
+    let mut command = attune();
+    command.args(["--memory", "256", "--timeout", "240", "--", "sh", "-c", &script]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    output.read_line(&mut line).expect("it says something");
+    assert_eq!(line, "ready\n");
+    child
+}
+
+fn kill(pid: u32, signal: i32) {
+    assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+}
+
+/// The processes that this one started, with their names.
+fn children(pid: u32) -> Vec<(u32, String)> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).expect("it lives");
+    let name = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    list.split_whitespace().map(|pid| pid.parse().expect("a pid")).map(|pid| (pid, name(pid))).collect()
+}
+
+#[test]
+fn without_a_set_up_it_says_what_to_do() {
+    let folder = folder("no-set-up");
+    let output = attune().arg("--dir").arg(&folder).args(["--", "true"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(125));
+    assert!(err(&output).contains("run `attune vm setup`"), "{}", err(&output));
+    assert_eq!(attune().output().expect("it runs").status.code(), Some(2));
+}
+
+#[test]
+fn a_copy_that_is_not_the_one_meant_is_refused_and_nothing_is_kept() {
+    let folder = folder("wrong-hash");
+    let copy = folder.join("linux.deb");
+    std::fs::write(&copy, "nonsense").expect("written");
+    let hash = "0".repeat(64);
+    let set_up = |kernel: String| {
+        let mut command = attune();
+        // The kernel is looked at after the emulator, which is taken from here.
+        command.args(["setup", "--qemu", "/bin/echo", "--virtiofsd", "/bin/true", "--kernel", &kernel]);
+        command.arg("--dir").arg(folder.join("cache")).output().expect("it runs")
+    };
+    let old = set_up(copy.display().to_string());
+    assert!(err(&old).contains("or newer is needed"), "{}", err(&old));
+    assert_eq!(old.status.code(), Some(1));
+
+    let qemu = folder.join("qemu");
+    std::fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 10.0.2\n").expect("written");
+    Command::new("chmod").arg("+x").arg(&qemu).status().expect("chmod runs");
+    let set_up = |kernel: String| {
+        let mut command = attune();
+        command.args(["setup", "--virtiofsd", "/bin/true", "--kernel", &kernel, "--qemu"]).arg(&qemu);
+        command.arg("--dir").arg(folder.join("cache")).output().expect("it runs")
+    };
+    let wrong = set_up(format!("{}#sha256={hash}", copy.display()));
+    assert!(err(&wrong).contains("is not the file that was meant"), "{}", err(&wrong));
+    let unchecked = set_up("http://example.org/linux.deb".to_owned());
+    assert!(err(&unchecked).contains("#sha256="), "{}", err(&unchecked));
+    let damaged = set_up(copy.display().to_string());
+    assert_eq!(damaged.status.code(), Some(1), "{}", err(&damaged));
+    let mut left: Vec<_> =
+        std::fs::read_dir(&folder).expect("there").map(|entry| entry.expect("one").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["linux.deb", "qemu"], "nothing half-made is left");
+}
+
+#[test]
+fn the_exit_status_and_the_order_of_the_output_are_the_commands() {
+    if !set_up() {
+        return;
+    }
+    let script = format!(
+        "{} vm --memory 256 -- sh -c 'echo 1; echo 2 >&2; echo 3; exit 9' 2>&1",
+        env!("CARGO_BIN_EXE_attune")
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n3\n");
+    assert_eq!(output.status.code(), Some(9));
+}
+
+#[test]
+fn ctrl_c_is_the_commands_and_the_second_ends_the_machine() {
+    if !set_up() {
+        return;
+    }
+    let child = waiting("");
+    kill(child.id(), libc::SIGINT);
+    assert_eq!(child.wait_with_output().expect("it ends").status.code(), Some(128 + libc::SIGINT));
+
+    let child = waiting("trap '' INT;");
+    kill(child.id(), libc::SIGINT);
+    std::thread::sleep(Duration::from_millis(300));
+    kill(child.id(), libc::SIGINT);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", err(&output));
+}
+
+#[test]
+fn when_a_part_is_killed_it_is_told_and_nothing_stays() {
+    if !set_up() {
+        return;
+    }
+    for (part, message) in
+        [("qemu", "the emulator ended (killed by signal 9)"), ("virtiofsd", "the host's files ended")]
+    {
+        let child = waiting("");
+        let parts = children(child.id());
+        let (pid, _) = parts.iter().find(|(_, name)| name.starts_with(part)).expect("it is there");
+        kill(*pid, libc::SIGKILL);
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(125));
+        assert!(err(&output).contains(message), "{}", err(&output));
+    }
+    let mut child = waiting("");
+    let parts = children(child.id());
+    assert_eq!(parts.len(), 2, "{parts:?}");
+    child.kill().expect("it lives");
+    child.wait().expect("it ends");
+    let patience = Instant::now() + Duration::from_secs(20);
+    let alive = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
+    while parts.iter().any(|(pid, _)| alive(pid)) {
+        assert!(Instant::now() < patience, "{parts:?} outlived it");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
