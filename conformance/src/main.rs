@@ -1,5 +1,6 @@
 //! The commands of the conformance tests; CONTRIBUTING.md says when to use which.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
@@ -42,6 +43,9 @@ enum Command {
         /// Only mutants whose name holds this
         #[arg(long, default_value = "")]
         name: String,
+        /// Only the mutant of exactly this name, in this process, which it may crash
+        #[arg(long, hide = true)]
+        alone: Option<String>,
         /// Random schedulers for each mutant
         #[arg(long, default_value_t = 400)]
         cases: u64,
@@ -107,7 +111,10 @@ fn main() -> ExitCode {
             println!("{}", report.summary());
             first_of(&report.differences)
         }
-        Command::Mutants { name, cases, jobs, chance } => mutants(&name, cases, jobs, chance),
+        Command::Mutants { alone: Some(name), cases, jobs, chance, .. } => {
+            mutant_alone(&name, cases, jobs, chance)
+        }
+        Command::Mutants { name, .. } => mutants(&name),
         Command::Coverage { cases, chance } => {
             let Chance { seed, size } = chance;
             let effort = coverage::Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
@@ -123,21 +130,48 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the table as it grows.
-fn mutants(name: &str, schedulers: u64, jobs: usize, chance: Chance) -> ExitCode {
-    let Chance { seed, size } = chance;
-    let (runs, steps, differences, shrinking) = (10, 60, 1, 0);
-    let effort = differential::Effort { schedulers, runs, steps, seed, size, jobs, differences, shrinking };
+/// Prints the table as it grows. Each mutant has a process of its own with the same options: what it does to memory is its own
+/// affair, and a crash is a difference like any other.
+fn mutants(name: &str) -> ExitCode {
     let mut missed = 0;
     let mut tried = 0;
     for mutant in MUTANTS.iter().filter(|mutant| mutant.name.contains(name)) {
-        let fate = try_mutant(mutant, &effort);
-        println!("{}", line(mutant, fate));
+        let child = std::env::current_exe().and_then(|program| {
+            std::process::Command::new(program)
+                .args(std::env::args().skip(1))
+                .args(["--alone", mutant.name])
+                .status()
+        });
+        let caught = match child {
+            Ok(status) => {
+                if let Some(signal) = status.signal() {
+                    println!("{}", line(mutant, Fate::Crashed { signal }));
+                }
+                status.success() || status.signal().is_some()
+            }
+            Err(error) => {
+                println!("{}: no process for it: {error}", mutant.name);
+                false
+            }
+        };
         tried += 1;
-        missed += u32::from(!matches!(fate, Fate::Caught { .. }));
+        missed += u32::from(!caught);
     }
     println!("{} of {tried} mutants caught", tried - missed);
-    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if missed == 0 && tried > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn mutant_alone(name: &str, schedulers: u64, jobs: usize, chance: Chance) -> ExitCode {
+    let Chance { seed, size } = chance;
+    let (runs, steps, differences, shrinking) = (10, 60, 1, 0);
+    let effort = differential::Effort { schedulers, runs, steps, seed, size, jobs, differences, shrinking };
+    let Some(mutant) = MUTANTS.iter().find(|mutant| mutant.name == name) else {
+        eprintln!("no mutant is named {name}");
+        return ExitCode::from(2);
+    };
+    let fate = try_mutant(mutant, &effort);
+    println!("{}", line(mutant, fate));
+    if matches!(fate, Fate::Caught { .. }) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Shows the first of the things that went wrong, if any did.

@@ -11,6 +11,8 @@ pub use list::{MUTANTS, Mutant};
 pub enum Fate {
     /// By the difference found in that case.
     Caught { schedulers: u64, cases: u64 },
+    /// It took its process with it.
+    Crashed { signal: i32 },
     /// The cases were used up.
     Survived { cases: u64 },
     /// No generated C holds the text that the mutant replaces.
@@ -35,6 +37,7 @@ pub fn line(mutant: &Mutant, fate: Fate) -> String {
         Fate::Caught { schedulers, cases } => {
             format!("caught in case {cases:>5} of scheduler {schedulers:>4}")
         }
+        Fate::Crashed { signal } => format!("caught: it crashed, signal {signal}"),
         Fate::Survived { cases } => format!("SURVIVED {cases} cases"),
         Fate::Inapplicable => "INAPPLICABLE".to_string(),
     };
