@@ -21,7 +21,7 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
-    contents: Contents,
+    pub(crate) contents: Contents,
 }
 
 /// setup.json.
@@ -35,8 +35,16 @@ pub(crate) struct Contents {
     /// Programs and folders; relative ones are in the cache.
     pub qemu: PathBuf,
     pub virtiofsd: PathBuf,
+    pub virtiofsd_words: Words,
     pub firmware: Vec<PathBuf>,
     pub libraries: Vec<PathBuf>,
+}
+
+/// The options that a virtiofsd understands: as it was while it was a part of QEMU, or since it is a project of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Words {
+    Qemu,
+    Own,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

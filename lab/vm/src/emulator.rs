@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 
 use anyhow::{Context, Result};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Words};
 use crate::memory_file;
 use crate::processes::Helper;
 use crate::{Kind, Options};
@@ -113,9 +113,24 @@ fn serve_files(cache: &Cache) -> Result<(Helper, UnixStream)> {
     let listener = UnixListener::bind(&path).context("cannot make a socket")?;
     let socket = UnixStream::connect(&path).context("cannot connect to the server of files")?;
     let mut command = cache.command(cache.virtiofsd());
+    // SAFETY: always safe. It wants to change its root, which anybody may in a user namespace of his own.
+    if unsafe { libc::geteuid() } != 0 {
+        command = cache.command("unshare".into());
+        command.arg("--map-root-user").arg(cache.virtiofsd());
+    }
     command.arg(format!("--fd={}", listener.as_raw_fd()));
-    command.args(["-o", "source=/", "-o", "cache=always", "-o", "sandbox=chroot", "-o", "log_level=err"]);
-    command.arg("--thread-pool-size=1");
+    command.args(match cache.contents.virtiofsd_words {
+        Words::Qemu => {
+            ["-osource=/", "-ocache=always", "-osandbox=chroot", "-olog_level=err", "--thread-pool-size=1"]
+        }
+        Words::Own => [
+            "--shared-dir=/",
+            "--cache=always",
+            "--sandbox=chroot",
+            "--log-level=error",
+            "--thread-pool-size=0",
+        ],
+    });
     let helper = Helper::start(command, vec![listener.into()]).context("cannot start virtiofsd")?;
     Ok((helper, socket))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::archive::{self, Archive, said};
 use super::fetch::hash;
 use super::{Progress, Setup};
-use crate::cache::Source;
+use crate::cache::{Source, Words};
 
 /// Older ones sometimes crash a guest that loads a scheduler.
 const OLDEST_QEMU: u32 = 10;
@@ -19,6 +19,7 @@ pub struct Prepared {
     pub qemu: PathBuf,
     pub qemu_version: String,
     pub virtiofsd: PathBuf,
+    pub virtiofsd_words: Words,
     pub bpftool: PathBuf,
     pub firmware: Vec<PathBuf>,
     pub libraries: Vec<PathBuf>,
@@ -33,6 +34,7 @@ pub fn prepare(setup: &Setup, folder: &Path, progress: Progress) -> Result<Prepa
             qemu: std::path::absolute(qemu)?,
             qemu_version: String::new(),
             virtiofsd: std::path::absolute(virtiofsd)?,
+            virtiofsd_words: Words::Own,
             bpftool: PathBuf::from("bpftool"),
             firmware: vec![],
             libraries: vec![],
@@ -43,6 +45,7 @@ pub fn prepare(setup: &Setup, folder: &Path, progress: Progress) -> Result<Prepa
     };
     let above = folder.parent().unwrap_or(folder);
     prepared.qemu_version = version(&prepared, above)?;
+    prepared.virtiofsd_words = words(&prepared, above)?;
     progress(&format!("QEMU {}", prepared.qemu_version));
     Ok(prepared)
 }
@@ -107,6 +110,7 @@ fn from_debian(setup: &Setup, folder: &Path, progress: Progress) -> Result<Prepa
         qemu: PathBuf::from("emulator/usr/bin/qemu-system-x86_64"),
         qemu_version: String::new(),
         virtiofsd,
+        virtiofsd_words: Words::Own,
         bpftool: PathBuf::from("emulator/usr/sbin/bpftool"),
         firmware: within(["usr/share/qemu", "usr/share/seabios"]),
         libraries: within(["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"]),
@@ -143,4 +147,11 @@ fn version(prepared: &Prepared, cache: &Path) -> Result<String> {
         prepared.qemu.display()
     );
     Ok(version.to_owned())
+}
+
+fn words(prepared: &Prepared, cache: &Path) -> Result<Words> {
+    let mut command = prepared.command(&prepared.virtiofsd, cache);
+    command.arg("--help");
+    let help = said(command).context("virtiofsd does not run")?;
+    Ok(if help.contains("--shared-dir") { Words::Own } else { Words::Qemu })
 }

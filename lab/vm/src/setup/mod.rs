@@ -68,6 +68,7 @@ impl Setup {
             qemu_version: emulator.qemu_version,
             qemu: emulator.qemu,
             virtiofsd: emulator.virtiofsd,
+            virtiofsd_words: emulator.virtiofsd_words,
             firmware: emulator.firmware,
             libraries: emulator.libraries,
         };
