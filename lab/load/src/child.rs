@@ -1,0 +1,96 @@
+//! Child processes, and memory that they share with their parent. A child that is still there when its value is dropped is killed.
+
+use std::io;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::{Result, bail};
+
+/// A running child.
+pub struct Child {
+    pid: libc::pid_t,
+    waited: bool,
+}
+
+impl Child {
+    /// Forks a child that does `work` and exits with its answer. It dies with its parent.
+    pub fn start(work: impl FnOnce() -> i32) -> io::Result<Child> {
+        // SAFETY: this program has one thread, so that a forked child may do anything.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                // SAFETY: plain system calls.
+                unsafe {
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    libc::_exit(work())
+                }
+            }
+            pid => Ok(Child { pid, waited: false }),
+        }
+    }
+
+    pub fn pid(&self) -> libc::pid_t {
+        self.pid
+    }
+
+    pub fn signal(&self, signal: i32) {
+        if !self.waited {
+            // SAFETY: the child was not waited for, so the number is still its own.
+            unsafe { libc::kill(self.pid, signal) };
+        }
+    }
+
+    /// Waits for its end. Err: it did not exit with 0.
+    pub fn wait(mut self) -> Result<()> {
+        match self.collect()? {
+            0 => Ok(()),
+            status => bail!("a process of the workload failed (wait status {status:#x})"),
+        }
+    }
+
+    fn collect(&mut self) -> io::Result<i32> {
+        let mut status = 0;
+        // SAFETY: our own child.
+        while unsafe { libc::waitpid(self.pid, &mut status, 0) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        self.waited = true;
+        Ok(status)
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if !self.waited {
+            self.signal(libc::SIGKILL);
+            let _ = self.collect();
+        }
+    }
+}
+
+/// Numbers that a child's writing shows to its parent. Never unmapped: a workload is all that this program does.
+pub fn shared(count: usize) -> io::Result<&'static [AtomicU64]> {
+    let length = count.max(1) * size_of::<AtomicU64>();
+    let (readable, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping of zeroes, which are valid AtomicU64s, and it lasts.
+    unsafe {
+        let memory = libc::mmap(std::ptr::null_mut(), length, readable, kind, -1, 0);
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(std::slice::from_raw_parts(memory.cast(), count))
+    }
+}
+
+/// Context switches of this process since it began: by its own blocking, and forced.
+pub fn own_switches() -> io::Result<(u64, u64)> {
+    // SAFETY: zeroes are a valid rusage, which the kernel fills.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    match unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) } {
+        0 => Ok((usage.ru_nvcsw as u64, usage.ru_nivcsw as u64)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

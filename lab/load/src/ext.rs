@@ -1,0 +1,83 @@
+//! The sched_ext scheduler beneath the workload: which it is, starting one, and whether it stayed.
+
+use std::fs::{self, File};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// A scheduler may take this long to load: some need many seconds in a machine that is emulated.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOG: &str = "/tmp/attune-load.log";
+
+/// The name of the scheduler that is loaded; none where there is none, or no sched_ext.
+pub fn current() -> Option<String> {
+    let read = |name: &str| fs::read_to_string(format!("/sys/kernel/sched_ext/{name}")).ok();
+    read("state").filter(|state| state.trim() == "enabled")?;
+    read("root/ops").map(|name| name.trim().to_owned())
+}
+
+/// A scheduler's program, if one is to run. Dropping it ends it.
+pub struct Scheduler(Option<Child>);
+
+impl Scheduler {
+    /// Starts a program that loads a scheduler, and waits until it is loaded; no words: nothing is started.
+    pub fn start(words: &str) -> Result<Scheduler> {
+        let mut words = words.split_whitespace();
+        let Some(program) = words.next() else { return Ok(Scheduler(None)) };
+        ensure!(current().is_none(), "a scheduler is loaded already: {}", current().unwrap_or_default());
+        let log = File::create(LOG).with_context(|| format!("cannot write {LOG}"))?;
+        let mut command = Command::new(program);
+        command.args(words).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let child = command.spawn().with_context(|| format!("cannot start {}", program))?;
+        let mut scheduler = Scheduler(Some(child));
+        let patience = Instant::now() + PATIENCE;
+        while current().is_none() {
+            if let Some(status) = scheduler.0.as_mut().map(Child::try_wait).transpose()?.flatten() {
+                bail!("{} ended ({status}) instead of loading a scheduler:\n{}", program, log_end());
+            }
+            ensure!(Instant::now() < patience, "{} loads no scheduler:\n{}", program, log_end());
+            thread::sleep(Duration::from_millis(50));
+        }
+        // What it does when it has just begun is not measured.
+        thread::sleep(Duration::from_secs(1));
+        Ok(scheduler)
+    }
+
+    /// Err: another scheduler is there than when the workload began, or none: the figures are worth nothing.
+    pub fn still_there(&self, before: &Option<String>) -> Result<()> {
+        let after = current();
+        let name =
+            |scheduler: &Option<String>| scheduler.clone().unwrap_or_else(|| "the fair class".to_owned());
+        ensure!(
+            after == *before,
+            "{} was thrown out while it was measured; {} has taken over:\n{}",
+            name(before),
+            name(&after),
+            log_end()
+        );
+        Ok(())
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            // SAFETY: our own child, not waited for.
+            unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+            let patience = Instant::now() + Duration::from_secs(5);
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < patience {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn log_end() -> String {
+    let text = fs::read_to_string(LOG).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(15)..].join("\n")
+}

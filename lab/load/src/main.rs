@@ -1,0 +1,141 @@
+//! `attune-load`: what runs while a scheduler is measured. Each workload is a few processes that do nothing random, and ends with one
+//! line of JSON. It needs no privilege, except for changing policies and for loading a scheduler (`--scx`).
+//!
+//! Time is taken from CLOCK_MONOTONIC; in a deterministic machine (docs/vm.md) a nanosecond is an instruction, so that times are
+//! counts of instructions.
+
+mod attributes;
+mod child;
+mod clock;
+mod ext;
+mod forks;
+mod hogs;
+mod messages;
+mod numbers;
+mod switches;
+mod wakeups;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use serde_json::{Value, json};
+
+use attributes::Attributes;
+use ext::Scheduler;
+
+/// Workloads for measuring CPU schedulers: each ends with a line of JSON
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Example: attune-load hogs --count 4 --seconds 5\n         attune-load --scx ./scx_bpfland wakeups --hogs 4"
+)]
+struct Args {
+    /// Run it under this sched_ext scheduler: the program that loads it (needs root), with its arguments, in one word
+    #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
+    scx: String,
+    /// Policy of the workload's processes
+    #[arg(long, value_enum, default_value = "other")]
+    policy: attributes::Policy,
+    /// Ask the fair class for slices of this many microseconds (100 to 100000)
+    #[arg(long, value_name = "US")]
+    slice: Option<u64>,
+    #[command(subcommand)]
+    workload: Workload,
+}
+
+#[derive(Subcommand)]
+enum Workload {
+    /// Two processes take turns: cost of a switch through a pipe
+    PingPong {
+        /// Turns that count, after a tenth as many that do not
+        #[arg(long, default_value_t = 20_000)]
+        turns: u32,
+    },
+    /// Two processes yield to each other: cost of a switch through sched_yield
+    Yields {
+        #[arg(long, default_value_t = 20_000)]
+        turns: u32,
+    },
+    /// Processes that compute: how evenly the CPU is shared
+    Hogs {
+        #[arg(long, default_value_t = 4)]
+        count: usize,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+        /// Nice values in turn, such as 0,5
+        #[arg(long, value_delimiter = ',', allow_hyphen_values = true, default_value = "0")]
+        nice: Vec<i32>,
+    },
+    /// A process that wakes up periodically beside some that compute: how late it is
+    Wakeups {
+        #[arg(long, default_value_t = 4)]
+        hogs: usize,
+        #[arg(long, value_name = "US", default_value_t = 10_000)]
+        period: u64,
+        /// Computing after each wake-up, in microseconds
+        #[arg(long, value_name = "US", default_value_t = 100)]
+        work: u64,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
+    /// Processes that are made and end at once: cost of each
+    Forks {
+        #[arg(long, default_value_t = 2_000)]
+        count: u32,
+        /// So many live at a time
+        #[arg(long, default_value_t = 8)]
+        at_once: u32,
+    },
+    /// Groups of senders and receivers on sockets, as in hackbench: cost of a message
+    Messages {
+        #[arg(long, default_value_t = 2)]
+        groups: usize,
+        /// Senders in a group, and as many receivers
+        #[arg(long, default_value_t = 8)]
+        size: usize,
+        /// That each sender sends to each receiver
+        #[arg(long, default_value_t = 50)]
+        messages: u32,
+    },
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "a number of seconds, such as 5 or 0.5".to_owned())
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match measure(&args) {
+        Ok(result) => {
+            println!("{result}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("attune-load: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workload's result, with the scheduler that was there from its beginning to its end. Err: it could not be run, or the scheduler
+/// went away: then the figures would be another's.
+fn measure(args: &Args) -> Result<Value> {
+    let scheduler = Scheduler::start(&args.scx)?;
+    let before = ext::current();
+    Attributes { policy: args.policy, slice: args.slice.map(Duration::from_micros) }.apply()?;
+    let figures = match &args.workload {
+        Workload::PingPong { turns } => switches::ping_pong(*turns),
+        Workload::Yields { turns } => switches::yields(*turns),
+        Workload::Hogs { count, seconds, nice } => hogs::run(*count, *seconds, nice),
+        Workload::Wakeups { hogs, period, work, seconds } => {
+            wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
+        }
+        Workload::Forks { count, at_once } => forks::run(*count, *at_once),
+        Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
+    }?;
+    scheduler.still_there(&before)?;
+    Ok(json!({ "scheduler": before, "figures": figures }))
+}

@@ -1,0 +1,60 @@
+//! Each workload, small, on this machine's own scheduler: it ends, and says what it should.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn run(words: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_attune-load")).args(words.split_whitespace()).output().expect("it runs")
+}
+
+fn figures(words: &str) -> Value {
+    let output = run(words);
+    assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+    assert!(result.get("scheduler").is_some());
+    result["figures"].clone()
+}
+
+fn number(figures: &Value, name: &str) -> f64 {
+    figures[name].as_f64().unwrap_or_else(|| panic!("no number {name} in {figures}"))
+}
+
+#[test]
+fn switches_are_counted() {
+    let figures = figures("ping-pong --turns 500");
+    assert_eq!(number(&figures, "turns"), 500.0);
+    // Each turn blocks once on this side unless the answer was there at once.
+    assert!(number(&figures, "switches") > 0.0 && number(&figures, "ns_per_switch") > 0.0);
+}
+
+#[test]
+fn hogs_share_by_weight_and_the_index_knows_it() {
+    let figures = figures("hogs --count 3 --seconds 0.3 --nice 0,19");
+    assert_eq!(figures["nice"], serde_json::json!([0, 19, 0]));
+    assert_eq!(figures["cpu_ns"].as_array().expect("a list").len(), 3);
+    let jain = number(&figures, "jain");
+    assert!((1.0 / 3.0..=1.0).contains(&jain), "{jain}");
+}
+
+#[test]
+fn every_wake_up_is_counted() {
+    let figures = figures("wakeups --hogs 1 --period 5000 --seconds 0.2");
+    assert_eq!(figures["late_ns"]["count"], 40);
+    assert!(figures["late_ns"]["max"].as_u64() >= figures["late_ns"]["p50"].as_u64());
+}
+
+#[test]
+fn processes_and_messages_all_arrive() {
+    assert_eq!(figures("forks --count 50 --at-once 4")["processes"], 50);
+    assert_eq!(figures("messages --groups 2 --size 3 --messages 5")["messages"], 90);
+}
+
+#[test]
+fn a_program_that_loads_no_scheduler_is_told() {
+    let output = run("--scx /bin/false ping-pong --turns 10");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && message.contains("/bin/false ended"), "{message}");
+    let output = run("hogs --count 0");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("at least one process"));
+}
