@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need, and only what is missing. For Debian, as root or with sudo.
 #
-#     tools/setup.sh [build|test|demo]
+#     tools/setup.sh [build|test|demo|peers]
 #
 # Other systems: see the list below and install the like by hand; nothing else is assumed about the machine.
 set -euo pipefail
@@ -13,9 +13,11 @@ packages="cc:gcc make:make pkg-config:pkg-config dot:graphviz curl:curl"
 case $purpose in
 build) packages="cc:gcc make:make" ;;
 test) packages="$packages clang-19:clang-19 wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# What `attune lab peers build` compiles with.
+peers) packages="$packages clang-19:clang-19 llvm-strip-19:llvm-19" ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo]" >&2
+    echo "usage: tools/setup.sh [build|test|demo|peers]" >&2
     exit 2
     ;;
 esac
@@ -54,6 +56,11 @@ echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing gc
 if [ "$purpose" = test ]; then
     echo 'int main(void) { return 0; }' | clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
         missing="$missing libclang-rt-19-dev"
+fi
+if [ "$purpose" = peers ]; then
+    echo '#include <libelf.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing libelf-dev"
+    echo '#include <zlib.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing zlib1g-dev"
+    [ -e /usr/lib/llvm-19/lib/libclang.so ] || missing="$missing libclang-19-dev"
 fi
 
 if [ -n "$missing" ]; then

@@ -180,6 +180,25 @@ pub enum LabCommand {
     List,
     /// Run one
     Run(LabRunArgs),
+    /// Other people's sched_ext schedulers, which experiments compare with: list them, or build them
+    #[command(
+        after_help = "Example: tools/setup.sh peers       (Debian: installs what they are built with)\n         attune lab peers build bpfland\n\nThey are kept in ~/.cache/attune/peers (ATTUNE_PEERS_DIR). A first build takes minutes."
+    )]
+    Peers {
+        #[command(subcommand)]
+        command: Option<PeersCommand>,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum PeersCommand {
+    /// List them, and whether they are built (the default)
+    List,
+    /// Build them
+    Build {
+        /// Which (default: all)
+        names: Vec<String>,
+    },
 }
 
 #[derive(ClapArgs)]

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use attune_lab::experiment::{self, EXPERIMENTS, Options};
+use attune_peers::{Cache, PEERS};
 
-use crate::args::{LabArgs, LabCommand, LabRunArgs};
+use crate::args::{LabArgs, LabCommand, LabRunArgs, PeersCommand};
 use crate::failure::Failure;
 use crate::output;
 
@@ -14,6 +15,8 @@ pub fn run(args: &LabArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         LabCommand::List => list(),
         LabCommand::Run(args) => run_one(args),
+        LabCommand::Peers { command: Some(PeersCommand::Build { names }) } => build_peers(names),
+        LabCommand::Peers { .. } => list_peers(),
     }
 }
 
@@ -44,6 +47,32 @@ fn run_one(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     output::print(&if args.json { json } else { report.to_text() })?;
     eprintln!("report: {}\nfigures: {}", page.display(), data.display());
     Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn list_peers() -> Result<ExitCode, Failure> {
+    let cache = Cache::default_place();
+    let mut text = String::new();
+    for peer in PEERS {
+        let built = cache.lines(peer).map_or("not built".to_owned(), |lines| format!("built, {lines} lines"));
+        text += &format!("{:<12} {:<7} {built:<18} {}\n", peer.name, peer.version, peer.about);
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build_peers(names: &[String]) -> Result<ExitCode, Failure> {
+    let known = |name: &String| {
+        attune_peers::find(name)
+            .ok_or_else(|| Failure::usage(format!("no peer {name}; `attune lab peers` lists them")))
+    };
+    let chosen = names.iter().map(known).collect::<Result<Vec<_>, _>>()?;
+    let cache = Cache::default_place();
+    for peer in if chosen.is_empty() { PEERS.iter().collect() } else { chosen } {
+        eprintln!("peers: {} {}", peer.name, peer.version);
+        let program = cache.build(peer).map_err(|error| Failure::wrong(format!("peers: {error:#}")))?;
+        output::print(&format!("{}\n", program.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Where this program lies, and with it the programs that experiments run.
