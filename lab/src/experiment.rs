@@ -31,7 +31,12 @@ pub struct Experiment {
 }
 
 /// All that there are.
-pub const EXPERIMENTS: &[Experiment] = &[crate::webserver::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[
+    crate::webserver::EXPERIMENT,
+    crate::kernel::switch_cost::EXPERIMENT,
+    crate::kernel::fairness::EXPERIMENT,
+    crate::kernel::wakeup_latency::EXPERIMENT,
+];
 
 /// The experiment of that name.
 pub fn find(name: &str) -> Option<&'static Experiment> {

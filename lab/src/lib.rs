@@ -1,6 +1,7 @@
 //! Experiments: workloads, peers, figures.
 pub mod cpu;
 pub mod experiment;
+pub mod kernel;
 pub mod load;
 pub mod plot;
 pub mod report;

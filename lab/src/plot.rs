@@ -86,3 +86,45 @@ mod tests {
         assert!(lines("x", "y", &[nothing]).is_ok());
     }
 }
+
+/// A bar for each name, on a linear axis from zero.
+pub fn bars(y: &str, bars: &[(String, f64)]) -> Result<String> {
+    let mut svg = String::new();
+    draw_bars(&mut svg, y, bars).map_err(|error| anyhow!("drawing a plot: {error}"))?;
+    Ok(svg)
+}
+
+fn draw_bars(
+    svg: &mut String,
+    y: &str,
+    bars: &[(String, f64)],
+) -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let highest = bars.iter().map(|bar| bar.1).fold(0.0, f64::max);
+    let top = if highest > 0.0 { highest * 1.1 } else { 1.0 };
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(70)
+        .build_cartesian_2d(-0.5..bars.len() as f64 - 0.5, 0.0..top)?;
+    // A label under the middle of each bar, and none between.
+    let name = |x: &f64| {
+        let whole = (x - x.round()).abs() < 1e-6;
+        let bar = (whole && *x >= 0.0).then(|| bars.get(x.round() as usize)).flatten();
+        bar.map_or_else(String::new, |bar| bar.0.clone())
+    };
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .x_labels(bars.len() * 2)
+        .x_label_formatter(&name)
+        .y_desc(y)
+        .light_line_style(RGBColor(0xee, 0xee, 0xee))
+        .draw()?;
+    chart.draw_series(bars.iter().enumerate().map(|(index, (_, height))| {
+        let middle = index as f64;
+        Rectangle::new([(middle - 0.35, 0.0), (middle + 0.35, *height)], COLOURS[2].filled())
+    }))?;
+    area.present()?;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Experiment `fairness`: how evenly processes that only compute share a CPU, equal ones and weighted ones.
+
+use super::{Contestant, Description, Figure, Results, Workload, story};
+use crate::experiment::Experiment;
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "how evenly computing processes share a CPU, equal and weighted: ours, the kernel's, other sched_ext schedulers",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const EQUAL: &str = "Jain, equal";
+const WEIGHTED: &str = "worst share, weighted (%)";
+/// What is claimed.
+const LEAST_JAIN: f64 = 0.999;
+const MOST_DEVIATION: f64 = 2.0;
+
+const DESCRIPTION: Description = Description {
+    name: "fairness",
+    title: "How evenly computing processes share a CPU",
+    text: &[
+        "Equal: four processes compute for 5 s after half a second to find their balance; Jain's index of their CPU times is 1 if all are equal \
+         and 1/4 if one has all. Weighted: two at nice 0 and two at nice 5, so that the kernel's weights give them 37.7 % and 12.3 % each; the \
+         figure is how far, at worst, a process is off its share, in per cent of it.",
+    ],
+    published: "none of the peers' authors gives an index; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).",
+    workloads: &[
+        Workload { name: "equal", words: &["hogs", "--count", "4", "--seconds", "5"] },
+        Workload { name: "weighted", words: &["hogs", "--count", "4", "--seconds", "5", "--nice", "0,5"] },
+    ],
+    figures: &[
+        Figure { name: EQUAL, workload: "equal", pointer: "/jain", unit: 1.0 },
+        Figure { name: "worst share, equal (%)", workload: "equal", pointer: "/worst_deviation", unit: 0.01 },
+        Figure { name: "Jain, weighted", workload: "weighted", pointer: "/jain", unit: 1.0 },
+        Figure { name: WEIGHTED, workload: "weighted", pointer: "/worst_deviation", unit: 0.01 },
+    ],
+    drawn: WEIGHTED,
+    contestants: || {
+        let kernel = [Contestant::fair_class(), Contestant::round_robin_class()];
+        kernel.into_iter().chain(Contestant::peers()).chain([Contestant::ours("fair")]).collect()
+    },
+    claims,
+};
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let of = |figure| results.row("attune fair").and_then(|row| results.median(row, figure));
+    let (jain, deviation) = (of(EQUAL), of(WEIGHTED));
+    vec![
+        Claim {
+            claim: format!(
+                "four equal processes share the CPU under fair with a Jain index of at least {LEAST_JAIN} over 5 s"
+            ),
+            holds: jain.is_some_and(|jain| jain >= LEAST_JAIN),
+            measured: jain.map_or_else(|| "not measured".to_owned(), |jain| format!("{jain:.6}")),
+        },
+        Claim {
+            claim: format!("weights are respected within {MOST_DEVIATION} %"),
+            holds: deviation.is_some_and(|deviation| deviation <= MOST_DEVIATION),
+            measured: deviation
+                .map_or_else(|| "not measured".to_owned(), |deviation| format!("{deviation:.2} % at worst")),
+        },
+    ]
+}
