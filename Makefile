@@ -3,7 +3,7 @@
 #     make demo     sets up, builds, checks the library of schedulers, measures the web server, simulates it, prints a table
 #     make test     sets up and passes every test
 #     make fuzz     throws random texts at the front end
-#     make build    the `attune` program, the threads library and the example server, in target/release
+#     make build    the `attune` program, the threads and coop libraries and the example server, in target/release
 
 SHELL := /bin/bash
 # A Rust that the set-up installed is found even where the login shell was not told.
@@ -20,7 +20,7 @@ demo: setup build
 	$(ATTUNE) lab run webserver --quick
 
 build:
-	cargo build --release --locked -p attune -p attune-load -p attune-threads
+	cargo build --release --locked -p attune -p attune-load -p attune-threads -p attune-coop
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=release
 
 test:

@@ -1,0 +1,443 @@
+//! A member: joining, polling, leaving. The protocol and its reasons stand in the [module above](super).
+
+use std::io;
+use std::sync::atomic::Ordering::SeqCst;
+
+use super::bell::{self, Rung};
+use super::cpu::{self, Affinity, Class};
+use super::page::{self, Baton, Lane, SLOTS, Slot, State};
+use super::policy::{self, Choice, Member, Settings};
+use super::slots::{self, Place};
+use super::{Domain, LIMIT, PATIENCE, SLACK};
+use crate::offer::{Answer, NOTHING, Offer};
+use crate::time::{Clock, Monotonic, NEVER, Time};
+use crate::transport::{Alone, Statistics, Transport, wait};
+
+/// How often a member looks at its nice value and whether another CPU is less crowded.
+const LOOK_AROUND: Time = 100_000_000;
+/// How often a member that lost its slot tries to get another.
+const REJOIN: Time = 1_000_000_000;
+/// Attempts at passing the baton before it is left to whoever finds it overdue: each is one member that turned out dead.
+const PASSES: usize = SLOTS;
+
+/// The transport `shared`; leaves the domain when it is dropped.
+pub struct Shared {
+    place: Place,
+    page: page::Shared,
+    domain: Domain,
+    process: u32,
+    lane: u32,
+    /// As the thread came, for when it leaves.
+    affinity: Affinity,
+    timer_slack: u64,
+    came_in: Option<Class>,
+    /// What it is now; None: left alone.
+    class: Option<Class>,
+    /// CPU time up to which it has been charged.
+    charged: Time,
+    /// The last answer's, and the baton with which we run since.
+    until: Time,
+    turn: Option<Baton>,
+    looked_around: Time,
+    tried_to_join: Time,
+    statistics: Statistics,
+    /// For polls without a slot.
+    alone: Alone,
+    /// The members of the lane when last looked at; kept for its memory.
+    members: Vec<Member>,
+}
+
+/// What became of the baton.
+enum Passed {
+    /// It stays here: our turn, until then.
+    Kept(Time),
+    /// Another has it, or nobody.
+    On,
+}
+
+impl Shared {
+    /// Joins the domain with the calling thread, which is bound to one of its CPUs from now on.
+    pub fn join(domain: &Domain) -> io::Result<Shared> {
+        let describe = |error: io::Error| {
+            let directory = domain.directory().display();
+            io::Error::new(error.kind(), format!("joining the cooperating programs in {directory}: {error}"))
+        };
+        Shared::try_join(domain).map_err(describe)
+    }
+
+    fn try_join(domain: &Domain) -> io::Result<Shared> {
+        domain.prepare()?;
+        let affinity = Affinity::of_this_thread()?;
+        let now = Monotonic.now();
+        let (page, lock) = page::Shared::open(domain.directory())?;
+        let place = slots::claim(&page, domain.directory(), now)?;
+        let mut member = Shared {
+            place,
+            page,
+            domain: domain.clone(),
+            process: std::process::id(),
+            lane: 0,
+            affinity,
+            timer_slack: cpu::timer_slack(),
+            came_in: Class::of_this_thread(),
+            class: Class::of_this_thread(),
+            charged: Monotonic.cpu_time(),
+            until: now,
+            turn: None,
+            looked_around: now,
+            tried_to_join: now,
+            statistics: Statistics::default(),
+            alone: Alone::default(),
+            members: Vec::with_capacity(SLOTS),
+        };
+        let lane = member.crowds().into_iter().min_by_key(|(_, crowd)| *crowd).map_or(0, |(cpu, _)| cpu);
+        member.settle(lane)?;
+        drop(lock);
+        cpu::set_timer_slack(1);
+        Ok(member)
+    }
+
+    fn slot(&self) -> &Slot {
+        self.page.slot(self.place.slot)
+    }
+
+    fn lane(&self) -> &Lane {
+        self.page.lane(self.lane)
+    }
+
+    /// The CPU whose baton this member waits for.
+    pub fn cpu(&self) -> u32 {
+        self.lane
+    }
+
+    /// Appears in a lane, at its floor, with nothing to do yet.
+    fn settle(&mut self, lane: u32) -> io::Result<()> {
+        Affinity::one(lane).apply()?;
+        self.lane = lane;
+        let slot = self.slot();
+        slot.virtual_time.store(self.lane().floor.load(SeqCst), SeqCst);
+        slot.weight.store(policy::weight_of_nice(cpu::nice()), SeqCst);
+        slot.set_state(State::Sleeping);
+        slot.alarm.store(NEVER, SeqCst);
+        slot.publish(&Offer::IDLE, Monotonic.now());
+        slot.lane.store(lane, SeqCst);
+        Ok(())
+    }
+
+    /// How many other members there are on each CPU that this one may use.
+    fn crowds(&self) -> Vec<(u32, usize)> {
+        let others = |cpu: u32| {
+            let on_cpu =
+                self.page.slots().filter(|(_, slot)| !slot.is_free() && slot.lane.load(SeqCst) == cpu);
+            on_cpu.filter(|(number, _)| *number != self.place.slot).count()
+        };
+        self.affinity.cpus().map(|cpu| (cpu, others(cpu))).collect()
+    }
+
+    /// Whether the slot is (again) ours.
+    fn keep_slot(&mut self, now: Time) -> bool {
+        if self.slot().owner.load(SeqCst) == self.place.owner {
+            return true;
+        }
+        self.turn = None;
+        if now.saturating_sub(self.tried_to_join) < REJOIN {
+            return false;
+        }
+        self.tried_to_join = now;
+        let directory = self.domain.directory();
+        let Ok(_lock) = super::segment::Locked::open(&directory.join("page")) else { return false };
+        let Ok(place) = slots::claim(&self.page, directory, now) else { return false };
+        self.place = place;
+        self.settle(self.lane).is_ok()
+    }
+
+    /// Moves to a CPU with two members less. One at a time does: the one in the last slot of the lane.
+    fn look_around(&mut self, now: Time) -> io::Result<()> {
+        if now.saturating_sub(self.looked_around) < LOOK_AROUND {
+            return Ok(());
+        }
+        self.looked_around = now;
+        self.slot().weight.store(policy::weight_of_nice(cpu::nice()), SeqCst);
+        self.look(self.lane);
+        let last = self.members.iter().map(|member| member.slot).max() == Some(self.place.slot);
+        let here = self.members.len();
+        let Some((lane, crowd)) = self.crowds().into_iter().min_by_key(|(_, crowd)| *crowd) else {
+            return Ok(());
+        };
+        if lane == self.lane || !last || crowd + 2 > here {
+            return Ok(());
+        }
+        let old = self.lane;
+        self.settle(lane)?;
+        self.abandon(old, now);
+        Ok(())
+    }
+
+    /// Charges the CPU time used since the last charge.
+    fn charge(&mut self, offer: &Offer) {
+        let cpu_time = Monotonic.cpu_time();
+        let used = cpu_time.saturating_sub(self.charged);
+        self.charged = cpu_time;
+        self.slot().group.store(offer.group, SeqCst);
+        self.look(self.lane);
+        let mine = |member: &&Member| member.slot == self.place.slot;
+        let of_group = |member: &&Member| mine(member) || offer.group != 0 && member.group == offer.group;
+        let weight = self.members.iter().filter(of_group).map(|member| u64::from(member.weight)).sum();
+        if let Some(me) = self.members.iter().find(mine) {
+            let moved = me.virtual_time.wrapping_add(policy::charge(used, weight));
+            self.slot().virtual_time.store(moved, SeqCst);
+        }
+    }
+
+    /// Reads who is in a lane.
+    fn look(&mut self, lane: u32) {
+        let (me, page) = (self.place.slot, &self.page);
+        let in_lane = page.slots().filter(|(_, slot)| !slot.is_free() && slot.lane.load(SeqCst) == lane);
+        self.members.clear();
+        self.members.extend(in_lane.map(|(number, slot)| Member {
+            slot: number,
+            group: slot.group.load(SeqCst),
+            weight: slot.weight.load(SeqCst),
+            virtual_time: slot.virtual_time.load(SeqCst),
+            timer: slot.timer.load(SeqCst),
+            best_effort: slot.best_effort.load(SeqCst),
+            reachable: number == me || (slot.deaf.load(SeqCst) == 0 && slot.state() != State::Running),
+        }));
+        policy::share_group_times(&mut self.members, page.lane(lane).floor.load(SeqCst));
+    }
+
+    fn decide(&mut self, lane: u32, now: Time) -> Choice {
+        self.look(lane);
+        let floor = &self.page.lane(lane).floor;
+        let decision = policy::decide(&self.members, floor.load(SeqCst), now, &Settings::default());
+        floor.store(decision.floor, SeqCst);
+        decision.choice
+    }
+
+    /// With the baton in hand: keeps it, passes it on, or frees it.
+    fn pass_on(&mut self, lane: u32, mut baton: Baton, now: Time) -> Passed {
+        for _ in 0..PASSES {
+            let (to, until) = match self.decide(lane, now) {
+                Choice::Run { slot, until } if slot == self.place.slot => return Passed::Kept(until),
+                Choice::Run { slot, until } => (slot, until),
+                // It must wake up to set its alarm anew, and needs no time for that.
+                Choice::Idle { first: Some((slot, time)) }
+                    if slot != self.place.slot && self.page.slot(slot).alarm.load(SeqCst) > time =>
+                {
+                    (slot, now)
+                }
+                Choice::Idle { .. } => {
+                    let Some(free) = self.page.lane(lane).pass(baton, None) else { return Passed::On };
+                    // Who began to wait before that has seen the baton held, and sleeps.
+                    if let Choice::Idle { .. } = self.decide(lane, now) {
+                        return Passed::On;
+                    }
+                    match self.page.lane(lane).pass(free, Some(self.place.slot)) {
+                        Some(taken) => baton = taken,
+                        None => return Passed::On,
+                    }
+                    continue;
+                }
+            };
+            self.page.lane(lane).until.store(until, SeqCst);
+            let Some(given) = self.page.lane(lane).pass(baton, Some(to)) else { return Passed::On };
+            match self.place.bell.ring(self.domain.directory(), to) {
+                Rung::Yes => {
+                    self.statistics.yields += 1;
+                    return Passed::On;
+                }
+                Rung::Nobody => {
+                    self.page.slot(to).free();
+                    match self.page.lane(lane).pass(given, Some(self.place.slot)) {
+                        Some(taken) => baton = taken,
+                        None => return Passed::On,
+                    }
+                }
+            }
+        }
+        Passed::On
+    }
+
+    /// Sees to it that a lane which this member has left does not wait for it.
+    fn abandon(&mut self, lane: u32, now: Time) {
+        let baton = self.page.lane(lane).baton();
+        if baton.holder() == Some(self.place.slot) {
+            let _ = self.pass_on(lane, baton, now);
+        }
+    }
+
+    /// Takes the baton from a holder that should have passed it.
+    fn take_over(&mut self, baton: Baton, holder: u32) {
+        let slot = self.page.slot(holder);
+        if !slot.is_free() {
+            if !bell::answers(self.domain.directory(), holder) {
+                slot.free();
+            } else if slot.state() != State::Running {
+                slot.deaf.store(1, SeqCst);
+            }
+        }
+        if self.lane().pass(baton, Some(self.place.slot)).is_some() {
+            self.statistics.takeovers += 1;
+        }
+    }
+
+    fn begin_turn(&mut self, until: Time, offer: &Offer) -> Answer {
+        self.slot().set_state(State::Running);
+        self.lane().until.store(until, SeqCst);
+        self.until = until;
+        self.turn = Some(self.lane().baton());
+        Answer { turn: true, until, others: policy::others(&self.members, offer.group, self.place.slot) }
+    }
+
+    /// Tells the others what there is to do, and whether it wants the CPU for that. Who slept starts at the floor: unused time is lost.
+    /// All of it each time, for somebody may have scribbled on the slot meanwhile.
+    fn publish(&self, offer: &Offer, now: Time, wants: bool) {
+        let (slot, lane) = (self.slot(), self.lane());
+        slot.publish(offer, now);
+        slot.lane.store(self.lane, SeqCst);
+        if !wants {
+            slot.set_state(State::Sleeping);
+        } else if slot.state() != State::Waiting {
+            let floor = lane.floor.load(SeqCst);
+            if slot.state() == State::Sleeping && slot.virtual_time.load(SeqCst).wrapping_sub(floor) < 0 {
+                slot.virtual_time.store(floor, SeqCst);
+            }
+            slot.set_state(State::Waiting);
+        }
+        if offer.timer > now && lane.baton().holder() != Some(self.place.slot) {
+            lane.until.fetch_min(offer.timer, SeqCst);
+        }
+    }
+
+    fn wait_for_turn(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
+        let began = Monotonic.now();
+        let mut seen = (self.lane().baton(), began);
+        loop {
+            let now = Monotonic.now();
+            let wants = offer.wants_cpu(now);
+            if wants && now >= began + LIMIT {
+                self.statistics.impatient += 1;
+                return Ok(self.begin_turn(now, offer));
+            }
+            self.publish(offer, now, wants);
+            let baton = self.lane().baton();
+            if baton != seen.0 {
+                seen = (baton, now);
+            }
+            let impatient = seen.1 + PATIENCE;
+            let overdue = if offer.timer > now {
+                impatient
+            } else {
+                impatient.min(self.lane().until.load(SeqCst).saturating_add(SLACK))
+            };
+            match baton.holder() {
+                Some(holder) if holder == self.place.slot => {
+                    if let Passed::Kept(until) = self.pass_on(self.lane, baton, now) {
+                        return Ok(self.begin_turn(until, offer));
+                    }
+                    continue;
+                }
+                None if wants => {
+                    let _ = self.lane().pass(baton, Some(self.place.slot));
+                    continue;
+                }
+                Some(holder) if wants && now >= overdue => {
+                    self.take_over(baton, holder);
+                    continue;
+                }
+                _ => {}
+            }
+            let alarm = match baton.holder() {
+                None => offer.timer,
+                Some(_) if wants => {
+                    overdue.min(offer.timer.max(now).saturating_add(SLACK)).min(began + LIMIT)
+                }
+                Some(_) => offer.timer.saturating_add(SLACK),
+            };
+            self.slot().alarm.store(alarm, SeqCst);
+            if self.lane().baton() != baton {
+                continue;
+            }
+            self.statistics.sleeps += 1;
+            // Who passes the baton must not be preempted by the one it wakes: that would be two switches more.
+            self.be(if baton.holder().is_some() { Class::Batch } else { Class::Normal });
+            if self.sleep(descriptors, now, alarm)? {
+                return Ok(Answer { turn: false, until: now, others: NOTHING });
+            }
+        }
+    }
+
+    fn be(&mut self, class: Class) {
+        if self.class.is_some_and(|now| now != class) {
+            // A sandbox that forbids it costs switches, no more.
+            self.class = class.apply().ok().map(|()| class);
+        }
+    }
+
+    /// Waits for the bell, the descriptors, the alarm; whether one of the descriptors is ready.
+    fn sleep(&mut self, descriptors: &mut [libc::pollfd], now: Time, alarm: Time) -> io::Result<bool> {
+        let bell = libc::pollfd { fd: self.place.bell.fd(), events: libc::POLLIN, revents: 0 };
+        let mut all = Vec::with_capacity(descriptors.len() + 1);
+        all.push(bell);
+        all.extend_from_slice(descriptors);
+        wait(&mut all, now, alarm)?;
+        self.slot().deaf.store(0, SeqCst);
+        if all[0].revents != 0 {
+            self.place.bell.quiet();
+        }
+        descriptors.copy_from_slice(&all[1..]);
+        Ok(descriptors.iter().any(|descriptor| descriptor.revents != 0))
+    }
+}
+
+impl Transport for Shared {
+    fn name(&self) -> &'static str {
+        "shared"
+    }
+
+    fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
+        self.statistics.polls += 1;
+        let now = Monotonic.now();
+        if std::process::id() != self.process || !self.keep_slot(now) {
+            self.turn = None;
+            return self.alone.poll(offer, descriptors);
+        }
+        self.turn = None;
+        self.look_around(now)?;
+        self.charge(offer);
+        self.wait_for_turn(offer, descriptors)
+    }
+
+    fn until(&self) -> Time {
+        match self.turn {
+            None => NEVER,
+            Some(turn) if self.lane().baton() == turn => self.until.min(self.lane().until.load(SeqCst)),
+            // Somebody took the baton from us.
+            Some(_) => 0,
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            return;
+        }
+        if self.slot().owner.load(SeqCst) == self.place.owner {
+            // In this order: a slot that is free may be another's at once, and its bell too.
+            self.place.bell.take_down();
+            self.slot().free();
+            self.abandon(self.lane, Monotonic.now());
+        }
+        // The thread goes on as it was; it cannot be helped if the kernel has changed its mind.
+        let _ = self.affinity.apply();
+        if let Some(class) = self.came_in {
+            self.be(class);
+        }
+        cpu::set_timer_slack(self.timer_slack);
+    }
+}

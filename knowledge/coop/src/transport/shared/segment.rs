@@ -1,0 +1,129 @@
+//! Memory that the programs of a domain share, and the file by which they find it.
+//!
+//! It is a System V segment, not a mapped file: its size cannot be changed, so nobody can take the page away from under the others
+//! (a truncated file kills with SIGBUS whoever reads it). The file `page` of the domain's directory holds its number and is
+//! locked while somebody joins or leaves. The last to leave removes the segment; one that a crash left behind is used again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+/// To lock the file, 10 ms apart.
+const TRIES: u32 = 100;
+
+/// A mapped segment of zeros, or of what the others have written.
+pub struct Segment {
+    id: i32,
+    address: NonNull<u8>,
+    file: PathBuf,
+}
+
+/// The domain's file, locked.
+pub struct Locked(File);
+
+impl Locked {
+    pub fn open(file: &Path) -> io::Result<Locked> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(file)?;
+        // Whoever holds it for longer than a moment hangs, and must not make us hang too.
+        for _ in 0..TRIES {
+            // SAFETY: takes a descriptor and a number.
+            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+                return Ok(Locked(file));
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return Err(error);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "another program has its file locked for a second and more",
+        ))
+    }
+}
+
+impl Segment {
+    /// The segment that the file names, if it is ours and of this size; else a new one.
+    pub fn open(file: &Path, size: usize) -> io::Result<(Segment, Locked)> {
+        let mut locked = Locked::open(file)?;
+        let mut text = String::new();
+        // What is no number names no segment.
+        let _ = (&mut locked.0).take(32).read_to_string(&mut text);
+        let recorded = text.trim().parse().ok().filter(|id| is_ours(*id, size));
+        if let Some((id, address)) = recorded.and_then(|id| Some((id, attach(id).ok()?))) {
+            return Ok((Segment { id, address, file: file.to_owned() }, locked));
+        }
+        // SAFETY: makes a segment, or fails with -1.
+        let id = unsafe { libc::shmget(libc::IPC_PRIVATE, size, libc::IPC_CREAT | 0o600) };
+        if id < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let address = attach(id).inspect_err(|_| remove(id))?;
+        let segment = Segment { id, address, file: file.to_owned() };
+        let write = |file: &mut File| -> io::Result<()> {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(id.to_string().as_bytes())
+        };
+        match write(&mut locked.0) {
+            Ok(()) => Ok((segment, locked)),
+            Err(error) => {
+                remove(id);
+                Err(error)
+            }
+        }
+    }
+
+    /// `size` bytes as given to `open`, zero at first; aligned to a page.
+    pub fn address(&self) -> NonNull<u8> {
+        self.address
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // Without the lock it stays, to be used again.
+        let locked = Locked::open(&self.file);
+        // SAFETY: attached in `open`, and nothing refers to it any more.
+        unsafe { libc::shmdt(self.address.as_ptr().cast()) };
+        if locked.is_ok() && status(self.id).is_some_and(|status| status.shm_nattch == 0) {
+            remove(self.id);
+            let _ = std::fs::remove_file(&self.file);
+        }
+    }
+}
+
+fn attach(id: i32) -> io::Result<NonNull<u8>> {
+    // SAFETY: maps the segment where the kernel likes.
+    let address = unsafe { libc::shmat(id, std::ptr::null(), 0) };
+    match NonNull::new(address.cast::<u8>()) {
+        Some(address) if address.as_ptr() as isize != -1 => Ok(address),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn status(id: i32) -> Option<libc::shmid_ds> {
+    // SAFETY: plain data, written by the kernel.
+    unsafe {
+        let mut status: libc::shmid_ds = std::mem::zeroed();
+        (libc::shmctl(id, libc::IPC_STAT, &mut status) == 0).then_some(status)
+    }
+}
+
+fn is_ours(id: i32, size: usize) -> bool {
+    // SAFETY: asks who we are.
+    let user = unsafe { libc::geteuid() };
+    status(id).is_some_and(|status| status.shm_perm.cuid == user && status.shm_segsz == size)
+}
+
+fn remove(id: i32) {
+    // SAFETY: marks it for removal; mappings stay valid.
+    unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+}
