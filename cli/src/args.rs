@@ -44,6 +44,11 @@ pub enum Command {
         after_help = "Example: attune sim fair --workload lab/workloads/players.toml --cpus 2 --report out.html"
     )]
     Sim(SimArgs),
+    /// Find the periods of a recorded program
+    #[command(
+        after_help = "FILE holds an event a line: TIME [THREAD [KIND [NUMBER]]], TIME in seconds.\n\nExample: attune period player.txt --window 2 --json\n         attune period player.txt --method spectrum-2010 --plot spectrum.svg\n\nExit status: 0 whether or not there is a period, 2 when the file is no recording."
+    )]
+    Period(PeriodArgs),
     /// Run an experiment and see whether what is claimed holds
     #[command(
         after_help = "Example: attune lab run webserver --quick\n         attune lab list\n\nExit status: 0 when every claim holds, 1 when one does not."
@@ -166,6 +171,52 @@ pub struct SimArgs {
     /// Write a trace that Perfetto (ui.perfetto.dev) opens
     #[arg(long, value_name = "F.json")]
     pub trace: Option<PathBuf>,
+}
+
+/// How a period is found.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum PeriodMethod {
+    /// Job starts weighed as evidence; can say that there is no period
+    Evidence,
+    /// The heuristic of Cucinotta et al., EuroSys 2010
+    #[value(name = "spectrum-2010")]
+    Spectrum2010,
+}
+
+#[derive(ClapArgs)]
+pub struct PeriodArgs {
+    /// A recording
+    pub file: PathBuf,
+    /// One line of JSON: per window, or for the whole recording
+    #[arg(long)]
+    pub json: bool,
+    /// Judge each consecutive window of S seconds by itself
+    #[arg(long, value_name = "S")]
+    pub window: Option<f64>,
+    /// How to find it
+    #[arg(long, value_enum, default_value = "evidence")]
+    pub method: PeriodMethod,
+    /// Draw the spectrum with what was chosen in it
+    #[arg(long, value_name = "F.svg")]
+    pub plot: Option<PathBuf>,
+    /// Lowest frequency, in Hz (default: 2; spectrum-2010: 1)
+    #[arg(long, value_name = "HZ")]
+    pub f_min: Option<f64>,
+    /// Highest frequency, in Hz (default: 220; spectrum-2010: 100)
+    #[arg(long, value_name = "HZ")]
+    pub f_max: Option<f64>,
+    /// spectrum-2010: step of its grid, in Hz (default: 0.1)
+    #[arg(long, value_name = "HZ")]
+    pub df: Option<f64>,
+    /// spectrum-2010: least amplitude of a candidate, in means of the spectrum (default: 0.2)
+    #[arg(long)]
+    pub alpha: Option<f64>,
+    /// spectrum-2010: how far from a multiple its peak may lie, in Hz (default: 0.5)
+    #[arg(long, value_name = "HZ")]
+    pub eps: Option<f64>,
+    /// spectrum-2010: number of multiples (default: 10)
+    #[arg(long, value_name = "N")]
+    pub harmonics: Option<usize>,
 }
 
 #[derive(ClapArgs)]

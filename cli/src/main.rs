@@ -11,6 +11,7 @@ mod explain;
 mod failure;
 mod lab;
 mod output;
+mod period;
 mod schedulers;
 mod sim;
 mod source;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args),
         Command::Diagram(args) => diagram::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Period(args) => period::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Vm(args) => vm::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),

@@ -1,0 +1,97 @@
+//! Programs that sleep for a fixed time instead of until a fixed time.
+//!
+//! Their beats have no common phase: each delay moves all later ones, so a fold over the window shows little under load.
+//! What is regular is the interval from one start to the next. A cluster of intervals is weighed against starts that come at random
+//! after the pause that makes them starts: an interval then lies in a range with the probability that the shifted
+//! exponential distribution of the same mean gives to it.
+//!
+//! The rate of such a program is the number of its jobs by the time that they took, delays included: that is what happened, and
+//! with more CPU time it would be faster.
+
+use crate::evidence::{Evidence, log_likelihood_ratio};
+
+/// Width of the cluster, as a share of its interval.
+const WIDTH: f64 = 0.04;
+/// Intervals needed to speak of a cluster.
+const LEAST: usize = 8;
+/// Who sleeps for a fixed time cannot wake earlier: the share of shorter intervals that is forgiven.
+const SHORTER: f64 = 0.06;
+/// The share of the intervals that the cluster must hold.
+const LEAST_SHARE: f64 = 0.5;
+
+/// Weighs the densest cluster of intervals between `starts`, each of which came after a pause longer than `pause` seconds.
+pub fn weigh(starts: &[f64], pause: f64) -> Option<Evidence> {
+    let mut intervals: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if intervals.len() < LEAST {
+        return None;
+    }
+    intervals.sort_by(f64::total_cmp);
+    let (from, to) = densest(&intervals);
+    let count = intervals.len() as f64;
+    if from as f64 > SHORTER * count || ((to - from) as f64) < LEAST_SHARE * count {
+        return None;
+    }
+    let scale = (intervals.iter().sum::<f64>() / count - pause).max(1e-9);
+    let beyond = |interval: f64| (-(interval - pause).max(0.0) / scale).exp();
+    let centre = (intervals[from] + intervals[to - 1]) / 2.0;
+    let chance = beyond(centre * (1.0 - WIDTH / 2.0)) - beyond(centre * (1.0 + WIDTH / 2.0));
+
+    let nats = log_likelihood_ratio((to - from) as f64, count, chance);
+    Some(Evidence {
+        frequency: count / (starts[starts.len() - 1] - starts[0]),
+        origin: starts[0],
+        tolerance: WIDTH / 2.0,
+        cycles: count,
+        hits: to - from,
+        nats,
+        concentration: nats,
+    })
+}
+
+/// The range of sorted `intervals` that holds the most within [`WIDTH`].
+fn densest(intervals: &[f64]) -> (usize, usize) {
+    let (mut from, mut best) = (0, (0, 1));
+    for to in 1..=intervals.len() {
+        while intervals[from] < intervals[to - 1] * (1.0 - WIDTH) {
+            from += 1;
+        }
+        if to - from > best.1 - best.0 {
+            best = (from, to);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeping_with_delays_is_seen_by_its_intervals() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut now = 0.0;
+        let mut starts = Vec::new();
+        for _ in 0..150 {
+            now += 0.010 + if random.f64() < 0.3 { 0.004 * random.f64() } else { 0.0001 * random.f64() };
+            starts.push(now);
+        }
+        let found = weigh(&starts, 0.001).unwrap();
+        let rate = 149.0 / (starts[149] - starts[0]);
+        assert!((found.frequency / rate - 1.0).abs() < 1e-9 && found.nats > 100.0, "{found:?}");
+    }
+
+    #[test]
+    fn random_starts_have_no_cluster() {
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut now = 0.0;
+            let starts: Vec<f64> = std::iter::repeat_with(|| {
+                now += 0.001 - 0.02 * random.f64().ln();
+                now
+            })
+            .take(100)
+            .collect();
+            assert!(weigh(&starts, 0.001).is_none_or(|found| found.nats < 15.0));
+        }
+    }
+}
