@@ -62,7 +62,7 @@ fn run_command(args: &VmRunArgs) -> Result<ExitCode, Failure> {
     let machine = Machine::boot(&cache, &options, &command(args)?).map_err(failure)?;
     pass_signals_on(machine.control())?;
     let streams = Streams {
-        input: stdin().ok(),
+        input: Some(stdin().map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?),
         output: &mut io::stdout().lock(),
         error_output: &mut io::stderr().lock(),
     };
@@ -89,8 +89,9 @@ fn command(args: &VmRunArgs) -> Result<Command, Failure> {
     Ok(command)
 }
 
+/// A standard input that was closed is an empty one.
 fn stdin() -> io::Result<File> {
-    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+    io::stdin().as_fd().try_clone_to_owned().map(File::from).or_else(|_| File::open("/dev/null"))
 }
 
 /// Whether what is written to one comes out where the other's comes out, so that their order is seen.

@@ -1,7 +1,10 @@
 //! The sched_ext scheduler beneath the workload: which it is, starting one, and whether it stayed.
 
 use std::fs::{self, File};
-use std::process::{Child, Command, Stdio};
+use std::io;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,7 +12,6 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// A scheduler may take this long to load: some need many seconds in a machine that is emulated.
 const PATIENCE: Duration = Duration::from_secs(120);
-const LOG: &str = "/tmp/attune-load.log";
 
 /// The name of the scheduler that is loaded; none where there is none, or no sched_ext.
 pub fn current() -> Option<String> {
@@ -18,8 +20,8 @@ pub fn current() -> Option<String> {
     read("root/ops").map(|name| name.trim().to_owned())
 }
 
-/// A scheduler's program, if one is to run. Dropping it ends it.
-pub struct Scheduler(Option<Child>);
+/// A scheduler's program, if one is to run, and what it says. Dropping it ends it.
+pub struct Scheduler(Option<(Child, File)>);
 
 impl Scheduler {
     /// Starts a program that loads a scheduler, and waits until it is loaded; no words: nothing is started.
@@ -27,17 +29,20 @@ impl Scheduler {
         let mut words = words.split_whitespace();
         let Some(program) = words.next() else { return Ok(Scheduler(None)) };
         ensure!(current().is_none(), "a scheduler is loaded already: {}", current().unwrap_or_default());
-        let log = File::create(LOG).with_context(|| format!("cannot write {LOG}"))?;
+        let log = memory_file().context("cannot make a file in memory")?;
         let mut command = Command::new(program);
-        command.args(words).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let child = command.spawn().with_context(|| format!("cannot start {}", program))?;
-        let mut scheduler = Scheduler(Some(child));
+        command.args(words).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
+        let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+        let mut scheduler = Scheduler(Some((child, log)));
         let patience = Instant::now() + PATIENCE;
         while current().is_none() {
-            if let Some(status) = scheduler.0.as_mut().map(Child::try_wait).transpose()?.flatten() {
-                bail!("{} ended ({status}) instead of loading a scheduler:\n{}", program, log_end());
+            if let Some(status) = scheduler.ended()? {
+                bail!(
+                    "{program} ended ({status}) instead of loading a scheduler:\n{}",
+                    scheduler.last_words()
+                );
             }
-            ensure!(Instant::now() < patience, "{} loads no scheduler:\n{}", program, log_end());
+            ensure!(Instant::now() < patience, "{program} loads no scheduler:\n{}", scheduler.last_words());
             thread::sleep(Duration::from_millis(50));
         }
         // What it does when it has just begun is not measured.
@@ -55,15 +60,29 @@ impl Scheduler {
             "{} was thrown out while it was measured; {} has taken over:\n{}",
             name(before),
             name(&after),
-            log_end()
+            self.last_words()
         );
         Ok(())
+    }
+
+    fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.0.as_mut().map_or(Ok(None), |(child, _)| child.try_wait())
+    }
+
+    fn last_words(&self) -> String {
+        let Some((_, log)) = &self.0 else { return String::new() };
+        let mut bytes = vec![0; log.metadata().map_or(0, |about| about.len() as usize)];
+        // It may write on meanwhile: its own place in the file is not touched.
+        let length = log.read_at(&mut bytes, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
     }
 }
 
 impl Drop for Scheduler {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
+        if let Some((child, _)) = &mut self.0 {
             // SAFETY: our own child, not waited for.
             unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
             let patience = Instant::now() + Duration::from_secs(5);
@@ -76,8 +95,12 @@ impl Drop for Scheduler {
     }
 }
 
-fn log_end() -> String {
-    let text = fs::read_to_string(LOG).unwrap_or_default();
-    let lines: Vec<_> = text.lines().collect();
-    lines[lines.len().saturating_sub(15)..].join("\n")
+/// Without a name, so that nothing is left behind and two runs do not meet.
+fn memory_file() -> io::Result<File> {
+    // SAFETY: the name is a C string; the descriptor is new and ours.
+    match unsafe { libc::memfd_create(c"scheduler".as_ptr(), libc::MFD_CLOEXEC) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: as above.
+        fd => Ok(unsafe { File::from_raw_fd(fd) }),
+    }
 }

@@ -1,0 +1,37 @@
+//! `attune lab` without running an experiment: what there is, and what there is not.
+
+use std::process::{Command, Output};
+
+fn lab(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_attune"));
+    // No peer is built there.
+    command.arg("lab").args(words).env("ATTUNE_PEERS_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-peers"));
+    command.output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("it is text")
+}
+
+#[test]
+fn experiments_and_peers_are_listed() {
+    let list = lab(&["list"]);
+    for name in ["webserver", "switch-cost", "fairness", "wakeup-latency"] {
+        assert!(text(&list.stdout).lines().any(|line| line.starts_with(name)), "{name}");
+    }
+    let peers = lab(&["peers"]);
+    for name in ["scx_bpfland", "scx_cosmos", "scx_flash", "scx_rusty", "scx_lavd"] {
+        let line = text(&peers.stdout).lines().find(|line| line.starts_with(name)).expect("a line");
+        assert!(line.contains("not built"), "{line}");
+    }
+}
+
+#[test]
+fn unknown_names_are_told() {
+    let peer = lab(&["peers", "build", "scx_nothing"]);
+    assert_eq!(peer.status.code(), Some(2));
+    assert!(text(&peer.stderr).contains("no peer scx_nothing; `attune lab peers` lists them"));
+    let experiment = lab(&["run", "nothing"]);
+    assert_eq!(experiment.status.code(), Some(2));
+    assert!(text(&experiment.stderr).contains("`attune lab list` lists them"));
+}
