@@ -95,7 +95,8 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 return self.sleep(slot, until, Wait::Io);
             }
             Operation::SleepUntil(until) => {
-                let until = to_time(self.evaluate(until, slot));
+                // Not before it: a loop that asks `now >= x` after sleeping until x = 1s / 24 would find that it is not.
+                let until = to_time(self.evaluate(until, slot).ceil());
                 if until > self.now {
                     return self.sleep(slot, until, Wait::Time);
                 }

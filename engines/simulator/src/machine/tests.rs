@@ -465,6 +465,23 @@ fn mistakes_of_workloads_name_their_line() {
 }
 
 #[test]
+fn nobody_wakes_before_the_moment_that_was_asked_for() {
+    // A third of a second is no whole number of nanoseconds.
+    let outcome = run(
+        &mut Fifo::default(),
+        r#"
+        [[thread]]
+        name = "a"
+        do = [
+            { set = { due = "1s / 3" } },
+            { while = "now < due", do = [{ sleep_until = "due" }] },
+        ]
+        "#,
+    );
+    assert_eq!(outcome.ending(), Ending::AllEnded);
+}
+
+#[test]
 fn waiting_for_ever_is_a_warning() {
     let outcome = run(
         &mut Fifo::default(),
