@@ -1,6 +1,5 @@
 //! `attune sim`: a scheduler under a workload, in virtual time.
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -56,7 +55,7 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
 }
 
 fn read_workload(path: &Path) -> Result<Workload, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::file("read", path, error))?;
+    let text = attune_schedulers::read_text(path).map_err(|error| Failure::file("read", path, error))?;
     Workload::from_file_text(&text, &path.display().to_string())
         .map_err(|diagnostic| Failure::wrong(diagnostic.to_string()))
 }

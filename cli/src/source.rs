@@ -1,6 +1,5 @@
 //! From the words of the command line to a checked scheduler.
 
-use std::fs;
 use std::path::Path;
 
 use attune_language::diagnostic::{has_errors, render};
@@ -21,7 +20,7 @@ pub fn checked(scheduler: &Path, args: &SourceArgs) -> Result<Checked, Failure> 
 }
 
 fn aspect(path: &Path) -> Result<SourceText, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| Failure::file("read", path, error))?;
+    let text = attune_schedulers::read_text(path).map_err(|error| Failure::file("read", path, error))?;
     Ok(SourceText { name: path.display().to_string(), text })
 }
 

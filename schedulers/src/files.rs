@@ -42,7 +42,7 @@ pub fn open(scheduler: &Path, folders: &[PathBuf]) -> io::Result<Opened> {
         let source = SourceText { name: library_name(entry.name), text: entry.text.to_string() };
         return Ok(Opened { source, loader });
     }
-    match fs::read_to_string(scheduler) {
+    match read_text(scheduler) {
         Ok(text) => {
             let source = SourceText { name: scheduler.display().to_string(), text };
             Ok(Opened { source, loader })
@@ -52,6 +52,25 @@ pub fn open(scheduler: &Path, folders: &[PathBuf]) -> io::Result<Opened> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Reads a file that should hold text.
+///
+/// # Errors
+/// The file cannot be read, or is not UTF-8; then the message names the line and column of the first byte that is not.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(fs::read(path)?).map_err(|error| {
+        let (text, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
+        let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let column =
+            text.iter().rev().take_while(|&&byte| byte != b'\n').filter(|&&byte| byte & 0xC0 != 0x80).count()
+                + 1;
+        let byte = rest.first().copied().unwrap_or_default();
+        let message = format!(
+            "line {line}, column {column}: byte {byte:#04x} is not UTF-8 text; save the file as UTF-8"
+        );
+        io::Error::new(io::ErrorKind::InvalidData, message)
+    })
 }
 
 fn is_a_word(path: &Path) -> bool {
@@ -66,7 +85,7 @@ impl Loader for FileLoader {
         };
         let mut missing = NotFound::default();
         for path in self.candidates(&file, from) {
-            match fs::read_to_string(&path) {
+            match read_text(&path) {
                 Ok(text) => return Ok(Loaded { name: self.name_of(path), text }),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => missing.reason = Some(format!("{}: {error}", path.display())),

@@ -5,7 +5,7 @@
 
 mod files;
 
-pub use files::{FileLoader, Opened, open};
+pub use files::{FileLoader, Opened, open, read_text};
 
 /// One scheduler of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

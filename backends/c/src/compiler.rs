@@ -50,10 +50,12 @@ pub fn compile(c_source: &str, out: &Path, debug: bool) -> Result<(), CompileErr
 fn compile_with(c_source: &str, out: &Path, flags: &[&str]) -> Result<(), CompileError> {
     let command = env::var("CC").ok().filter(|cc| !cc.trim().is_empty()).unwrap_or_else(|| "cc".to_string());
     let unfinished = beside(out);
-    let result = run(&command, c_source, &unfinished, flags);
-    let result = result.and_then(|()| {
-        fs::rename(&unfinished, out).map_err(|error| CompileError::Io { path: out.to_path_buf(), error })
-    });
+    let cannot_write = |error| CompileError::Io { path: out.to_path_buf(), error };
+    // The compiler could not say in the scheduler's terms that there is no such folder.
+    let result = fs::File::create(&unfinished)
+        .map_err(cannot_write)
+        .and_then(|_| run(&command, c_source, &unfinished, flags))
+        .and_then(|()| fs::rename(&unfinished, out).map_err(cannot_write));
     if result.is_err() {
         // It may not exist, and the first error is the one to tell.
         let _ = fs::remove_file(&unfinished);
