@@ -30,7 +30,8 @@ pub(super) enum Purpose {
 #[derive(Debug, Default)]
 pub(super) struct Context {
     pub purpose: Purpose,
-    /// Whether its handler destroys threads in any part: only then can a named thread be gone.
+    /// Whether its handler, or the one before it about the same thread, destroys threads in any part: only then can a named
+    /// thread be gone.
     pub destroys: bool,
     /// Whether there is verbatim text in it, which may use any name.
     pub verbatim: bool,
@@ -74,15 +75,18 @@ fn contains(syntax: &SyntaxNode, kind: SyntaxKind) -> bool {
 
 impl Lowering {
     pub(super) fn handlers(&mut self, handlers: &[FlatHandler]) {
+        let destroys = |of: &FlatHandler| parts_of(of).any(|part| contains(part, SyntaxKind::DESTROY_STMT));
+        let ends = handlers.iter().any(|of| of.name == Event::SetDead.name() && destroys(of));
         for handler in handlers {
             if let Some(event) = self.event(handler) {
-                self.handler(event, handler);
+                // `switch_out` follows `set_dead` and is about the same thread.
+                let gone = destroys(handler) || ends && event == Event::SwitchOut;
+                self.handler(event, handler, gone);
             }
         }
     }
 
-    fn handler(&mut self, event: Event, of: &FlatHandler) {
-        let destroys = parts_of(of).any(|part| contains(part, SyntaxKind::DESTROY_STMT));
+    fn handler(&mut self, event: Event, of: &FlatHandler, destroys: bool) {
         if of.own.is_none() {
             self.aspects_without_handler(event, of);
         }

@@ -275,3 +275,20 @@ proptest! {
         prop_assert_eq!(machine.state, written, "{}\n{}", text, program);
     }
 }
+
+#[test]
+fn in_switch_out_the_thread_may_be_gone_by_set_dead() {
+    // What is read first traps first: an attribute of a thread that may be gone is kept before the index that may be wrong.
+    let temporaries = |set_dead: &str| {
+        let text = format!(
+            "scheduler s {{ thread {{ int b = 0; }} data {{ threadref current; queue ready; int k, a[3]; }}
+                event set_dead(fixed t) {{ {set_dead} }}
+                event switch_out(t) {{ k = t.b + a[k]; if (|current| > 0) current => ready; }} }}"
+        );
+        let checked = check_text(&text);
+        let Some(program) = &checked.program else { panic!("{}", drawn(&checked)) };
+        program.locals.iter().filter(|(_, local)| local.temporary).count()
+    };
+    assert_eq!(temporaries("t.b = 1;"), 0);
+    assert_eq!(temporaries("if (t == current) destroy current;"), 1);
+}
