@@ -103,9 +103,13 @@ fn in_words(report: &EngineReport) -> String {
         return format!("no: {}", missing.chain(report.reason.clone()).collect::<Vec<_>>().join("; "));
     }
     let t = &report.transfers;
+    let others = match report.other_checks {
+        0 => String::new(),
+        others => format!("; {} left to run time", counted(others, "other check")),
+    };
     let named = if t.trivial > 0 { format!(", {} of named threads", t.trivial) } else { String::new() };
     format!(
-        "yes: {} of {} checks proved, {} left to run time{named}",
+        "yes: {} of {} transfer checks proved, {} left to run time{named}{others}",
         t.proved,
         t.total - t.trivial,
         t.checked
@@ -119,7 +123,7 @@ fn to_json(path: &Path, checked: &Checked) -> Value {
         .map(|report| (report.engine.name().to_string(), engine_json(report)))
         .collect();
     let diagnostics: Vec<Value> =
-        checked.diagnostics.iter().map(|it| diagnostic_json(it, &checked.sources)).collect();
+        checked.diagnostics.iter().map(|it| diagnostic_json(path, it, &checked.sources)).collect();
     json!({
         "file": path.display().to_string(),
         "scheduler": checked.scheduler_name,
@@ -128,17 +132,22 @@ fn to_json(path: &Path, checked: &Checked) -> Value {
     })
 }
 
-fn diagnostic_json(diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
+fn diagnostic_json(path: &Path, diagnostic: &Diagnostic, sources: &SourceMap) -> Value {
     let at = diagnostic.location(sources);
-    json!({
+    let mut json = json!({
         "code": diagnostic.code.name(),
         "severity": diagnostic.severity.name(),
-        "file": sources.name(diagnostic.primary.span.source),
         "line": at.line,
         "column": at.column,
         "message": diagnostic.message,
         "hint": diagnostic.hint,
-    })
+    });
+    // In a base, an aspect or a node scheduler: elsewhere than in the line's own file.
+    let file = sources.name(diagnostic.primary.span.source);
+    if file != path.display().to_string() {
+        json["file"] = file.into();
+    }
+    json
 }
 
 fn engine_json(report: &EngineReport) -> Value {
@@ -169,7 +178,7 @@ fn unreadable_json(path: &Path, failure: &Failure) -> Value {
         "file": path.display().to_string(),
         "scheduler": null,
         "diagnostics": [{
-            "code": "E0200", "severity": "error", "file": path.display().to_string(), "line": 1, "column": 1,
+            "code": "E0200", "severity": "error", "line": 1, "column": 1,
             "message": failure.message(), "hint": "check the path and whether the file may be read",
         }],
         "engines": engines,

@@ -104,6 +104,8 @@ fn json_is_one_line_a_file_with_every_engine_and_place() {
     let errors: Vec<&Value> = diagnostics.iter().filter(|it| it["severity"] == "error").collect();
     assert!(errors.len() >= 2, "both unknown names are reported: {bad}");
     let unknown = &errors[0];
+    let keys: Vec<&String> = unknown.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["code", "column", "hint", "line", "message", "severity"]);
     assert_eq!((unknown["line"].as_u64(), unknown["column"].as_u64()), (Some(1), Some(62)), "{bad}");
     assert!(unknown["hint"].as_str().unwrap().contains("RQ"), "{bad}");
 }
@@ -148,7 +150,46 @@ fn build_writes_c_or_a_shared_object_and_nothing_on_an_error() {
     assert_eq!(status(&folder.attune(&["build", "good.sched", "-o", "good.exe"])), 2);
     assert_eq!(status(&folder.attune(&["build", "good.sched", "-o", "no/such/folder.c"])), 2);
     assert_eq!(status(&folder.attune(&["build", "good.sched", "--engine", "kernel", "-o", "k.c"])), 1);
+    let nowhere = folder.attune(&["build", "good.sched", "-o", "no/such/folder.so"]);
+    assert_eq!(status(&nowhere), 2);
+    assert!(err(&nowhere).contains("cannot write no/such/folder.so"), "{}", err(&nowhere));
     assert_eq!(folder.names(), before, "nothing was written");
+}
+
+#[test]
+fn a_text_that_is_not_utf_8_is_told_by_its_place() {
+    let folder = Folder::new("latin");
+    std::fs::write(folder.0.join("latin.sched"), b"// \xC3\xBCber\n// \xC3\xBC\xFCber\n").unwrap();
+    for words in [
+        &["check", "latin.sched"][..],
+        &["check", "fifo", "--aspect", "latin.sched"],
+        &["sim", "fifo", "--workload", "latin.sched"],
+    ] {
+        let refused = folder.attune(words);
+        assert_eq!(status(&refused), 2);
+        assert!(err(&refused).contains("latin.sched: line 2, column 5: byte 0xfc"), "{}", err(&refused));
+    }
+}
+
+#[test]
+fn checks_of_other_things_than_transfers_are_not_passed_over() {
+    let text = "scheduler hoarder extends fifo {
+        before schedule { if (|ready| > 0) { threadref mine; ready => mine; if (|ready| > 3) mine => ready; } }
+    }";
+    let folder = Folder::new("others").with("hoarder.sched", text);
+    let output = folder.attune(&["check", "-v", "hoarder.sched"]);
+    assert_eq!(status(&output), 0, "{}", out(&output));
+    assert!(
+        out(&output).contains("0 left to run time, 5 of named threads; 1 other check left to run time"),
+        "{}",
+        out(&output)
+    );
+    assert!(
+        out(&output).contains("`mine` may still hold a thread when the handler ends"),
+        "{}",
+        out(&output)
+    );
+    assert!(!out(&folder.attune(&["check", "fifo"])).contains("other check"));
 }
 
 #[test]

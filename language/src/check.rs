@@ -52,7 +52,10 @@ pub struct EngineReport {
     pub reason: Option<String>,
     pub verdicts: Verdicts,
     pub transfers: Transfers,
-    /// Why each transfer check that is merely checked could not be proved.
+    /// Checks of other things (indices, attributes of a first thread, new threads stored, local containers empty at the end)
+    /// that are left to run time. Loop bounds and invariants are not among them.
+    pub other_checks: usize,
+    /// Why each of both kinds that is merely checked could not be proved.
     pub doubts: Vec<(CheckId, Explanation)>,
 }
 
@@ -136,6 +139,7 @@ fn report(
         reason: None,
         transfers: Transfers::default(),
         verdicts: Verdicts::default(),
+        other_checks: 0,
         doubts: Vec::new(),
     };
     let Some((program, found)) = analysed else {
@@ -145,6 +149,7 @@ fn report(
     report.verdicts = found.verdicts;
     report.doubts = found.doubts;
     report.transfers = count(program, &report.verdicts);
+    report.other_checks = other_checks(program, &report.verdicts);
     report.missing = missing(engine, program);
     report.reason = reason(engine, program, &report.missing, sources);
     report.accepted = report.reason.is_none();
@@ -196,4 +201,17 @@ fn count(program: &Program, verdicts: &Verdicts) -> Transfers {
         transfers.total += 1;
     }
     transfers
+}
+
+fn other_checks(program: &Program, verdicts: &Verdicts) -> usize {
+    let counts = |kind: CheckKind| {
+        !kind.is_transfer() && !matches!(kind, CheckKind::LoopBound | CheckKind::InvariantHolds)
+    };
+    let left = |id: CheckId| matches!(verdicts.of(id), Verdict::Checked | Verdict::Refuted);
+    // In an invariant, which is the debug build's, a check belongs to no event.
+    program
+        .checks
+        .iter()
+        .filter(|(id, check)| check.event.is_some() && counts(check.kind) && left(*id))
+        .count()
 }

@@ -47,7 +47,7 @@ fn each_unproved_check_says_why() {
         let checked = checked(text);
         for engine in [Engine::Threads, Engine::Simulator] {
             let report = checked.engine(engine);
-            assert_eq!(report.doubts.len(), report.transfers.checked, "{engine}");
+            assert_eq!(report.doubts.len(), report.transfers.checked + report.other_checks, "{engine}");
             assert!(report.doubts.iter().all(|(_, why)| why.text.len() > 20), "{:?}", report.doubts);
         }
     }

@@ -29,7 +29,8 @@ pub struct Findings {
 pub struct EngineFindings {
     pub engine: Engine,
     pub verdicts: Verdicts,
-    /// For each check of a transfer that is merely checked: why it could not be proved, in the order of their places.
+    /// For each check that is merely checked, whether of a transfer or not: why it could not be proved, in the order of their
+    /// places.
     pub doubts: Vec<(CheckId, Explanation)>,
 }
 
@@ -75,9 +76,8 @@ pub fn analyse(program: &Program) -> Findings {
     }
 
     let engines = analysed.into_iter().map(|(engine, protocol, occupancy)| {
-        let doubts = occupancy.witnesses.iter().filter(|(check, _)| {
-            program.checks[*check].kind.is_transfer() && occupancy.verdicts.of(*check) == Verdict::Checked
-        });
+        let doubts =
+            occupancy.witnesses.iter().filter(|(check, _)| occupancy.verdicts.of(*check) == Verdict::Checked);
         let mut doubts: Vec<(CheckId, Explanation)> =
             doubts.map(|(check, witness)| (*check, witness.explain(program, &protocol, *check))).collect();
         doubts.sort_by_key(|(check, _)| {

@@ -229,6 +229,13 @@ impl<'a> Across<'a> {
         let mut walker = self.walker(Some(event), occasion, parameter);
         walker.elsewhere_roles = elsewhere_roles;
         let mut states = states;
+        if event.is_query() && event.parameter() != Parameter::None {
+            // `set_dead` on another CPU may have destroyed the thread that runs here, but nobody asks about one that is gone.
+            states.retain_mut(|state| {
+                let alive = state.places[parameter].without(Places::DESTROYED);
+                state.learn_places(&walker.scene, parameter, alive)
+            });
+        }
         if subject == Subject::New && !program.thread_prologue.body.statements.is_empty() {
             walker.event = None;
             states = walker.routine(&program.thread_prologue, states);
