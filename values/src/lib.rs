@@ -1,4 +1,4 @@
-//! The one format in which knowledge reaches engines: typed values, their widths, what happens to one that does not fit.
+//! The one format in which knowledge reaches engines: typed values, their widths, and how they get from one process to another.
 //!
 //! A scheduler computes with three types ([`Type`]); a variable of the application has one of eleven shapes in memory
 //! ([`Width`]). [`Width::load`] and [`Width::store`] go from one to the other. Nothing here fails: a value that does
@@ -6,9 +6,15 @@
 //!
 //! Generated C does the same by itself (`enum attune_width` in the ABI of compiled schedulers); the threads engine's
 //! tests hold the two against each other.
+//!
+//! Between processes values lie in a [`page`](page::Page) that one process shares with the engine, and what they are called is
+//! agreed over a socket in the words of [`wire`]. `values/client` is the process's side, `values/broker` the engine's.
 
+pub mod page;
+pub mod socket;
 mod value;
 mod width;
+pub mod wire;
 
 pub use value::{Fitted, Type, Value, float_to_int};
 pub use width::Width;

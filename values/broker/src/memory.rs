@@ -1,0 +1,130 @@
+//! A store in plain memory: for tests, and to see what an engine would be told.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use attune_values::page::{Page, unshared};
+use attune_values::wire::Import;
+
+use crate::store::Store;
+
+/// Clones are the same store.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    imports: Vec<Import>,
+    slots: u32,
+    inside: Arc<Mutex<BTreeMap<u32, Slot>>>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    process: i32,
+    page: Page,
+    /// Import to word.
+    words: BTreeMap<usize, u8>,
+    /// Thread to row.
+    rows: BTreeMap<i32, u16>,
+}
+
+impl Memory {
+    pub fn new(imports: &[(&str, i64)], slots: u32) -> Memory {
+        let import = |(name, default): &(&str, i64)| Import { name: (*name).to_owned(), default: *default };
+        Memory { imports: imports.iter().map(import).collect(), slots, inside: Arc::default() }
+    }
+
+    /// What an engine would take as the thread's value: its own, its process's, the default.
+    pub fn value(&self, process: i32, thread: i32, name: &str) -> Option<i64> {
+        let import = self.imports.iter().position(|import| import.name == name)?;
+        let supplied = self.look(process, |slot| {
+            let word = usize::from(*slot.words.get(&import)?);
+            let row = slot.rows.get(&thread).copied().map(usize::from);
+            row.and_then(|row| slot.page.get(row, word)).or_else(|| slot.page.get(0, word))
+        });
+        Some(supplied.unwrap_or(self.imports[import].default))
+    }
+
+    /// Stores where the thread's own value lies, as a scheduler does that assigns to an import.
+    pub fn assign(&self, process: i32, thread: i32, name: &str, value: i64) -> bool {
+        let import = self.imports.iter().position(|import| import.name == name);
+        self.look(process, |slot| {
+            let word = usize::from(*slot.words.get(&import?)?);
+            slot.page.set(usize::from(*slot.rows.get(&thread)?), word, Some(value));
+            Some(())
+        })
+        .is_some()
+    }
+
+    /// Threads of the process that have a row.
+    pub fn threads(&self, process: i32) -> Vec<i32> {
+        self.look(process, |slot| Some(slot.rows.keys().copied().collect())).unwrap_or_default()
+    }
+
+    /// Processes that have a page.
+    pub fn processes(&self) -> Vec<i32> {
+        self.lock().values().map(|slot| slot.process).collect()
+    }
+
+    fn look<T>(&self, process: i32, look: impl FnOnce(&Slot) -> Option<T>) -> Option<T> {
+        self.lock().values().find(|slot| slot.process == process).and_then(look)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Slot>> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, slot: u32, change: impl FnOnce(&mut Slot)) -> io::Result<()> {
+        self.lock().get_mut(&slot).map(change).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Store for Memory {
+    fn scheduler(&self) -> &str {
+        "memory"
+    }
+
+    fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
+        let memory = unshared()?;
+        let page = Page::of(memory.as_fd())?;
+        self.lock().insert(slot, Slot { process, page, words: BTreeMap::new(), rows: BTreeMap::new() });
+        Ok(memory)
+    }
+
+    fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()> {
+        self.change(slot, |slot| {
+            match word {
+                Some(word) => slot.words.insert(import, word),
+                None => slot.words.remove(&import),
+            };
+        })
+    }
+
+    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()> {
+        if !std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        self.change(slot, |slot| {
+            slot.rows.insert(thread, row);
+        })
+    }
+
+    fn unbind(&mut self, slot: u32, _process: i32, thread: i32) {
+        // Gone already, if not.
+        let _ = self.change(slot, |slot| {
+            slot.rows.remove(&thread);
+        });
+    }
+
+    fn close(&mut self, slot: u32, _process: i32) {
+        self.lock().remove(&slot);
+    }
+}

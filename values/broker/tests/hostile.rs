@@ -1,0 +1,118 @@
+//! Peers that say anything at all: the broker goes on, and others notice nothing.
+
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::Duration;
+
+use attune_broker::{Broker, Memory};
+use attune_values::socket::{Connection, Received};
+use attune_values::wire::{Refusal, Reply, Request, VERSION};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn connect(socket: &Path) -> Connection {
+    Connection::to(socket, PATIENCE).unwrap()
+}
+
+fn send_bytes(connection: &Connection, bytes: &[u8]) {
+    // SAFETY: the slice is valid. Whether it arrives is the broker's affair.
+    unsafe { libc::send(connection.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+}
+
+fn refusal(connection: &Connection) -> Option<Refusal> {
+    match connection.receive() {
+        Ok(Received::Message(Reply::Refused { why, .. }, _)) => Some(why),
+        _ => None,
+    }
+}
+
+/// An honest client still gets its page.
+fn all_is_well(socket: &Path) {
+    let connection = connect(socket);
+    connection.send(&Request::Hello { version: VERSION }, None).unwrap();
+    assert!(matches!(connection.receive(), Ok(Received::Message(Reply::Welcome { .. }, Some(_)))));
+    connection.send(&Request::Declare { word: 1, name: "urgent".to_owned() }, None).unwrap();
+    assert!(matches!(connection.receive(), Ok(Received::Message(Reply::Done, _))));
+}
+
+#[test]
+fn nonsense_is_refused_and_nothing_else_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+
+    let connection = connect(&socket);
+    let mut noise = fastrand::Rng::with_seed(1);
+    for length in (1..8192).step_by(97) {
+        let bytes: Vec<u8> = (0..length).map(|_| noise.u8(..)).collect();
+        send_bytes(&connection, &bytes);
+        assert_eq!(refusal(&connection), Some(Refusal::Garbled));
+    }
+    send_bytes(&connection, &[b'['; 60_000]); // longer than any packet of ours
+    assert_eq!(refusal(&connection), Some(Refusal::Garbled));
+    all_is_well(&socket);
+}
+
+#[test]
+fn words_out_of_turn_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let connection = connect(&socket);
+    let ask = |request: Request| {
+        connection.send(&request, None).unwrap();
+        refusal(&connection)
+    };
+    assert_eq!(ask(Request::Declare { word: 1, name: "urgent".to_owned() }), Some(Refusal::Garbled));
+    assert_eq!(ask(Request::Bind { row: 1, thread: 1 }), Some(Refusal::Garbled));
+    assert_eq!(ask(Request::Hello { version: VERSION + 1 }), Some(Refusal::Garbled));
+    connection.send(&Request::Hello { version: VERSION }, None).unwrap();
+    assert!(matches!(connection.receive(), Ok(Received::Message(Reply::Welcome { .. }, Some(_)))));
+    assert_eq!(ask(Request::Hello { version: VERSION }), Some(Refusal::Forbidden));
+    assert_eq!(ask(Request::Bind { row: 1, thread: 1 }), Some(Refusal::NoSuchThread));
+    assert_eq!(ask(Request::Bind { row: 1, thread: -7 }), Some(Refusal::NoSuchThread));
+    assert_eq!(ask(Request::Bind { row: u16::MAX, thread: 1 }), Some(Refusal::Garbled));
+    let long = "x".repeat(5000);
+    assert_eq!(ask(Request::Declare { word: 1, name: long }), Some(Refusal::UnknownImport));
+    all_is_well(&socket);
+}
+
+#[test]
+fn whoever_never_reads_is_cut_off() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let deaf = connect(&socket);
+    for _ in 0..5000 {
+        send_bytes(&deaf, b"?");
+    }
+    all_is_well(&socket);
+}
+
+#[test]
+fn a_flood_of_connections_ends_at_its_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    // As many as the system lets one process have.
+    let flood: Vec<Connection> =
+        (0..900).map_while(|_| Connection::to(&socket, Duration::from_millis(200)).ok()).collect();
+    drop(flood);
+    all_is_well(&socket);
+}
+
+#[test]
+fn two_engines_do_not_share_a_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let first = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let second = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4));
+    assert_eq!(second.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    all_is_well(&socket);
+    drop(first);
+    assert!(!socket.exists());
+    // What an engine that was killed left behind is no obstacle.
+    std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let _third = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    all_is_well(&socket);
+}

@@ -1,0 +1,199 @@
+//! A C program, its values, and an engine that comes, goes and comes back.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use attune_broker::{Broker, Memory};
+
+/// tests/programs/values.c, compiled once.
+static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
+    let test = std::env::current_exe().expect("the test's own path");
+    // Where cargo has put libattune_client.so.
+    let library = test.parent().expect("tests lie in a directory");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("values");
+    let output = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-g", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-I"])
+        .arg(here.join("../../engines/threads/include"))
+        .arg("-o")
+        .args([&program, &here.join("tests/programs/values.c")])
+        .arg("-L")
+        .arg(library)
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .args(["-lattune_client", "-lpthread"])
+        .output()
+        .expect("the C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+});
+
+struct Client {
+    child: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    number: i32,
+}
+
+impl Client {
+    fn start(socket: &Path) -> Client {
+        let mut child = Command::new(&*PROGRAM)
+            .env("ATTUNE_VALUES", socket)
+            .env_remove("ATTUNE_UNKNOWN_IMPORTS")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        let mut client = Client { child, orders, answers, number: 0 };
+        client.number = client.answer().strip_prefix("process ").unwrap().parse().unwrap();
+        client
+    }
+
+    fn answer(&mut self) -> String {
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn ask(&mut self, order: &str) -> String {
+        writeln!(self.orders, "{order}").unwrap();
+        self.answer()
+    }
+
+    /// Ends it, and gives what it said on stderr.
+    fn end(self) -> String {
+        drop(self.orders);
+        let output = self.child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{:?}", output.status);
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+fn engine(imports: &[(&str, i64)], socket: &Path) -> (Memory, Broker) {
+    let memory = Memory::new(imports, 16);
+    let broker = Broker::start(socket, memory.clone()).unwrap();
+    (memory, broker)
+}
+
+/// Things that another process does take their time, but end.
+#[track_caller]
+fn becomes<T: PartialEq + std::fmt::Debug>(wanted: T, look: impl Fn() -> T) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while look() != wanted && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(look(), wanted);
+}
+
+#[test]
+fn a_store_is_all_it_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (memory, _broker) = engine(&[("urgent", 0), ("deadline", -1)], &socket);
+    let mut client = Client::start(&socket);
+    let me = client.number;
+    assert_eq!(client.ask("get deadline"), "-1"); // the value in force
+    assert_eq!(client.ask("set deadline 40000000"), "40000000");
+    assert_eq!(memory.value(me, me, "deadline"), Some(40_000_000));
+    assert_eq!(memory.value(me, me, "urgent"), Some(0));
+    assert!(memory.assign(me, me, "deadline", 5)); // as a scheduler that assigns to an import
+    assert_eq!(client.ask("get deadline"), "5");
+    assert_eq!(client.ask("unregister deadline"), "0");
+    assert_eq!(memory.value(me, me, "deadline"), Some(-1));
+    assert_eq!(client.ask("unregister deadline"), "-1");
+    assert_eq!(client.end(), "");
+    becomes(vec![], || memory.processes());
+}
+
+#[test]
+fn each_thread_has_values_of_its_own_while_it_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (memory, _broker) = engine(&[("urgent", 0)], &socket);
+    let mut client = Client::start(&socket);
+    let me = client.number;
+    assert_eq!(client.ask("set urgent 1"), "1");
+    // More threads, one after the other, than a page has rows.
+    for i in 2..600 {
+        let answer = client.ask(&format!("thread urgent {i}"));
+        let words: Vec<&str> = answer.split(' ').collect();
+        assert_eq!((words[0], words[2]), ("thread", i.to_string().as_str()));
+        assert_ne!(words[1].parse::<i32>().unwrap(), me);
+    }
+    becomes(vec![me], || memory.threads(me));
+    assert_eq!(memory.value(me, me, "urgent"), Some(1));
+    assert_eq!(client.end(), "");
+}
+
+#[test]
+fn what_the_engine_does_not_offer_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (_memory, _broker) = engine(&[("urgent", 0)], &socket);
+    let mut client = Client::start(&socket);
+    assert_eq!(client.ask("get urgant"), format!("errno {}", libc::ENOENT));
+    assert_eq!(client.ask("register urgent"), "-1 -1");
+    assert_eq!(client.ask("set urgent 2"), "2");
+    let said = client.end();
+    assert!(said.contains("attune: values: memory has no thread import named urgant"), "{said}");
+    assert!(said.contains("urgent: global imports of an engine in the kernel belong to"), "{said}");
+    assert!(said.contains("attune_thread_import_int gives one that it can"), "{said}");
+}
+
+#[test]
+fn an_engine_may_come_late_go_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let mut client = Client::start(&socket);
+    let me = client.number;
+    assert_eq!(client.ask("set urgent 3"), "3"); // nobody is there
+    assert_eq!(client.ask("get deadline"), "0");
+
+    let (memory, broker) = engine(&[("deadline", 9), ("urgent", 0)], &socket);
+    becomes(Some(3), || memory.value(me, me, "urgent"));
+    assert_eq!(client.ask("get deadline"), "9"); // nobody had stored: the default came
+    assert_eq!(client.ask("set urgent 4"), "4");
+    assert_eq!(memory.value(me, me, "urgent"), Some(4));
+    drop(broker);
+
+    assert_eq!(client.ask("set urgent 5"), "5"); // nobody again
+    // Another scheduler, with other imports in another order.
+    let (memory, _broker) = engine(&[("weight", 1), ("urgent", 0)], &socket);
+    becomes(Some(5), || memory.value(me, me, "urgent"));
+    let said = client.end();
+    assert!(said.contains("memory has no thread import named deadline"), "{said}");
+}
+
+#[test]
+fn a_child_has_its_parents_values_to_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (memory, _broker) = engine(&[("urgent", 0)], &socket);
+    let mut client = Client::start(&socket);
+    let me = client.number;
+    assert_eq!(client.ask("set urgent 6"), "6");
+    assert_eq!(client.ask("fork urgent 7"), "child has 6");
+    assert_eq!(client.answer(), "child 0, parent has 6");
+    assert_eq!(memory.value(me, me, "urgent"), Some(6));
+    assert_eq!(client.ask("set urgent 8"), "8");
+    assert_eq!(memory.value(me, me, "urgent"), Some(8));
+    assert_eq!(client.end(), "");
+}
+
+#[test]
+fn a_killed_client_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (memory, _broker) = engine(&[("urgent", 0)], &socket);
+    let mut client = Client::start(&socket);
+    assert_eq!(client.ask("set urgent 6"), "6");
+    assert_eq!(memory.processes(), [client.number]);
+    client.child.kill().unwrap();
+    client.child.wait().unwrap();
+    becomes(vec![], || memory.processes());
+}

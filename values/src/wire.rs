@@ -1,0 +1,116 @@
+//! The words between a process and an engine, one packet each, as JSON: which import a word of the page stands for, which thread
+//! a row belongs to, and values that somebody gives for another process.
+//!
+//! ```text
+//!     process                                    engine
+//!     hello ────────────────────────────────▶   welcome, with the page's descriptor
+//!     declare word 1 = "deadline" ──────────▶   done, or refused (no such import)
+//!     bind row 4 to thread 1234 ────────────▶   done, or refused (not a thread of this process)
+//! ```
+//!
+//! Who the peer is, the kernel says (SO_PEERCRED); nothing that a peer says about itself counts. When the connection ends, so
+//! does everything that was said on it.
+
+use serde::{Deserialize, Serialize};
+
+/// What both sides must agree on.
+pub const VERSION: u32 = 1;
+/// The longest packet, in bytes.
+pub const PACKET: usize = 8192;
+/// Where an engine listens, unless `ATTUNE_VALUES` says otherwise.
+pub const DEFAULT_PATH: &str = "/run/attune/values";
+/// The environment variable that names another place.
+pub const PATH_VARIABLE: &str = "ATTUNE_VALUES";
+
+/// The longest name of an import, in bytes.
+pub const NAME: usize = 255;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Asks for the page of the calling process.
+    Hello {
+        version: u32,
+    },
+    /// A word of the calling process's rows stands for that thread import from now on.
+    Declare {
+        word: u8,
+        name: String,
+    },
+    /// A row holds the values of that thread of the calling process, until it ends or `unbind`.
+    Bind {
+        row: u16,
+        thread: i32,
+    },
+    Unbind {
+        row: u16,
+    },
+    /// Values for another process (all its threads) or one of its threads; None takes one back. The caller must be the
+    /// same user, or root.
+    Hint {
+        process: i32,
+        thread: Option<i32>,
+        values: Vec<(String, Option<i64>)>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reply {
+    /// The page's descriptor comes along.
+    Welcome {
+        scheduler: String,
+        imports: Vec<Import>,
+    },
+    Done,
+    Refused {
+        why: Refusal,
+        message: String,
+    },
+}
+
+/// A thread import of the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Import {
+    pub name: String,
+    /// What holds for a thread that nobody supplies a value for; a time in nanoseconds.
+    pub default: i64,
+}
+
+/// Why something was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refusal {
+    /// The words make no sense, or come out of turn.
+    Garbled,
+    /// The scheduler has no thread import of that name.
+    UnknownImport,
+    /// There is no such process, or no such thread in it.
+    NoSuchThread,
+    /// It belongs to somebody else.
+    Forbidden,
+    /// No page, row or word is left.
+    Full,
+}
+
+/// Where an engine listens.
+pub fn path() -> std::path::PathBuf {
+    std::env::var_os(PATH_VARIABLE).map_or_else(|| DEFAULT_PATH.into(), Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_short_and_plain() {
+        let json = |request: &Request| serde_json::to_string(request).unwrap();
+        assert_eq!(json(&Request::Hello { version: 1 }), r#"{"hello":{"version":1}}"#);
+        assert_eq!(
+            json(&Request::Hint { process: 7, thread: None, values: vec![("urgent".into(), Some(1))] }),
+            r#"{"hint":{"process":7,"thread":null,"values":[["urgent",1]]}}"#
+        );
+        assert!(serde_json::from_str::<Request>(r#"{"bind":{"row":1,"thread":2,"uid":0}}"#).is_err());
+    }
+}
