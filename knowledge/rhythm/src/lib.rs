@@ -1,9 +1,10 @@
 //! Rhythm: the beat of a program that nobody can change, and the reservation that it needs.
 //!
-//! [`recording`] reads event trains, [`analyser`] finds their periods, [`windows`] follows them through time. All of it is pure: no
+//! [`recording`] reads event trains, [`analyser`] finds their periods, [`windows`] follows them through time, [`controller`] finds budgets. All of it is pure: no
 //! clock, no input or output, no panic on any train. The method and how well it does stand in this crate's README.
 
 pub mod analyser;
+pub mod controller;
 pub mod evidence;
 pub mod intervals;
 pub mod recording;
