@@ -9,12 +9,13 @@ cd "$(dirname "$0")/.."
 purpose=${1:-demo}
 
 # command it brings : Debian package
-packages="cc:gcc make:make pkg-config:pkg-config dot:graphviz curl:curl"
+# clang compiles the BPF programs; libbpf, which loads them, is built from its crate and needs libelf and zlib.
+packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19 dot:graphviz curl:curl"
 case $purpose in
-build) packages="cc:gcc make:make" ;;
-test) packages="$packages clang-19:clang-19 wrk:wrk nginx:nginx-light ip:iproute2" ;;
 # What `attune lab peers build` compiles with.
-peers) packages="$packages clang-19:clang-19 llvm-strip-19:llvm-19" ;;
+peers) packages="$packages llvm-strip-19:llvm-19" ;;
+build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
+test) packages="$packages setpriv:util-linux wrk:wrk nginx:nginx-light ip:iproute2" ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
 *)
     echo "usage: tools/setup.sh [build|test|demo|peers]" >&2
@@ -53,13 +54,12 @@ for entry in $packages; do
 done
 # libc's headers and clang's sanitizers come with no command of their own.
 echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+printf '#include <libelf.h>\n#include <zlib.h>\n' | cc -E -x c - >/dev/null 2>&1 || missing="$missing libelf-dev zlib1g-dev"
 if [ "$purpose" = test ]; then
     echo 'int main(void) { return 0; }' | clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
         missing="$missing libclang-rt-19-dev"
 fi
 if [ "$purpose" = peers ]; then
-    echo '#include <libelf.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing libelf-dev"
-    echo '#include <zlib.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing zlib1g-dev"
     [ -e /usr/lib/llvm-19/lib/libclang.so ] || missing="$missing libclang-19-dev"
 fi
 

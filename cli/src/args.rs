@@ -54,6 +54,11 @@ pub enum Command {
         after_help = "Example: attune lab run webserver --quick\n         attune lab list\n\nExit status: 0 when every claim holds, 1 when one does not."
     )]
     Lab(LabArgs),
+    /// Record what a program does: system calls, blocking and waking, CPU time
+    #[command(
+        after_help = "Example: attune trace -o player.txt --seconds 10 -- mplayer film.avi\n         attune trace -p 4711 -o player.txt --no-exits --call poll --call futex\n\nThe file has one event a line, TIME THREAD KIND [NUMBER]; docs/rhythm.md describes it, attune period reads it.\nWithout --seconds it goes on until the program ends or Ctrl-C. A command that still runs then is ended (SIGTERM).\n\nExit status: the command's if it ended by itself, else 0; 126 or 127 when it cannot be run."
+    )]
+    Trace(TraceArgs),
     /// Run a command in a virtual machine whose kernel has sched_ext
     #[command(
         args_conflicts_with_subcommands = true,
@@ -265,6 +270,40 @@ pub struct LabRunArgs {
     /// Where the report goes (default: demo, beside the folder of this program)
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(ClapArgs)]
+pub struct TraceArgs {
+    /// A running process (may be repeated)
+    #[arg(short, long = "process", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub processes: Vec<u32>,
+    /// Where the recording goes
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// End after this many seconds
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub seconds: Option<Duration>,
+    /// Leave out the children that the processes have or start
+    #[arg(long)]
+    pub no_children: bool,
+    /// Only this thread of the processes (may be repeated)
+    #[arg(long = "thread", value_name = "TID")]
+    pub threads: Vec<u32>,
+    /// Only this system call, by name or number (may be repeated)
+    #[arg(long = "call", value_name = "CALL")]
+    pub calls: Vec<String>,
+    /// Leave out when system calls end
+    #[arg(long)]
+    pub no_exits: bool,
+    /// Leave out blocking and waking
+    #[arg(long)]
+    pub no_transitions: bool,
+    /// Room in MiB for events that wait to be written
+    #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub ring: u32,
+    /// The command to start and trace, and its arguments
+    #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
+    pub words: Vec<OsString>,
 }
 
 #[derive(ClapArgs)]

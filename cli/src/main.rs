@@ -6,6 +6,7 @@
 mod args;
 mod build;
 mod check;
+mod child;
 mod diagram;
 mod explain;
 mod failure;
@@ -15,6 +16,7 @@ mod period;
 mod schedulers;
 mod sim;
 mod source;
+mod trace;
 mod vm;
 
 use std::process::ExitCode;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(&args),
         Command::Period(args) => period::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Trace(args) => trace::run(&args),
         Command::Vm(args) => vm::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),
     };
