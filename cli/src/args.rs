@@ -49,6 +49,11 @@ pub enum Command {
         after_help = "FILE holds an event a line: TIME [THREAD [KIND [NUMBER]]], TIME in seconds.\n\nExample: attune period player.txt --window 2 --json\n         attune period player.txt --method spectrum-2010 --plot spectrum.svg\n\nExit status: 0 whether or not there is a period, 2 when the file is no recording."
     )]
     Period(PeriodArgs),
+    /// Let this machine's threads follow a scheduler, as long as a command runs or until Ctrl-C
+    #[command(
+        after_help = "Example: attune run fair --all -- make -j8\n         attune run round_robin --all --set quantum=3ms --stats 1\n\nExit status: the command's; 1 when the kernel has ended the scheduler."
+    )]
+    Run(RunArgs),
     /// Run an experiment and see whether what is claimed holds
     #[command(
         after_help = "Example: attune lab run webserver --quick\n         attune lab list\n\nExit status: 0 when every claim holds, 1 when one does not."
@@ -125,12 +130,15 @@ pub struct BuildArgs {
     /// The engine to compile for
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineArg,
-    /// OUT.c is the C, OUT.so the compiled scheduler
+    /// OUT.c is the C, OUT.so the compiled scheduler; for the kernel engine OUT.bpf.c and OUT.bpf.o
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// Keep source lines, check containers and invariants at run time
     #[arg(long)]
     pub debug: bool,
+    /// Kernel engine: the most CPUs that the object can run on
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus: u32,
 }
 
 #[derive(ClapArgs)]
@@ -222,6 +230,36 @@ pub struct PeriodArgs {
     /// spectrum-2010: number of multiples (default: 10)
     #[arg(long, value_name = "N")]
     pub harmonics: Option<usize>,
+}
+
+#[derive(ClapArgs)]
+pub struct RunArgs {
+    /// A scheduler file, the name of a library scheduler, or an object made by `attune build --engine kernel`
+    #[arg(value_name = "SCHED")]
+    pub scheduler: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Every thread of the machine follows SCHED
+    #[arg(long, required_unless_present = "partial")]
+    pub all: bool,
+    /// Only threads that ask for the class SCHED_EXT follow SCHED; all others go first
+    #[arg(long, conflicts_with = "all")]
+    pub partial: bool,
+    /// Set a tunable or a global import, such as period=10ms (may be repeated)
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Print what happens every so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub stats: Option<u64>,
+    /// Seed of everything random
+    #[arg(long, value_name = "S", default_value = "0")]
+    pub seed: u64,
+    /// The kernel ends a scheduler that leaves a ready thread waiting for so long, in milliseconds
+    #[arg(long, value_name = "MS", default_value = "5000")]
+    pub timeout: u32,
+    /// A command that runs under SCHED
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<String>,
 }
 
 #[derive(ClapArgs)]

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use attune_backend_c as c;
 use attune_language::event::Engine;
+use attune_language::ir::{Program, Verdicts};
+use attune_language::source::SourceMap;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
@@ -14,8 +16,12 @@ use crate::source::{accepted, checked};
 pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
     let engine = Engine::from(args.engine);
     let ending = args.output.extension().and_then(|ending| ending.to_str());
-    if !matches!(ending, Some("c" | "so")) {
-        let message = format!("{}: the output's name must end in .c or .so", args.output.display());
+    let (known, endings) = match engine {
+        Engine::Kernel => (matches!(ending, Some("c" | "o")), ".bpf.c or .bpf.o"),
+        _ => (matches!(ending, Some("c" | "so")), ".c or .so"),
+    };
+    if !known {
+        let message = format!("{}: the output's name must end in {endings}", args.output.display());
         return Err(Failure::usage(message));
     }
     let checked = checked(&args.scheduler, &args.source)?;
@@ -23,12 +29,39 @@ pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
     if engine == Engine::Simulator {
         return Err(Failure::usage("the simulator runs a scheduler as it is: `attune sim`"));
     }
-    let options = c::Options { debug: args.debug };
+    if engine == Engine::Kernel {
+        return kernel(args, program, &report.verdicts, &checked.sources);
+    }
+    let options = c::Options { debug: args.debug, ..c::Options::default() };
     let source = c::generate(program, &report.verdicts, &checked.sources, &options)
         .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
     match ending {
         Some("c") => output::write(&args.output, source)?,
         _ => compile(&source, &args.output, args.debug)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A BPF program: its C, or the object that `attune run` loads.
+fn kernel(
+    args: &BuildArgs,
+    program: &Program,
+    verdicts: &Verdicts,
+    sources: &SourceMap,
+) -> Result<ExitCode, Failure> {
+    if args.debug {
+        return Err(Failure::usage(
+            "--debug is for engines in programs: the kernel engine has no debug build",
+        ));
+    }
+    let source = attune_kernel::source(program, verdicts, sources)
+        .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
+    if args.output.extension().is_some_and(|ending| ending == "c") {
+        output::write(&args.output, source)?;
+    } else {
+        let compiler = attune_kernel::Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
+        attune_kernel::compile(&compiler, &source, &args.output, args.cpus)
+            .map_err(|error| Failure::usage(error.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

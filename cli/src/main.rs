@@ -13,6 +13,7 @@ mod failure;
 mod lab;
 mod output;
 mod period;
+mod run;
 mod schedulers;
 mod sim;
 mod source;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Diagram(args) => diagram::run(&args),
         Command::Sim(args) => sim::run(&args),
         Command::Period(args) => period::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Vm(args) => vm::run(&args),

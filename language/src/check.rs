@@ -4,6 +4,7 @@ use crate::analysis::{EngineFindings, Explanation, analyse};
 use crate::diagnostic::{Diagnostic, has_errors};
 use crate::event::{Engine, Event};
 use crate::ir::{CheckId, CheckKind, Program, Role, Verdict, Verdicts};
+use crate::kernel;
 use crate::lower;
 use crate::resolve::{Loader, Resolved, SourceText, resolve};
 use crate::source::SourceMap;
@@ -168,7 +169,7 @@ fn missing(engine: Engine, program: &Program) -> Vec<String> {
 
 /// The first reason why the engine refuses the scheduler.
 fn reason(engine: Engine, program: &Program, missing: &[String], sources: &SourceMap) -> Option<String> {
-    if let Engine::Embedded | Engine::Kernel = engine {
+    if engine == Engine::Embedded {
         return Some(format!("the {engine} engine is not built yet"));
     }
     if program.partial {
@@ -183,6 +184,9 @@ fn reason(engine: Engine, program: &Program, missing: &[String], sources: &Sourc
             "verbatim text at {file}:{}:{} ties the scheduler to engines that compile C",
             place.line, place.column
         ));
+    }
+    if engine == Engine::Kernel {
+        return kernel::refuses(program, sources);
     }
     None
 }

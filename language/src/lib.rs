@@ -5,6 +5,7 @@ mod check;
 pub mod diagnostic;
 pub mod event;
 pub mod ir;
+pub mod kernel;
 mod lower;
 pub mod protocol;
 pub mod resolve;

@@ -127,14 +127,14 @@ struct attune_scheduler {
     void (*attach)(const struct attune_host *host);
     /* Attributes to their initial values, for a record whose head the engine has set. Unlinks the thread's imports: link
      * them afterwards. Of `call`, the first three fields count. */
-    void (*thread_init)(struct attune_call *call, struct attune_thread ATTUNE_ARENA *thread);
+    void (*thread_init)(struct attune_call ATTUNE_ARENA *call, struct attune_thread ATTUNE_ARENA *thread);
     /* Takes the thread from whatever container it sits in; nothing if it sits in none. */
     void (*thread_remove)(struct attune_thread ATTUNE_ARENA *thread);
     /* Visits the threads of a container in its order, until visit returns non-zero. */
     void (*container_each)(struct attune_container ATTUNE_ARENA *container,
                            int (*visit)(void *arg, struct attune_thread ATTUNE_ARENA *thread), void *arg);
     /* The handlers; NULL where the policy has none. `thread` is the parameter or the thread the event is about. */
-    void (*handler[ATTUNE_EVENTS])(struct attune_call *call, struct attune_thread ATTUNE_ARENA *thread);
+    void (*handler[ATTUNE_EVENTS])(struct attune_call ATTUNE_ARENA *call, struct attune_thread ATTUNE_ARENA *thread);
     /* Counters that the engine may show; attach leaves them. */
     const uint64_t *divisions_by_zero, *clamped;
 };

@@ -27,6 +27,12 @@
 #define ATTUNE_SORTED 1
 #endif
 
+/* A function large enough not to be repeated wherever it is used, and its parameters in the arena. */
+#ifndef ATTUNE_OUTLINE
+#define ATTUNE_OUTLINE static inline
+#define ATTUNE_IN_ARENA
+#endif
+
 enum attune_kind { ATTUNE_THREADREF, ATTUNE_QUEUE, ATTUNE_STACK, ATTUNE_PQUEUE, ATTUNE_PSTACK };
 
 struct attune_cursor {
@@ -51,7 +57,7 @@ struct attune_container {
 };
 
 /* Number of the next insertion. */
-static uint64_t attune_stamp = 1;
+static uint64_t ATTUNE_ARENA attune_stamp = 1;
 
 #if ATTUNE_SORTED
 #include "tree.h"

@@ -8,6 +8,13 @@
 #define ATTUNE_IMPORT_H
 
 #include "attune_scheduler.h"
+
+/* Whether a variable of the application can be linked. */
+#ifndef ATTUNE_LINKS
+#define ATTUNE_LINKS 1
+#endif
+
+#if ATTUNE_LINKS
 #include "real.h"
 
 static inline int64_t attune_whole(double x)
@@ -64,20 +71,26 @@ static inline void attune_store(void *link, enum attune_width width, int64_t val
     }
 }
 
+#else
+#define attune_load(link, width) 0
+#define attune_store(link, width, value) (void)0
+#endif
+
 /* Of an import of type int or time. */
 static inline int64_t attune_get(const struct attune_import ATTUNE_ARENA *import, enum attune_width width)
 {
-    return import->link ? attune_load(import->link, width) : import->value.number;
+    return ATTUNE_LINKS && import->link ? attune_load(import->link, width) : import->value.number;
 }
 
 static inline void attune_set(struct attune_import ATTUNE_ARENA *import, enum attune_width width, int64_t value)
 {
-    if (import->link)
+    if (ATTUNE_LINKS && import->link)
         attune_store(import->link, width, value);
     else
         import->value.number = value;
 }
 
+#if ATTUNE_LINKS
 /* Of an import of type float. */
 static inline double attune_get_real(const struct attune_import ATTUNE_ARENA *import, enum attune_width width)
 {
@@ -113,5 +126,7 @@ static inline void attune_set_real(struct attune_import ATTUNE_ARENA *import, en
             attune_clamped = before + 1;                /* one value, counted once */
     }
 }
+
+#endif
 
 #endif

@@ -11,8 +11,18 @@
 #define ATTUNE_MAY_LOOP 1
 #endif
 
+/* Qualifies what lives in an address space of its own (a BPF arena): here, the scheduler's state. */
+#ifndef ATTUNE_ARENA
+#define ATTUNE_ARENA
+#endif
+
+/* Where a variable starts that counts: see bpf.h. */
+#ifndef ATTUNE_ZERO
+#define ATTUNE_ZERO 0
+#endif
+
 /* Divisions by zero so far, of ints and floats; values that did not fit an import. */
-static uint64_t attune_divisions_by_zero, attune_clamped;
+static uint64_t ATTUNE_ARENA attune_divisions_by_zero, ATTUNE_ARENA attune_clamped;
 
 static inline int64_t attune_add(int64_t a, int64_t b)
 {
@@ -61,7 +71,7 @@ static inline int64_t attune_slice(int64_t d)
 }
 
 /* splitmix64. The engine gives the seed. */
-static uint64_t attune_random_state;
+static uint64_t ATTUNE_ARENA attune_random_state;
 
 /* Uniform in 0..n-1; 0 if n <= 0. Advances in every case. */
 static inline int64_t attune_random(int64_t n)

@@ -1,4 +1,4 @@
-/* Run-time checks: what one says when it fails, and the helpers that check.
+/* What a run-time check says when it fails.
  *
  *      pth.sched:41:9: cannot take a thread from RQ: it is empty (current holds thread 3; RQ is empty)
  *      `---place---'   `-------------what-------------------'     `---------contents-----------'
@@ -21,7 +21,15 @@ struct attune_check {
     const char *file, *what;
 };
 
+/* How generated code refers to a check. */
+typedef const struct attune_check *attune_place;
+
 static const struct attune_host *attune_host;
+
+#define ATTUNE_ALARM(thread, at) attune_host->alarm(attune_host->engine, thread, at)
+#define ATTUNE_PREEMPT(cpu) attune_host->preempt(attune_host->engine, cpu)
+/* What goes on behind a failed check: nothing does. */
+#define ATTUNE_NOBODY ((struct attune_thread ATTUNE_ARENA *)NULL)
 
 static struct {
     uint32_t length;
@@ -81,7 +89,7 @@ static inline void attune_say_contents(const char *before, const struct attune_c
     }
 }
 
-static inline void attune_begin(const struct attune_check *check)
+static inline void attune_begin(attune_place check)
 {
     attune_message.length = 0;
     attune_say(check->file);
@@ -94,7 +102,7 @@ static inline void attune_begin(const struct attune_check *check)
 }
 
 /* Does not return. */
-static inline void attune_end(const struct attune_check *check)
+static inline void attune_end(attune_place check)
 {
     struct attune_trap trap = { .check = check->number, .line = check->line, .column = check->column,
                                 .file = check->file, .message = attune_message.text };
@@ -103,7 +111,7 @@ static inline void attune_end(const struct attune_check *check)
 }
 
 /* The check failed. The containers are those that it is about, each may be NULL. */
-static inline void attune_trap(const struct attune_check *check, const struct attune_container ATTUNE_ARENA *a,
+static inline void attune_trap(attune_place check, const struct attune_container ATTUNE_ARENA *a,
                                const struct attune_container ATTUNE_ARENA *b)
 {
     attune_begin(check);
@@ -114,98 +122,36 @@ static inline void attune_trap(const struct attune_check *check, const struct at
     attune_end(check);
 }
 
-/* A transfer's source, `dispatch`, `destroy`, an attribute: c is not empty. `to` is where the thread would have gone. */
-static inline struct attune_thread ATTUNE_ARENA *attune_need(const struct attune_check *check,
-                                                             const struct attune_container ATTUNE_ARENA *c,
-                                                             const struct attune_container ATTUNE_ARENA *to)
+/* The check failed for that thread. */
+static inline void attune_trap_thread(attune_place check, const struct attune_thread ATTUNE_ARENA *t)
 {
-    if (!c->first)
-        attune_trap(check, to, c);
-    return c->first;
+    attune_begin(check);
+    attune_say(" (thread ");
+    attune_say_number((int64_t)t->id);
+    attune_say(")");
+    attune_end(check);
 }
 
-/* A transfer's destination: the threadref c is empty or holds t itself. */
-static inline void attune_need_room(const struct attune_check *check, const struct attune_container ATTUNE_ARENA *c,
-                                    const struct attune_thread ATTUNE_ARENA *t)
+/* An index is outside 0..length-1. */
+static inline void attune_trap_index(attune_place check, int64_t index, int64_t length)
 {
-    if (c->first && c->first != t)
-        attune_trap(check, c, t->where);
+    attune_begin(check);
+    attune_say(" (it is ");
+    attune_say_number(index);
+    attune_say(", outside 0..");
+    attune_say_number(length - 1);
+    attune_say(")");
+    attune_end(check);
 }
 
-/* t was not destroyed before. */
-static inline struct attune_thread ATTUNE_ARENA *attune_need_alive(const struct attune_check *check,
-                                                                   struct attune_thread ATTUNE_ARENA *t)
+/* The container is inconsistent: its contents could not be listed. */
+static inline void attune_trap_unsound(attune_place check, const struct attune_container ATTUNE_ARENA *c)
 {
-    if (t->destroyed) {
-        attune_begin(check);
-        attune_say(" (thread ");
-        attune_say_number((int64_t)t->id);
-        attune_say(")");
-        attune_end(check);
-    }
-    return t;
-}
-
-/* 0 <= index < length. */
-static inline int64_t attune_need_index(const struct attune_check *check, int64_t index, int64_t length)
-{
-    if (index < 0 || index >= length) {
-        attune_begin(check);
-        attune_say(" (it is ");
-        attune_say_number(index);
-        attune_say(", outside 0..");
-        attune_say_number(length - 1);
-        attune_say(")");
-        attune_end(check);
-    }
-    return index;
-}
-
-/* The new thread t sits somewhere, or was destroyed. */
-static inline void attune_need_stored(const struct attune_check *check, const struct attune_thread ATTUNE_ARENA *t)
-{
-    if (!t->where && !t->destroyed) {
-        attune_begin(check);
-        attune_say(" (thread ");
-        attune_say_number((int64_t)t->id);
-        attune_say(")");
-        attune_end(check);
-    }
-}
-
-/* c is empty. */
-static inline void attune_need_empty(const struct attune_check *check, const struct attune_container ATTUNE_ARENA *c)
-{
-    if (c->size)
-        attune_trap(check, c, NULL);
-}
-
-#ifdef ATTUNE_DEBUG
-/* c, if it was changed, is what container.h says it is. Its contents could not be listed. */
-static inline void attune_need_sound(const struct attune_check *check, const struct attune_container ATTUNE_ARENA *c)
-{
-    if (c->changed && !attune_sound(c)) {
-        attune_begin(check);
-        attune_say(" (");
-        attune_say_name(c);
-        attune_say(")");
-        attune_end(check);
-    }
-}
-#endif
-
-/* Iterations that `while`, `do` and `for` may still take in this call. */
-static uint32_t attune_budget;
-
-#define ATTUNE_LOOP_BUDGET 1048576u
-
-/* One more iteration. */
-static inline int attune_iterate(const struct attune_check *check)
-{
-    if (!attune_budget)
-        attune_trap(check, NULL, NULL);
-    attune_budget--;
-    return 1;
+    attune_begin(check);
+    attune_say(" (");
+    attune_say_name(c);
+    attune_say(")");
+    attune_end(check);
 }
 
 #endif

@@ -102,7 +102,8 @@ static inline void attune_tree_balance(struct attune_container ATTUNE_ARENA *c, 
     }
 }
 
-static inline void attune_tree_insert(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE void attune_tree_insert(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                       struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct attune_thread ATTUNE_ARENA *parent = NULL, *at = c->root;
     int left = 1, leftmost = 1;
@@ -126,7 +127,8 @@ static inline void attune_tree_insert(struct attune_container ATTUNE_ARENA *c, s
     attune_tree_balance(c, parent);
 }
 
-static inline void attune_tree_remove(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE void attune_tree_remove(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                       struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct attune_thread ATTUNE_ARENA *shrunk = t->parent, *heir;
     if (c->first == t)

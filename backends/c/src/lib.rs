@@ -13,4 +13,4 @@ mod runtime;
 mod writer;
 
 pub use compiler::{CompileError, CompilerMessage, compile};
-pub use writer::{Options, Refusal, generate};
+pub use writer::{Options, Refusal, Surroundings, Target, generate};

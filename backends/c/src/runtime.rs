@@ -7,6 +7,8 @@ pub struct Needs {
     pub sorted: bool,
     pub floats: bool,
     pub imports: bool,
+    /// For BPF: without floats, without linked variables, failures noted as numbers.
+    pub bpf: bool,
 }
 
 const ABI: &str = include_str!("../runtime/attune_scheduler.h");
@@ -15,7 +17,16 @@ const REAL: &str = include_str!("../runtime/real.h");
 const IMPORT: &str = include_str!("../runtime/import.h");
 const CONTAINER: &str = include_str!("../runtime/container.h");
 const TREE: &str = include_str!("../runtime/tree.h");
+const CHECK: &str = include_str!("../runtime/check.h");
 const TRAP: &str = include_str!("../runtime/trap.h");
+const FAILURE: &str = include_str!("../runtime/failure.h");
+const BPF: &str = include_str!("../runtime/bpf.h");
+const AFFINITY: &str = include_str!("../runtime/affinity.h");
+
+/// What `schedule` needs on several CPUs. Stands behind what the engine says of affinities.
+pub fn affinity() -> String {
+    AFFINITY.lines().filter(|line| !line.starts_with("#include \"")).map(|line| format!("{line}\n")).collect()
+}
 
 /// The parts in one text that needs no other file but <stddef.h> and <stdint.h>.
 pub fn text(needs: Needs) -> String {
@@ -27,9 +38,12 @@ pub fn text(needs: Needs) -> String {
         }
         text.push('\n');
     };
+    if needs.bpf {
+        part(BPF);
+    }
     part(ABI);
     part(NUMBER);
-    if needs.floats || needs.imports {
+    if !needs.bpf && (needs.floats || needs.imports) {
         part(REAL);
     }
     if needs.imports {
@@ -39,6 +53,7 @@ pub fn text(needs: Needs) -> String {
     let tree = if needs.sorted { TREE } else { "" };
     part(&format!("#define ATTUNE_SORTED {}\n", u8::from(needs.sorted)));
     part(&CONTAINER.replace("#include \"tree.h\"", tree));
-    part(TRAP);
+    part(if needs.bpf { FAILURE } else { TRAP });
+    part(CHECK);
     text
 }

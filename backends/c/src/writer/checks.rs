@@ -24,8 +24,9 @@ const QUOTED: usize = 60;
 impl Writer<'_> {
     /// The address of a check's record, which says `what` when it fails.
     pub(super) fn check(&mut self, check: CheckId, what: impl FnOnce(&Self) -> String) -> String {
+        let address = if self.is_bpf() { "" } else { "&" };
         if let Some(name) = self.checks.named.get(&check) {
-            return format!("&{name}");
+            return format!("{address}{name}");
         }
         let location = self.sources.location(self.program.checks[check].span);
         let plain = format!("check_{}_{}", location.line, location.column);
@@ -38,7 +39,7 @@ impl Writer<'_> {
         let what = what(self);
         self.checks.named.insert(check, name.clone());
         self.checks.performed.push((name.clone(), check, what));
-        format!("&{name}")
+        format!("{address}{name}")
     }
 
     /// A check of a thread: the source of a transfer, `dispatch`, an attribute.
@@ -86,6 +87,11 @@ impl Writer<'_> {
             return;
         }
         self.out.blank();
+        if self.is_bpf() {
+            self.check_numbers(&performed);
+            self.checks.performed = performed;
+            return;
+        }
         self.out.line("/* Checks that were not proved: number, line, column, file, what was tried. */");
         for (name, check, what) in &performed {
             let span = self.program.checks[*check].span;
@@ -99,6 +105,24 @@ impl Writer<'_> {
                 quoted(what)
             ));
         }
+    }
+
+    /// The loader knows the rest.
+    fn check_numbers(&mut self, performed: &[(String, CheckId, String)]) {
+        self.out.line("/* Checks that were not proved, by their number. */");
+        self.out.open("enum {");
+        for (name, check, _) in performed {
+            let line = format!("{name} = {},", check.into_raw().into_u32());
+            self.out.line(line);
+        }
+        self.out.close("};");
+    }
+
+    /// The checks that are left to the running scheduler: number, place, sentence.
+    pub(super) fn performed_checks(&self) -> impl Iterator<Item = (u32, Span, &str)> {
+        self.checks.performed.iter().map(|(_, check, what)| {
+            (check.into_raw().into_u32(), self.program.checks[*check].span, what.as_str())
+        })
     }
 
     /// The source text of a span on one line, cut if it is long.

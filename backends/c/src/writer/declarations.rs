@@ -7,11 +7,11 @@ use attune_language::ir::{
 };
 use attune_language::source::SourceId;
 
-use super::Writer;
 use super::expressions::constant;
 use super::names;
 use super::output::quoted;
 use super::statements::c_type;
+use super::{Target, Writer, bpf};
 use crate::runtime;
 
 impl Writer<'_> {
@@ -22,7 +22,8 @@ impl Writer<'_> {
             one_line(&self.program.name),
             one_line(&file)
         ));
-        self.out.raw(BANNER);
+        self.out.raw(if self.is_bpf() { bpf::BANNER } else { BANNER });
+        self.out.raw(PRAGMAS);
         if self.options.debug {
             self.out.line("#define ATTUNE_DEBUG 1");
         }
@@ -31,6 +32,10 @@ impl Writer<'_> {
         }
         self.out.blank();
         self.out.raw(&runtime::text(self.needs()));
+        if let Target::Bpf(around) = &self.options.target {
+            self.out.raw(&around.before);
+            self.out.raw(&runtime::affinity());
+        }
         self.out.line("/* ---- The scheduler -------------------------------------------------------------------------------- */");
         self.out.blank();
         self.thread_record();
@@ -50,6 +55,12 @@ impl Writer<'_> {
         self.out.line("    struct attune_thread attune;");
         self.out.line("    struct { uint64_t attune_id; void *userdata; };");
         self.out.line("};");
+        if self.is_bpf() {
+            self.out.line("ATTUNE_MEMBERS                      /* the engine's */");
+            if self.program.handler(Event::Alarm).is_some() {
+                self.out.line("struct attune_thread attune_alarm_node;");
+            }
+        }
         for (id, attribute) in self.program.attributes.iter() {
             let member = self.names.attribute(id).to_string();
             match self.names.thread_import(id).map(|(state, _)| state.to_string()) {
@@ -75,6 +86,9 @@ impl Writer<'_> {
                 self.out.line(line);
             }
         }
+        if self.is_bpf() {
+            self.out.raw(bpf::NOBODY);
+        }
     }
 
     fn variables(&mut self) {
@@ -89,10 +103,11 @@ impl Writer<'_> {
                 Storage::Tunable => " /* tunable */",
                 Storage::Import => " /* import: as this handler has read it */",
             };
-            self.out.line(format!("static {ty} {name}{length};{said}"));
+            let space = self.space();
+            self.out.line(format!("static {ty} {space}{name}{length};{said}"));
             if let Some((state, width)) = self.names.import(id) {
                 let lines =
-                    format!("static struct attune_import {state};\nstatic enum attune_width {width};");
+                    format!("static struct attune_import {space}{state};\nstatic enum attune_width {width};");
                 self.out.raw(&lines);
             }
         }
@@ -105,7 +120,8 @@ impl Writer<'_> {
             let length =
                 self.length(container.extent).map(|length| format!("[{length}]")).unwrap_or_default();
             let line = format!(
-                "static struct attune_container ATTUNE_ARENA {name}{length}; /* {} */",
+                "static struct attune_container {}ATTUNE_ARENA {name}{length}; /* {} */",
+                if self.is_bpf() { "ATTUNE_KEPT " } else { "" },
                 self.described(container)
             );
             self.out.line(line);
@@ -146,28 +162,42 @@ impl Writer<'_> {
         match self.length(extent) {
             None => write(self, name),
             Some(length) => {
-                self.out.open(format!("for (uint32_t attune_i = 0; attune_i < {length}; attune_i++) {{"));
+                let (test, zero) = (self.bounded(&length), self.zero());
+                self.out.open(format!("for (uint32_t attune_i = {zero}; {test}; attune_i++) {{"));
                 write(self, &format!("{name}[attune_i]"));
                 self.out.close("}");
             }
         }
     }
 
-    pub(super) fn engine_table(&mut self) {
-        self.attach();
+    /// Where the scheduler's state lives.
+    pub(super) fn space(&self) -> &'static str {
+        if self.is_bpf() { "ATTUNE_KEPT ATTUNE_ARENA " } else { "" }
+    }
+
+    /// The functions that begin a scheduler and a thread, and end a thread.
+    pub(super) fn starting(&mut self) {
+        self.start();
         self.thread_init();
-        self.thread_functions();
+        self.out.blank();
+        self.out.raw(THREAD_REMOVE);
+    }
+
+    pub(super) fn engine_table(&mut self) {
+        self.out.blank();
+        self.out.raw(ATTACH);
+        self.out.blank();
+        self.out.raw(CONTAINER_EACH);
         self.variable_tables();
         self.container_table();
         self.scheduler_table();
     }
 
-    fn attach(&mut self) {
+    fn start(&mut self) {
         self.out.blank();
-        self.out.line("static void attune_attach(const struct attune_host *attune_new_host)");
+        self.out.line("static void attune_start(uint64_t attune_seed, uint32_t attune_cpus)");
         self.out.open("{");
-        self.out.line("attune_host = attune_new_host;");
-        self.out.line("attune_random_state = attune_host->seed;");
+        self.out.line("attune_random_state = attune_seed;");
         self.out.line("attune_stamp = 1;");
         for (id, container) in self.program.containers.iter() {
             let name = self.names.container(id).to_string();
@@ -182,7 +212,8 @@ impl Writer<'_> {
             };
             let rest = format!(
                 "{}, {element}, {}, {lowest}, {sorted_on}",
-                quoted(&container.name),
+                // In the kernel a container has no name: whoever reads its memory knows where it lies.
+                if self.is_bpf() { "NULL".to_string() } else { quoted(&container.name) },
                 names::kind(container.kind)
             );
             self.each_element(container.extent, &name, |writer, element| {
@@ -193,8 +224,13 @@ impl Writer<'_> {
             self.set_initial(id, global);
         }
         if !self.program.prologue.body.statements.is_empty() {
-            self.out.line("struct attune_call attune_call = { .cpus = attune_host->cpus, .slice = -1 };");
-            self.out.line("attune_prologue(&attune_call, NULL);");
+            let space = if self.is_bpf() { "static ATTUNE_ARENA " } else { "" };
+            self.out.line(format!("{space}struct attune_call attune_first_call;"));
+            self.out.line("attune_first_call.cpus = attune_cpus;");
+            self.out.line("attune_first_call.cpu = 0;");
+            self.out.line("attune_first_call.now = 0;");
+            self.out.line("attune_first_call.slice = -1;");
+            self.out.line("attune_prologue(&attune_first_call, NULL);");
         }
         self.out.close("}");
     }
@@ -213,7 +249,7 @@ impl Writer<'_> {
 
     fn thread_init(&mut self) {
         self.out.blank();
-        self.out.line("static void attune_thread_init(struct attune_call *attune_call, struct attune_thread ATTUNE_ARENA *attune_thread)");
+        self.out.line("static void attune_thread_init(struct attune_call ATTUNE_ARENA *attune_call, struct attune_thread ATTUNE_ARENA *attune_thread)");
         self.out.open("{");
         self.out.line("struct thread ATTUNE_ARENA *const attune_new = ATTUNE_RECORD(attune_thread);");
         for (id, attribute) in self.program.attributes.iter() {
@@ -233,11 +269,6 @@ impl Writer<'_> {
             self.out.line("attune_thread_prologue(attune_call, attune_thread);");
         }
         self.out.close("}");
-    }
-
-    fn thread_functions(&mut self) {
-        self.out.blank();
-        self.out.raw(THREAD_FUNCTIONS);
     }
 
     fn variable_tables(&mut self) {
@@ -356,7 +387,9 @@ const BANNER: &str = " *
  * One file that needs nothing else: cc -shared -fPIC -O2 this.c -o this.so
  * First the runtime that all schedulers share, then the scheduler itself.
  */
-#ifdef __GNUC__
+";
+
+const PRAGMAS: &str = "#ifdef __GNUC__
 #pragma GCC diagnostic ignored \"-Wunused-function\"
 #pragma GCC diagnostic ignored \"-Wunused-variable\"
 #pragma GCC diagnostic ignored \"-Wunused-parameter\"
@@ -368,7 +401,14 @@ const BANNER: &str = " *
 #endif
 ";
 
-const THREAD_FUNCTIONS: &str =
+const ATTACH: &str = "static void attune_attach(const struct attune_host *attune_new_host)
+{
+    attune_host = attune_new_host;
+    attune_start(attune_host->seed, attune_host->cpus);
+}
+";
+
+const THREAD_REMOVE: &str =
     "static void attune_thread_remove(struct attune_thread ATTUNE_ARENA *attune_thread)
 {
     struct attune_container ATTUNE_ARENA *attune_where = attune_thread->where;
@@ -376,8 +416,10 @@ const THREAD_FUNCTIONS: &str =
     if (attune_where)
         attune_where->changed = 0;                      /* not by a statement: no invariant runs */
 }
+";
 
-static void attune_container_each(struct attune_container ATTUNE_ARENA *attune_container,
+const CONTAINER_EACH: &str =
+    "static void attune_container_each(struct attune_container ATTUNE_ARENA *attune_container,
                                   int (*attune_visitor)(void *arg, struct attune_thread ATTUNE_ARENA *thread),
                                   void *attune_arg)
 {
@@ -402,11 +444,11 @@ fn abi_type(ty: Type) -> &'static str {
     }
 }
 
-fn abi_event(event: Event) -> String {
+pub fn abi_event(event: Event) -> String {
     format!("ATTUNE_{}", event.name().to_ascii_uppercase())
 }
 
 /// Text that stands in a comment.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     text.replace("*/", "* /").replace(['\n', '\r'], " ")
 }

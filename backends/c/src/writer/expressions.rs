@@ -63,8 +63,9 @@ impl Writer<'_> {
             ExprKind::Constant(value) => whole(constant(*value)),
             ExprKind::Read(place) => whole(self.read(place)),
             ExprKind::Size(of) => {
+                let size = self.here("attune_size", of);
                 let of = self.container(of);
-                whole(format!("attune_size(&{of})"))
+                whole(format!("{size}&{of})"))
             }
             ExprKind::Same(left, right) => {
                 let (left, right) = (self.head(left), self.head(right));
@@ -233,9 +234,11 @@ impl Writer<'_> {
             (ThreadKind::Name(id), Some(check)) => {
                 format!("attune_need_alive({check}, &{}->attune)", self.names.thread(*id))
             }
-            (ThreadKind::First(of), None) => format!("attune_first(&{})", self.container(of)),
+            (ThreadKind::First(of), None) => {
+                format!("{}&{})", self.here("attune_first", of), self.container(of))
+            }
             (ThreadKind::First(of), Some(check)) => {
-                format!("attune_need({check}, &{}, NULL)", self.container(of))
+                format!("{}{check}, &{}, NULL)", self.here("attune_need", of), self.container(of))
             }
         }
     }
@@ -245,7 +248,9 @@ impl Writer<'_> {
         let checked = thread.check.is_some_and(|check| self.performed(check));
         match &thread.kind {
             ThreadKind::Name(id) if !checked => self.names.thread(*id).to_string(),
-            ThreadKind::First(of) if !checked => format!("ATTUNE_FIRST(&{})", self.container(of)),
+            ThreadKind::First(of) if !checked && !self.is_filtered(of) => {
+                format!("ATTUNE_FIRST(&{})", self.container(of))
+            }
             _ => format!("ATTUNE_RECORD({})", self.head(thread)),
         }
     }

@@ -10,10 +10,10 @@ use attune_language::ir::{
 };
 use attune_language::source::SourceId;
 
-use super::Writer;
 use super::output::quoted;
 use super::statements::{Function, Leave, c_type};
 use super::usage::Uses;
+use super::{Writer, bpf};
 
 impl Writer<'_> {
     pub(super) fn functions(&mut self) {
@@ -38,8 +38,12 @@ impl Writer<'_> {
             self.file(handler),
             self.line(handler.span)
         ));
-        self.out.line(format!("static void {}({PARAMETERS})", self.names.handler(handler.event)));
+        let (storage, parameters) = self.signature();
+        self.out.line(format!("{storage} void {}({parameters})", self.names.handler(handler.event)));
         self.out.open("{");
+        if self.is_bpf() && uses.now {
+            self.out.line("attune_call->now = attune_now();");
+        }
         self.read_imports(&uses);
         let counted = uses.loops && self.needs_budget(handler.parts.iter().map(|part| &part.routine.body));
         if counted || self.options.debug {
@@ -86,7 +90,8 @@ impl Writer<'_> {
             match length {
                 None => self.out.line(format!("attune_need_empty({check}, &{name});")),
                 Some(length) => {
-                    self.out.open(format!("for (uint32_t attune_i = 0; attune_i < {length}; attune_i++)"));
+                    let (test, zero) = (self.bounded(&length), self.zero());
+                    self.out.open(format!("for (uint32_t attune_i = {zero}; {test}; attune_i++)"));
                     self.out.line(format!("attune_need_empty({check}, &{name}[attune_i]);"));
                     self.out.dedent();
                 }
@@ -122,14 +127,28 @@ impl Writer<'_> {
             self.function.threads.push(parameter);
         }
         self.function.locals.clone_from(&routine.locals);
+        let mut scalars = 0;
         for &local in &routine.locals {
             let declared = &self.program.locals[local];
-            let (ty, name) = (c_type(declared.ty), self.names.local(local));
-            let line = match declared.length {
-                None => format!("{ty} {name} = 0;"),
-                Some(length) => format!("{ty} {name}[{length}] = {{ 0 }};"),
-            };
-            self.out.line(line);
+            let (ty, name) = (c_type(declared.ty), self.names.local(local).to_string());
+            match declared.length {
+                None if !self.is_bpf() || scalars < bpf::LOCALS_ON_STACK => {
+                    scalars += 1;
+                    let zero = if self.is_bpf() { "ATTUNE_ZERO" } else { "0" };
+                    self.out.line(format!("{ty} {name} = {zero};"));
+                }
+                None => {
+                    self.out.line(format!("static {ty} ATTUNE_ARENA {name};"));
+                    self.out.line(format!("{name} = 0;"));
+                }
+                Some(length) if self.is_bpf() => {
+                    self.out.line(format!("static {ty} ATTUNE_ARENA {name}[{length}];"));
+                    self.out.open(format!("for (uint32_t attune_i = (uint32_t)ATTUNE_ZERO; attune_i < {length} && ATTUNE_MAY_LOOP; attune_i++)"));
+                    self.out.line(format!("{name}[attune_i] = 0;"));
+                    self.out.dedent();
+                }
+                Some(length) => self.out.line(format!("{ty} {name}[{length}] = {{ 0 }};")),
+            }
         }
         if !routine.locals.is_empty() {
             self.out.blank();
@@ -198,7 +217,8 @@ impl Writer<'_> {
         }
         self.out.blank();
         self.out.line("/* Initial values that are no constants. */");
-        self.out.line(format!("static void attune_prologue({PARAMETERS})"));
+        let (storage, parameters) = self.signature();
+        self.out.line(format!("{storage} void attune_prologue({parameters})"));
         self.prologue_body(routine);
     }
 
@@ -209,7 +229,8 @@ impl Writer<'_> {
         }
         self.out.blank();
         self.out.line("/* Initial values of a new thread's attributes that are no constants. */");
-        self.out.line(format!("static void attune_thread_prologue({PARAMETERS})"));
+        let (storage, parameters) = self.signature();
+        self.out.line(format!("{storage} void attune_thread_prologue({parameters})"));
         self.prologue_body(routine);
     }
 
@@ -305,6 +326,11 @@ impl Writer<'_> {
         self.out.close("}");
     }
 
+    /// A handler's storage class and parameters.
+    fn signature(&self) -> (&'static str, &'static str) {
+        if self.is_bpf() { ("ATTUNE_OUTLINE", bpf::PARAMETERS) } else { ("static", PARAMETERS) }
+    }
+
     fn file(&self, handler: &Handler) -> &str {
         self.sources.name(handler.span.source)
     }
@@ -315,4 +341,4 @@ impl Writer<'_> {
     }
 }
 
-const PARAMETERS: &str = "struct attune_call *attune_call, struct attune_thread ATTUNE_ARENA *attune_thread";
+const PARAMETERS: &str = "struct attune_call *attune_call, struct attune_thread *attune_thread";

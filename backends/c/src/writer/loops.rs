@@ -35,10 +35,11 @@ impl Writer<'_> {
         let step = self.step_text(&each.step);
         if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some()) {
             let test = match (counted, endless) {
-                (None, _) => self.expr(each.condition),
+                (None, _) => self.clause(each.condition),
                 (Some(counted), true) => counted,
                 (Some(counted), false) => format!("{counted} && {}", self.clause(each.condition)),
             };
+            let test = self.bounded_by(test);
             self.out.open(match step {
                 None => format!("while ({test}) {{"),
                 Some(step) => format!("for (; {test}; {step}) {{"),
@@ -49,10 +50,8 @@ impl Writer<'_> {
             self.out.close("}");
             return;
         }
-        self.out.open("for (;;) {");
-        if let Some(counted) = counted {
-            self.out.line(format!("{counted};"));
-        }
+        self.out.open(format!("for (; {};) {{", self.bounded_by(String::new())));
+        self.count(counted);
         self.block(&each.prelude, false);
         if !endless {
             let condition = self.operand(each.condition);
@@ -66,9 +65,7 @@ impl Writer<'_> {
 
     fn test_last(&mut self, each: &Loop, counted: Option<String>) {
         self.out.open("do {");
-        if let Some(counted) = counted {
-            self.out.line(format!("{counted};"));
-        }
+        self.count(counted);
         if each.step.statements.is_empty() && each.prelude.statements.is_empty() {
             self.function.frames.push(Frame::Loop(None));
             self.block(&each.body, false);
@@ -77,8 +74,22 @@ impl Writer<'_> {
             self.body_and_step(each);
             self.block(&each.prelude, false);
         }
-        let condition = self.expr(each.condition);
+        let condition = self.clause(each.condition);
+        let condition = self.bounded_by(condition);
         self.out.close(format!("}} while ({condition});"));
+    }
+
+    /// One more iteration of a loop that counts.
+    fn count(&mut self, counted: Option<String>) {
+        match counted {
+            None => {}
+            Some(counted) if self.is_bpf() => {
+                self.out.open(format!("if (!{counted})"));
+                self.out.line("break;");
+                self.out.dedent();
+            }
+            Some(counted) => self.out.line(format!("{counted};")),
+        }
     }
 
     /// The body, the label for `continue` where there is one, the step.
@@ -105,19 +116,23 @@ impl Writer<'_> {
         if matches!(place, Place::Attribute(..)) || self.is_import(place) || self.place_is_fallible(place) {
             return None;
         }
+        if self.is_bpf() && matches!(place, Place::Local(..)) {
+            return Some(format!("{} = {} + ATTUNE_ZERO", self.variable(place), self.operand(*value)));
+        }
         Some(format!("{} = {}", self.variable(place), self.expr(*value)))
     }
 
     pub(super) fn foreach(&mut self, name: NameId, container: &ContainerRef, body: &Block) {
+        let (visit, next) = (self.here("attune_visit", container), self.here("attune_next", container));
         let container = self.container(container);
         self.names.name_thread(self.program, name);
         let thread = self.names.thread(name).to_string();
         let cursor = self.names.in_function(&format!("{thread}_cursor"));
         self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
         self.out.open(format!(
-            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD(attune_visit(&{container}, &{cursor})); {thread} && ATTUNE_MAY_LOOP;"
+            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD({visit}&{container}, &{cursor})); {thread} && ATTUNE_MAY_LOOP;"
         ));
-        self.out.line(format!("    {thread} = ATTUNE_RECORD(attune_next(&{cursor}))) {{"));
+        self.out.line(format!("    {thread} = ATTUNE_RECORD({next}&{cursor}))) {{"));
         self.function.frames.push(Frame::Foreach(cursor));
         self.function.threads.push(name);
         self.block(body, false);

@@ -8,6 +8,7 @@
 //! Invariant: every C name comes from `names`, so that no two things of one scope share one; everything the writer itself
 //! invents begins with `attune` or `check_` and a digit, which no name of a scheduler does.
 
+mod bpf;
 mod checks;
 mod declarations;
 mod expressions;
@@ -20,7 +21,9 @@ mod statements;
 mod usage;
 mod verbatim;
 
+use attune_language::event::Event;
 use attune_language::ir::{CheckId, Extent, Program, Verdict, Verdicts};
+use attune_language::kernel;
 use attune_language::source::{SourceId, SourceMap, Span};
 
 use crate::runtime;
@@ -34,6 +37,26 @@ use statements::Function;
 pub struct Options {
     /// Runs the invariants, checks the containers after each change, and maps every statement to its source line.
     pub debug: bool,
+    pub target: Target,
+}
+
+/// What the text is made for.
+#[derive(Clone, Debug, Default)]
+pub enum Target {
+    /// A shared object that an engine loads by its table, `attune_scheduler`.
+    #[default]
+    Object,
+    /// A BPF program that the kernel verifies.
+    Bpf(Surroundings),
+}
+
+/// What an engine puts around a scheduler that becomes one program with it.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// In front of the thread record: what the engine keeps of a thread (ATTUNE_MEMBERS), and of affinities.
+    pub before: String,
+    /// Behind everything: the engine.
+    pub behind: String,
 }
 
 /// Why there is no C for a scheduler.
@@ -43,6 +66,8 @@ pub enum Refusal {
     Partial(String),
     #[error("the scheduler's arrays take more than a gigabyte")]
     TooLarge,
+    #[error("{0}")]
+    Kernel(String),
 }
 
 /// The scheduler as one C file that compiles by itself.
@@ -61,6 +86,9 @@ pub fn generate(
     if size_of_arrays(program) > LARGEST {
         return Err(Refusal::TooLarge);
     }
+    if let (Target::Bpf(_), Some(reason)) = (&options.target, kernel::refuses(program, sources)) {
+        return Err(Refusal::Kernel(reason));
+    }
     let mut writer = Writer {
         program,
         verdicts,
@@ -77,7 +105,11 @@ pub fn generate(
     writer.preamble();
     writer.out.blank();
     writer.out.append(bodies);
-    writer.engine_table();
+    writer.starting();
+    match &options.target {
+        Target::Object => writer.engine_table(),
+        Target::Bpf(around) => writer.engine(&around.behind),
+    }
     Ok(writer.out.finish(&format!("{}.c", names::file_stem(&program.name))))
 }
 
@@ -127,6 +159,13 @@ impl Writer<'_> {
     }
 
     fn needs(&self) -> runtime::Needs {
-        usage::needs(self.program)
+        let needs = usage::needs(self.program);
+        // Its engine keeps alarms in a sorted container.
+        let alarms = self.is_bpf() && self.program.handler(Event::Alarm).is_some();
+        runtime::Needs { bpf: self.is_bpf(), sorted: needs.sorted || alarms, ..needs }
+    }
+
+    fn is_bpf(&self) -> bool {
+        matches!(self.options.target, Target::Bpf(_))
     }
 }

@@ -64,7 +64,8 @@ impl Writer<'_> {
             StatementKind::Assign { place, value } => self.assign(place, *value),
             StatementKind::Clear(local) => {
                 let length = self.program.locals[*local].length.unwrap_or(1);
-                self.out.open(format!("for (int attune_i = 0; attune_i < {length}; attune_i++)"));
+                let (test, zero) = (self.bounded(&length.to_string()), self.zero());
+                self.out.open(format!("for (uint32_t attune_i = {zero}; {test}; attune_i++)"));
                 let name = self.names.local(*local).to_string();
                 self.out.line(format!("{name}[attune_i] = 0;"));
                 self.out.dedent();
@@ -90,18 +91,18 @@ impl Writer<'_> {
                 let head = self.head(thread);
                 if head.starts_with('&') || !self.is_fallible(*at) {
                     let at = self.expr(*at);
-                    self.out.line(format!("attune_host->alarm(attune_host->engine, {head}, {at});"));
+                    self.out.line(format!("ATTUNE_ALARM({head}, {at});"));
                 } else {
                     self.out.open("{");
                     self.out.line(format!("struct attune_thread ATTUNE_ARENA *attune_woken = {head};"));
                     let at = self.expr(*at);
-                    self.out.line(format!("attune_host->alarm(attune_host->engine, attune_woken, {at});"));
+                    self.out.line(format!("ATTUNE_ALARM(attune_woken, {at});"));
                     self.out.close("}");
                 }
             }
             StatementKind::Preempt { cpu } => {
                 let cpu = self.expr(*cpu);
-                self.out.line(format!("attune_host->preempt(attune_host->engine, {cpu});"));
+                self.out.line(format!("ATTUNE_PREEMPT({cpu});"));
             }
             StatementKind::If { condition, then, otherwise } => {
                 self.branch(*condition, then, otherwise, tail);
@@ -137,7 +138,7 @@ impl Writer<'_> {
 
     fn assign(&mut self, place: &Place, value: ExprId) {
         let place_fails = self.place_is_fallible(place);
-        let value_text = self.expr(value);
+        let value_text = if self.is_bpf() { self.operand(value) } else { self.expr(value) };
         if place_fails && self.is_fallible(value) {
             // The value comes first, then the place.
             let ty = c_type(self.program.exprs[value].ty);
@@ -183,6 +184,10 @@ impl Writer<'_> {
                 self.out.line(format!("{target} = {value};"));
                 self.write_through(*id);
             }
+            Place::Local(..) if self.is_bpf() => {
+                let target = self.variable(place);
+                self.out.line(format!("{target} = {value} + ATTUNE_ZERO;"));
+            }
             Place::Local(..) | Place::Global(..) => {
                 let target = self.variable(place);
                 self.out.line(format!("{target} = {value};"));
@@ -227,6 +232,7 @@ impl Writer<'_> {
         room: Option<CheckId>,
         span: Span,
     ) {
+        let mut block_opened = false;
         let from_fails = matches!(&source.kind, ThreadKind::First(of) if self.container_is_fallible(of));
         let to_fails = self.container_is_fallible(destination);
         if from_fails || to_fails {
@@ -255,9 +261,30 @@ impl Writer<'_> {
                 }
                 if let Some(check) = check {
                     let to = to.as_deref().unwrap_or("NULL");
-                    self.out.line(format!("attune_need({check}, {from}, {to});"));
+                    if self.is_bpf() {
+                        // Where a check fails a handler goes on, with nobody in the thread's place.
+                        block_opened = true;
+                        self.out.open("{");
+                        let need = self.here("attune_need", &of.clone());
+                        self.out.line(format!(
+                            "struct attune_thread ATTUNE_ARENA *attune_moved = {need}{check}, {from}, {to});"
+                        ));
+                        ("attune_moved".to_string(), "ATTUNE_RECORD(attune_moved)".to_string())
+                    } else {
+                        self.out.line(format!("attune_need({check}, {from}, {to});"));
+                        (format!("attune_first({from})"), format!("ATTUNE_FIRST({from})"))
+                    }
+                } else {
+                    let head = format!("{}{from})", self.here("attune_first", of));
+                    (
+                        head.clone(),
+                        if self.is_filtered(of) {
+                            format!("ATTUNE_RECORD({head})")
+                        } else {
+                            format!("ATTUNE_FIRST({from})")
+                        },
+                    )
                 }
-                (format!("attune_first({from})"), format!("ATTUNE_FIRST({from})"))
             }
         };
         let to = to.unwrap_or_else(|| {
@@ -275,6 +302,9 @@ impl Writer<'_> {
         };
         let line = self.line(span);
         self.out.line(format!("attune_move({head}, {to}, {key}, {line});"));
+        if block_opened {
+            self.out.close("}");
+        }
         if from_fails || to_fails {
             self.out.close("}");
         }

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use attune_language::ir::visit::{self, Visitor};
-use attune_language::ir::{Block, GlobalId, Place, Program, Statement, StatementKind, Storage, Type};
+use attune_language::ir::{
+    Block, ExprId, ExprKind, GlobalId, Place, Program, Statement, StatementKind, Storage, Type,
+};
 
 use crate::runtime::Needs;
 
@@ -14,6 +16,7 @@ pub fn needs(program: &Program) -> Needs {
     let mut types = types.chain(program.exprs.values().map(|expr| expr.ty));
     Needs {
         sorted: program.containers.values().any(|container| container.sort.is_some()),
+        bpf: false,
         floats: types.any(|ty| ty == Type::Float),
         imports: program.attributes.values().any(|attribute| attribute.import)
             || program.globals.values().any(|global| global.storage == Storage::Import),
@@ -26,6 +29,8 @@ pub struct Uses {
     pub imports: HashSet<GlobalId>,
     pub loops: bool,
     pub verbatim: bool,
+    /// `now`.
+    pub now: bool,
 }
 
 impl Uses {
@@ -49,6 +54,10 @@ impl Visitor for Uses {
             StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => self.verbatim = true,
             _ => {}
         }
+    }
+
+    fn expr(&mut self, program: &Program, id: ExprId) {
+        self.now |= matches!(program.exprs[id].kind, ExprKind::Now);
     }
 
     fn place_read(&mut self, program: &Program, place: &Place) {

@@ -43,7 +43,8 @@ fn a_shared_object_exports_the_scheduler_and_nothing_else() {
     fs::create_dir_all(&folder).unwrap();
     for debug in [false, true] {
         let out = folder.join("floats.so");
-        compile(&c_of("floats.sched", FLOATS, &Options { debug }), &out, debug).unwrap();
+        compile(&c_of("floats.sched", FLOATS, &Options { debug, ..Options::default() }), &out, debug)
+            .unwrap();
         let output = Command::new("nm").args(["-D", "--defined-only"]).arg(&out).output().unwrap();
         let symbols = String::from_utf8(output.stdout).unwrap();
         let names: Vec<&str> = symbols.lines().filter_map(|line| line.split(' ').next_back()).collect();

@@ -24,7 +24,7 @@ fn the_library_compiles_without_warnings() {
             (false, "clang-19", "-O0"),
             (true, "clang-19", "-O0"),
         ] {
-            let c = c_of(&name, &text, &Options { debug });
+            let c = c_of(&name, &text, &Options { debug, ..Options::default() });
             assert_eq!(complaints(compiler, &[flag], &c), "", "{name} with {compiler}, debug {debug}");
         }
     }

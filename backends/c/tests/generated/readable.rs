@@ -5,7 +5,7 @@ use attune_backend_c::Options;
 use crate::support::c_of;
 
 fn shown(name: &str, text: &str, debug: bool) -> String {
-    let c = c_of(&format!("{name}.sched"), text, &Options { debug });
+    let c = c_of(&format!("{name}.sched"), text, &Options { debug, ..Options::default() });
     let (_, scheduler) = c.split_once("/* ---- The scheduler").unwrap();
     let (_, scheduler) = scheduler.split_once("#define ATTUNE_FIRST").unwrap();
     let (_, scheduler) = scheduler.split_once('\n').unwrap();

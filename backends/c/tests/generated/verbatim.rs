@@ -81,7 +81,7 @@ fn text_reads_and_writes_imports() {
 }
 
 fn errors(name: &str, body: &str, debug: bool) -> Vec<(String, u32)> {
-    let c = c_of("wrong.sched", &with_schedule(body), &Options { debug });
+    let c = c_of("wrong.sched", &with_schedule(body), &Options { debug, ..Options::default() });
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
     let Err(error) = compile(&c, &out, debug) else { panic!("{body} compiles") };
     assert!(!out.exists());

@@ -1,0 +1,44 @@
+/* The target BPF: what the runtime's words mean to a compiler whose output the kernel must be able to prove harmless.
+ *
+ * - The scheduler's whole state lives in an arena: memory that the verifier lets a program address freely, because no
+ *   address in it can hurt the kernel. Outside the arena there are only handles of the kernel's.
+ * - Every loop asks ATTUNE_MAY_LOOP, which the kernel answers with no after some hundred milliseconds. A variable that
+ *   changes in a loop starts as a number that the verifier does not know (ATTUNE_ZERO): else it would follow the loop
+ *   number by number, and never come to an end.
+ * - A handler and a container's larger operations are functions that the verifier looks at once, whoever calls them.
+ * - Handlers are atomic: the engine holds its lock. So what is large and local to one lives in the arena, not on the
+ *   stack of 512 bytes.
+ */
+#ifndef ATTUNE_BPF_H
+#define ATTUNE_BPF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ATTUNE_ARENA __attribute__((address_space(1)))
+
+/* Of a variable in the arena: the compiler leaves it whole, so that a loader finds it. */
+#define ATTUNE_KEPT __attribute__((used))
+
+#define ATTUNE_MAY_LOOP ({ \
+    __label__ attune_ended, attune_on; \
+    int attune_may = 1; \
+    asm volatile goto("may_goto %l[attune_ended]" ::: "memory" : attune_ended); \
+    goto attune_on; \
+attune_ended: \
+    attune_may = 0; \
+attune_on:; \
+    attune_may; \
+})
+
+static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_zero;
+#define ATTUNE_ZERO (*(volatile int64_t ATTUNE_ARENA *)&attune_zero)
+
+/* A function of its own to the verifier, and its parameters that point into the arena. */
+#define ATTUNE_OUTLINE __attribute__((noinline))
+#define ATTUNE_IN_ARENA __attribute__((btf_decl_tag("arg:arena")))
+
+/* Imports have their values in the scheduler's own memory: see the engine. */
+#define ATTUNE_LINKS 0
+
+#endif

@@ -1,0 +1,91 @@
+/* What a failed run-time check leaves behind where no text can be made: numbers, from which the loader makes the message
+ * of trap.h. The first failure counts; after the handler that it happened in, the engine gives the scheduler up.
+ */
+#ifndef ATTUNE_FAILURE_H
+#define ATTUNE_FAILURE_H
+
+#include "container.h"
+
+/* Threads that are noted of one container. */
+#define ATTUNE_LISTED 16
+
+/* How generated code refers to a check: its number in the compiler's list. */
+typedef uint32_t attune_place;
+
+struct attune_contents {
+    struct attune_container ATTUNE_ARENA *container;  /* NULL: none */
+    uint32_t size, listed;
+    uint64_t thread[ATTUNE_LISTED];                   /* their numbers */
+};
+
+struct attune_failure {
+    uint32_t failed;                                  /* 1 when there is one */
+    uint32_t check;
+    uint32_t about;                                   /* 0 containers, 1 a thread, 2 an index */
+    uint32_t unused;
+    uint64_t thread;
+    int64_t index, length;
+    struct attune_contents contents[2];
+};
+
+static struct attune_failure ATTUNE_KEPT ATTUNE_ARENA attune_failure;
+
+/* Behind a failed check, in place of the thread that is not there. */
+static struct attune_thread ATTUNE_ARENA *attune_nobody(void);
+#define ATTUNE_NOBODY attune_nobody()
+
+/* Asked for by the policy; the engine's. */
+static void attune_alarm(struct attune_thread ATTUNE_ARENA *thread, int64_t at);
+static void attune_preempt(int64_t cpu);
+#define ATTUNE_ALARM(thread, at) attune_alarm(thread, at)
+#define ATTUNE_PREEMPT(cpu) attune_preempt(cpu)
+
+static inline int attune_first_failure(attune_place check, uint32_t about)
+{
+    if (attune_failure.failed)
+        return 0;
+    attune_failure.failed = 1;
+    attune_failure.check = check;
+    attune_failure.about = about;
+    return 1;
+}
+
+static inline void attune_note(struct attune_contents ATTUNE_ARENA *note, const struct attune_container ATTUNE_ARENA *c)
+{
+    uint32_t listed = (uint32_t)ATTUNE_ZERO;
+    note->container = (struct attune_container ATTUNE_ARENA *)c;
+    if (!c)
+        return;
+    note->size = c->size;
+    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && listed < ATTUNE_LISTED && ATTUNE_MAY_LOOP; t = attune_after(t))
+        note->thread[listed++ & (ATTUNE_LISTED - 1)] = t->id;
+    note->listed = listed;
+}
+
+/* The check failed. The containers are those that it is about, each may be NULL. */
+ATTUNE_OUTLINE void attune_trap(attune_place check, const struct attune_container ATTUNE_ARENA *a ATTUNE_IN_ARENA,
+                                const struct attune_container ATTUNE_ARENA *b ATTUNE_IN_ARENA)
+{
+    if (!attune_first_failure(check, 0))
+        return;
+    attune_note(&attune_failure.contents[0], a ? a : b);
+    attune_note(&attune_failure.contents[1], a && b != a ? b : NULL);
+}
+
+/* The check failed for that thread. */
+ATTUNE_OUTLINE void attune_trap_thread(attune_place check, const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+{
+    if (attune_first_failure(check, 1))
+        attune_failure.thread = t->id;
+}
+
+/* An index is outside 0..length-1. */
+ATTUNE_OUTLINE void attune_trap_index(attune_place check, int64_t index, int64_t length)
+{
+    if (attune_first_failure(check, 2)) {
+        attune_failure.index = index;
+        attune_failure.length = length;
+    }
+}
+
+#endif

@@ -1,0 +1,135 @@
+//! What is different where the C becomes a BPF program.
+//!
+//! - State lives in an arena, also what is local and large: handlers are atomic.
+//! - Every loop asks the kernel whether it may go on.
+//! - A failed check is noted, and the handler goes on with something harmless (`runtime/failure.h`): nothing can be thrown
+//!   through a held lock.
+//! - In `schedule` shared containers hold only the threads that may run on this CPU (`runtime/affinity.h`).
+//! - Handlers are reached by macros, `ATTUNE_ON_SWITCH_OUT(call, thread)`; those that the policy lacks do nothing.
+
+use attune_language::event::Event;
+use attune_language::ir::{ContainerRef, Extent, Storage, Type};
+use attune_language::source::SourceId;
+
+use super::Writer;
+use super::declarations::abi_event;
+use super::output::quoted;
+
+/// Scalars of a routine that stay on the stack or in registers.
+pub const LOCALS_ON_STACK: usize = 12;
+
+pub const PARAMETERS: &str = "struct attune_call ATTUNE_ARENA *attune_call ATTUNE_IN_ARENA, struct attune_thread ATTUNE_ARENA *attune_thread ATTUNE_IN_ARENA";
+
+pub const BANNER: &str = " *
+ * A BPF program that needs nothing else: clang --target=bpf -mcpu=v4 -O2 -g -ffreestanding -fno-builtin -c this.bpf.c
+ * First the runtime that all schedulers share, then the scheduler, then the engine.
+ */
+";
+
+pub const NOBODY: &str = "
+static struct thread ATTUNE_ARENA attune_no_thread;
+
+static struct attune_thread ATTUNE_ARENA *attune_nobody(void)
+{
+    return &attune_no_thread.attune;
+}
+";
+
+impl Writer<'_> {
+    /// Whether a container is read as holding only what may run on this CPU.
+    pub(super) fn is_filtered(&self, of: &ContainerRef) -> bool {
+        self.is_bpf()
+            && self.function.event == Some(Event::Schedule)
+            && self.program.containers[of.container].extent != Extent::PerCpu
+    }
+
+    /// A call of a container function up to its own arguments: `attune_size(`, `attune_size_here(attune_call, `.
+    pub(super) fn here(&self, function: &str, of: &ContainerRef) -> String {
+        if self.is_filtered(of) { format!("{function}_here(attune_call, ") } else { format!("{function}(") }
+    }
+
+    /// Where a loop over an array starts.
+    pub(super) fn zero(&self) -> &'static str {
+        if self.is_bpf() { "(uint32_t)ATTUNE_ZERO" } else { "0" }
+    }
+
+    /// The test of a loop over an array.
+    pub(super) fn bounded(&self, length: &str) -> String {
+        self.bounded_by(format!("attune_i < {length}"))
+    }
+
+    /// The test of a loop, which may be empty.
+    pub(super) fn bounded_by(&self, test: String) -> String {
+        match (self.is_bpf(), test.is_empty()) {
+            (false, _) => test,
+            (true, true) => "ATTUNE_MAY_LOOP".to_string(),
+            (true, false) => format!("{test} && ATTUNE_MAY_LOOP"),
+        }
+    }
+
+    /// The handlers as the engine reaches them, and the engine.
+    pub(super) fn engine(&mut self, behind: &str) {
+        self.out.blank();
+        self.out.line("/* What the engine calls. */");
+        for event in Event::ALL {
+            let name = abi_event(event).replacen("ATTUNE_", "", 1);
+            let handled = self.program.handler(event).is_some();
+            let target = match handled {
+                true => format!("{}(call, thread)", self.names.handler(event)),
+                false => "(void)0".to_string(),
+            };
+            self.out.line(format!("#define ATTUNE_HAS_{name} {}", u8::from(handled)));
+            self.out.line(format!("#define ATTUNE_ON_{name}(call, thread) {target}"));
+        }
+        self.out.blank();
+        self.supply();
+        self.out.blank();
+        self.out.raw(behind);
+        self.description();
+    }
+
+    /// What the kernel knows of a thread, for imports of that name.
+    fn supply(&mut self) {
+        self.out.line("/* Thread imports that the kernel itself supplies. */");
+        self.out.line("static inline void attune_supply(struct thread ATTUNE_ARENA *thread)");
+        self.out.open("{");
+        for (id, attribute) in self.program.attributes.iter().filter(|(_, it)| it.import) {
+            if let ("weight", Some((state, _))) = (attribute.name.as_str(), self.names.thread_import(id)) {
+                let line = format!("thread->{state}.value.number = thread->attune_task.weight;");
+                self.out.line(line);
+            }
+        }
+        self.out.close("}");
+    }
+
+    /// What a loader must know to speak in the scheduler's words: lines of words between tabs.
+    fn description(&mut self) {
+        let mut lines = vec![format!("scheduler\t{}\t{}", self.program.name, self.sources.name(SourceId(0)))];
+        for (number, span, what) in self.performed_checks() {
+            let at = self.sources.location(span);
+            let file = self.sources.name(span.source);
+            lines.push(format!("check\t{number}\t{}\t{}\t{file}\t{what}", at.line, at.column));
+        }
+        for (id, global) in self.program.globals.iter() {
+            let (storage, name) = match (global.storage, self.names.import(id)) {
+                (Storage::Import, Some((state, _))) => ("import", format!("{state}.value")),
+                (Storage::Tunable, _) => ("tunable", self.names.global(id).to_string()),
+                (Storage::Const, _) => ("const", self.names.global(id).to_string()),
+                _ => ("data", self.names.global(id).to_string()),
+            };
+            let ty = if global.ty == Type::Time { "time" } else { "int" };
+            let length = self.length(global.extent).unwrap_or("0".to_string());
+            lines.push(format!("global\t{}\t{name}\t{ty}\t{storage}\t{length}", global.name));
+        }
+        for (id, container) in self.program.containers.iter() {
+            let length = self.length(container.extent).unwrap_or("0".to_string());
+            lines.push(format!("container\t{}\t{}\t{length}", container.name, self.names.container(id)));
+        }
+        self.out.blank();
+        self.out.line("const char attune_description[] ATTUNE_SECTION(\".rodata.attune\") =");
+        for line in lines {
+            self.out.line(format!("    {}", quoted(&format!("{line}\n"))));
+        }
+        self.out.line(";");
+    }
+}

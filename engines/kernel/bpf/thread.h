@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the engine keeps of a thread, behind the runtime's head of its record and in front of the policy's attributes.
+ *
+ *                       newthread                       schedule dispatches it
+ *     UNKNOWN ───first enqueue──▶ READY ◀──────────────────────────────────────────▶ RUNNING
+ *        ▲                          ▲             switch_out (yield, slice, preempt)     │
+ *        │ leaves                   │ event_raised                                       │ set_waiting, switch_out
+ *        │ sched_ext                └─────────────── WAITING ◀───────────────────────────┘ set_dead, switch_out: GONE
+ *
+ * These are the policy's states, not the kernel's: RUNNING means that the policy has given this thread the CPU `cpu`, also while
+ * a higher class or a change of its attributes keeps it away from there.
+ *
+ * Invariant (under the lock): cpus[c].running is t exactly when t is RUNNING and t.cpu is c; READY and WAITING threads sit in a
+ * container of the policy; `attune_ready` counts the READY ones.
+ */
+enum attune_state { ATTUNE_UNKNOWN, ATTUNE_READY, ATTUNE_RUNNING, ATTUNE_WAITING, ATTUNE_GONE };
+
+#define ATTUNE_WORDS ((ATTUNE_CPUS + 63) / 64)
+
+struct attune_task {
+    uint64_t tid;                                       /* the kernel's, never used twice */
+    int32_t pid, tgid;
+    uint32_t cpu;                                       /* RUNNING: where */
+    uint8_t state;                                      /* enum attune_state */
+    uint8_t pinned;                                     /* may not run everywhere: `allowed` counts */
+    uint8_t yielded;                                    /* called sched_yield since it was dispatched */
+    uint8_t unused;
+    uint32_t weight;                                    /* 1024 at nice 0 */
+    uint32_t unused_too;
+    uint64_t allowed[ATTUNE_WORDS];
+    uint64_t dispatches;
+};
+
+/* The part of a record that does not depend on the policy. */
+struct attune_known {
+    struct attune_thread attune;
+    struct attune_task task;
+};
+
+#define ATTUNE_MEMBERS struct attune_task attune_task;
+
+static inline struct attune_task ATTUNE_ARENA *attune_task(const struct attune_thread ATTUNE_ARENA *t)
+{
+    return &((struct attune_known ATTUNE_ARENA *)t)->task;
+}
+
+#if ATTUNE_CPUS > 1
+/* Threads that may not run everywhere. */
+static uint32_t ATTUNE_ARENA attune_pinned;
+
+static inline int attune_may_run(const struct attune_thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    const struct attune_task ATTUNE_ARENA *task = attune_task(t);
+    return !task->pinned || (task->allowed[cpu / 64] >> cpu % 64 & 1);
+}
+#else
+#define attune_pinned 0
+#define attune_may_run(thread, cpu) 1
+#endif
+
+static inline int64_t attune_now(void)
+{
+    return (int64_t)bpf_ktime_get_ns();
+}

@@ -1,0 +1,104 @@
+//! What a program made from a scheduler says about itself: lines of words between tabs, written by the C back end.
+//!
+//! ```text
+//! scheduler  NAME  FILE
+//! check      NUMBER  LINE  COLUMN  FILE  what was tried
+//! global     NAME  C-NAME  int|time  data|const|tunable|import  LENGTH (0: a scalar)
+//! container  NAME  C-NAME  LENGTH (0: a single one)
+//! ```
+
+use std::collections::HashMap;
+
+#[derive(Clone, Debug, Default)]
+pub struct Description {
+    pub scheduler: String,
+    pub file: String,
+    pub checks: HashMap<u32, Check>,
+    pub globals: Vec<Global>,
+    pub containers: Vec<Container>,
+}
+
+/// A run-time check that was not proved.
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    pub column: u32,
+    /// A sentence without a full stop.
+    pub what: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Global {
+    pub name: String,
+    /// Of the variable in C, perhaps with a member: `urgent_import.value`.
+    pub c_name: String,
+    /// In nanoseconds; else a plain number.
+    pub is_time: bool,
+    pub storage: Storage,
+    /// 0: a scalar.
+    pub length: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    Data,
+    Const,
+    Tunable,
+    Import,
+}
+
+#[derive(Clone, Debug)]
+pub struct Container {
+    pub name: String,
+    pub c_name: String,
+    /// 0: a single one.
+    pub length: u32,
+}
+
+impl Description {
+    /// None if a line is not as above.
+    pub fn read(text: &str) -> Option<Description> {
+        let mut description = Description::default();
+        for line in text.trim_end_matches('\0').lines() {
+            let words: Vec<&str> = line.split('\t').collect();
+            match words.as_slice() {
+                ["scheduler", name, file] => {
+                    description.scheduler = name.to_string();
+                    description.file = file.to_string();
+                }
+                ["check", number, line, column, file, what @ ..] => {
+                    let check = Check {
+                        file: file.to_string(),
+                        line: line.parse().ok()?,
+                        column: column.parse().ok()?,
+                        what: what.join(" "),
+                    };
+                    description.checks.insert(number.parse().ok()?, check);
+                }
+                ["global", name, c_name, ty, storage, length] => description.globals.push(Global {
+                    name: name.to_string(),
+                    c_name: c_name.to_string(),
+                    is_time: *ty == "time",
+                    storage: match *storage {
+                        "data" => Storage::Data,
+                        "const" => Storage::Const,
+                        "tunable" => Storage::Tunable,
+                        "import" => Storage::Import,
+                        _ => return None,
+                    },
+                    // A per-CPU variable's length is a macro of the program's.
+                    length: length.parse().unwrap_or(u32::MAX),
+                }),
+                ["container", name, c_name, length] => description.containers.push(Container {
+                    name: name.to_string(),
+                    c_name: c_name.to_string(),
+                    length: length.parse().unwrap_or(u32::MAX),
+                }),
+                _ => return None,
+            }
+        }
+        (!description.scheduler.is_empty()).then_some(description)
+    }
+}

@@ -1,0 +1,63 @@
+//! An object made by [`crate::compile`], as far as a loader must look into it: where its variables lie, and what the scheduler's
+//! text calls things.
+
+use std::collections::HashMap;
+
+use object::{Object, ObjectSection, ObjectSymbol};
+
+use crate::description::Description;
+
+/// A compiled scheduler, not loaded yet.
+#[derive(Clone, Debug)]
+pub struct Image {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) description: Description,
+    variables: HashMap<String, Variable>,
+}
+
+/// Where a variable of the program lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    /// `.bss`, `.rodata`, `.addr_space.1` (the arena), `.struct_ops.link`.
+    pub section: String,
+    /// Bytes from the section's start.
+    pub offset: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("this is no object file that can be read: {0}")]
+    Unreadable(#[from] object::Error),
+    #[error("this object was not made by `attune build --engine kernel`: it lacks {0}")]
+    Foreign(&'static str),
+}
+
+impl Image {
+    pub fn read(bytes: Vec<u8>) -> Result<Image, Error> {
+        let file = object::File::parse(bytes.as_slice())?;
+        let section = file.section_by_name(DESCRIPTION).ok_or(Error::Foreign(DESCRIPTION))?;
+        let text = String::from_utf8_lossy(section.data()?).into_owned();
+        let description = Description::read(&text).ok_or(Error::Foreign("a readable description"))?;
+        let mut variables = HashMap::new();
+        for symbol in file.symbols() {
+            if let (Ok(name), Some(section)) = (symbol.name(), symbol.section_index()) {
+                let section = file.section_by_index(section)?.name()?.to_string();
+                let offset = symbol.address() as usize;
+                variables.insert(name.to_string(), Variable { section, offset });
+            }
+        }
+        Ok(Image { bytes, description, variables })
+    }
+
+    /// The scheduler's name.
+    pub fn scheduler(&self) -> &str {
+        &self.description.scheduler
+    }
+
+    /// A variable of the program by its C name; None if the compiler found that nothing uses it.
+    pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.get(name)
+    }
+}
+
+const DESCRIPTION: &str = ".rodata.attune";

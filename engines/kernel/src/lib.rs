@@ -1,0 +1,24 @@
+//! The kernel engine: a policy becomes a BPF program, and Linux schedules real processes with it.
+//!
+//! - [`source`] puts policy and engine (`bpf/`) together in one C text; pure. [`compile`] makes an object of it.
+//! - [`Image`] is such an object; [`start`] loads it, and [`Running`] is the scheduler at work: statistics, tunables, and in the
+//!   end the reason ([`Exit`]) in the words of the scheduler's text.
+//! - [`support`] says whether the machine can run any of this.
+
+mod compiler;
+mod description;
+mod failure;
+mod image;
+mod load;
+mod memory;
+mod source;
+mod statistics;
+pub mod support;
+mod threads;
+
+pub use compiler::{Compiler, Error as CompileError, compile};
+pub use failure::{Exit, Kind};
+pub use image::{Error as ImageError, Image};
+pub use load::{Error as LoadError, Running, SetError, Settings, start};
+pub use source::source;
+pub use statistics::Statistics;

@@ -1,0 +1,251 @@
+//! Loads a scheduler into the kernel, and talks to it while it runs.
+
+use std::mem::ManuallyDrop;
+use std::sync::{Mutex, Once};
+
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, ObjectBuilder, PrintLevel};
+
+use crate::description::Storage;
+use crate::failure::{self, Exit};
+use crate::image::Image;
+use crate::memory::{Memory, Section};
+use crate::statistics::Statistics;
+
+/// How to run a scheduler.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Of `random`.
+    pub seed: u64,
+    /// CPUs of this machine.
+    pub cpus: u32,
+    /// Only threads that ask for the class SCHED_EXT follow the scheduler.
+    pub partial: bool,
+    /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at most 30 000).
+    pub timeout_ms: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the kernel does not take the scheduler {scheduler}: {what}{log}")]
+    Refused { scheduler: String, what: String, log: String },
+    #[error("the object is for at most {room} CPUs, this machine has {cpus}: build it with --cpus {cpus}")]
+    TooFewCpus { room: u32, cpus: u32 },
+    #[error("the loaded program does not look like its object: {0}")]
+    Inconsistent(&'static str),
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SetError {
+    #[error("the scheduler {scheduler} has no tunable `{name}`{}", known(.tunables))]
+    Unknown { scheduler: String, name: String, tunables: Vec<String> },
+    #[error("`{0}` is no value for it: a number, or a time such as 10ms")]
+    NoValue(String),
+}
+
+fn known(tunables: &[String]) -> String {
+    match tunables {
+        [] => "; it has none".to_string(),
+        names => format!("; it has {}", names.join(", ")),
+    }
+}
+
+/// A scheduler in the kernel. Dropping it detaches it.
+pub struct Running {
+    image: Image,
+    memory: Memory,
+    link: Option<Link>,
+    // Behind `memory` and `link`, which use it.
+    object: ManuallyDrop<libbpf_rs::Object>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.link = None;
+        // SAFETY: dropped here and nowhere else; nothing reads the memory any more.
+        unsafe { ManuallyDrop::drop(&mut self.object) };
+    }
+}
+
+/// libbpf's words since the last load.
+static LOG: Mutex<String> = Mutex::new(String::new());
+static PRINT: Once = Once::new();
+
+fn listen() {
+    PRINT.call_once(|| {
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
+            if let Ok(mut log) = LOG.lock() {
+                log.push_str(&text);
+            }
+        })));
+    });
+    if let Ok(mut log) = LOG.lock() {
+        log.clear();
+    }
+}
+
+fn refused(image: &Image, what: impl ToString) -> Error {
+    let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+    let log = if log.is_empty() { log } else { format!("\n{}", log.trim_end()) };
+    Error::Refused { scheduler: image.scheduler().to_string(), what: what.to_string(), log }
+}
+
+/// Loads and attaches: from now on the scheduler schedules.
+pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
+    listen();
+    let mut open =
+        ObjectBuilder::default().open_memory(&image.bytes).map_err(|error| refused(&image, error))?;
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == "attune_timers" && map.max_entries() < settings.cpus {
+            return Err(Error::TooFewCpus { room: map.max_entries(), cpus: settings.cpus });
+        }
+        let section = if name == "attune_ops" { ".struct_ops.link" } else { ".rodata" };
+        if name != "attune_ops" && !name.ends_with(".rodata") {
+            continue;
+        }
+        let Some(value) = map.initial_value_mut() else { continue };
+        let mut put = |variable: &str, member: usize, bytes: &[u8]| {
+            let place = image.variable(variable).filter(|variable| variable.section == section);
+            if let Some(place) = place
+                && let Some(to) = value.get_mut(place.offset + member..place.offset + member + bytes.len())
+            {
+                to.copy_from_slice(bytes);
+            }
+        };
+        put("attune_seed", 0, &settings.seed.to_ne_bytes());
+        put("attune_cpu_count", 0, &settings.cpus.to_ne_bytes());
+        if section == ".struct_ops.link" {
+            let flags = OPS_FLAGS | if settings.partial { SWITCH_PARTIAL } else { 0 };
+            put("attune_ops", OPS_FLAGS_AT, &flags.to_ne_bytes());
+            put("attune_ops", OPS_FLAGS_AT + 8, &settings.timeout_ms.to_ne_bytes());
+            let mut title = image.scheduler().replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
+            title.truncate(100);
+            put("attune_ops", OPS_FLAGS_AT + 12, format!("attune_{title}\0").as_bytes());
+        }
+    }
+    let mut object = open.load().map_err(|error| refused(&image, error))?;
+    let mut link = None;
+    for mut map in object.maps_mut() {
+        if map.name() == "attune_ops" {
+            link = Some(map.attach_struct_ops().map_err(|error| refused(&image, error))?);
+        }
+    }
+    let memory = share(&image, &object)?;
+    Ok(Running { image, memory, link, object: ManuallyDrop::new(object) })
+}
+
+/// As in kernel.h: SCX_OPS_ENQ_LAST, _ENQ_EXITING, _ENQ_MIGRATION_DISABLED, _TID_TO_TASK.
+const OPS_FLAGS: u64 = 2 | 4 | 16 | 256;
+const SWITCH_PARTIAL: u64 = 8;
+/// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; engine.h asserts it.
+const OPS_FLAGS_AT: usize = 88;
+/// As in engine.h.
+const ARENA_AT: u64 = 1 << 44;
+
+fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
+    let mut plain = Vec::new();
+    for map in object.maps() {
+        let name = map.name().to_string_lossy().into_owned();
+        for section in [".bss", ".data", ".rodata"] {
+            if !name.ends_with(section) {
+                continue;
+            }
+            let mut bytes = 0;
+            // SAFETY: the map is loaded and alive; libbpf keeps its memory mapped as long as the object lives.
+            let start =
+                unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes) };
+            if !start.is_null() {
+                plain.push(Section { name: section.to_string(), start: start.cast(), bytes: bytes as usize });
+            }
+        }
+    }
+    let origin_place =
+        image.variable("attune_origin").ok_or(Error::Inconsistent("it lacks attune_origin"))?;
+    let bss = plain.iter().find(|section| section.name == origin_place.section);
+    let bss = bss.ok_or(Error::Inconsistent("it has no .bss"))?;
+    if origin_place.offset + 8 > bss.bytes {
+        return Err(Error::Inconsistent("its .bss is too short"));
+    }
+    // SAFETY: inside the section, aligned as the compiler aligned it.
+    let origin = unsafe { std::ptr::read_volatile(bss.start.add(origin_place.offset).cast::<u64>()) };
+    // SAFETY: libbpf maps the arena at its `map_extra`, and keeps it as long as the object lives.
+    unsafe { Memory::new(image, ARENA_AT, origin, plain) }
+        .ok_or(Error::Inconsistent("it lacks attune_locked"))
+}
+
+impl Running {
+    pub fn scheduler(&self) -> &str {
+        self.image.scheduler()
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        Statistics::read(&self.image, &self.memory)
+    }
+
+    /// How it ended, once the kernel has thrown it out.
+    pub fn exit(&self) -> Option<Exit> {
+        failure::exit(&self.image, &self.memory)
+    }
+
+    /// Detaches, and says how it ended.
+    pub fn stop(mut self) -> Exit {
+        self.link = None;
+        // The kernel tells the program the reason before it gives the link free.
+        self.exit().unwrap_or_default()
+    }
+
+    /// Changes a tunable: `value` is a number, or a time with its unit.
+    pub fn set(&self, name: &str, value: &str) -> Result<(), SetError> {
+        let globals = &self.image.description.globals;
+        let settable = |storage| matches!(storage, Storage::Tunable | Storage::Import);
+        let Some(global) = globals.iter().find(|it| it.name == name && settable(it.storage)) else {
+            let tunables =
+                globals.iter().filter(|it| settable(it.storage)).map(|it| it.name.clone()).collect();
+            let scheduler = self.scheduler().to_string();
+            return Err(SetError::Unknown { scheduler, name: name.to_string(), tunables });
+        };
+        let number = number(value).ok_or_else(|| SetError::NoValue(value.to_string()))?;
+        // A tunable that no handler reads has no place, and nothing to change.
+        if let Some(address) = self.memory.address(&self.image, &global.c_name) {
+            let member = if global.storage == Storage::Import { 8 } else { 0 };
+            self.memory.set_u64(address + member, number as u64);
+        }
+        Ok(())
+    }
+}
+
+/// `42`, `-1`, `10ms`, `1.5s`: nanoseconds where there is a unit.
+fn number(text: &str) -> Option<i64> {
+    let text = text.trim();
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(unit_at);
+    let unit = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    let nanoseconds = number.trim().parse::<f64>().ok()? * unit;
+    (nanoseconds.abs() < 9e18).then_some(nanoseconds.round() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn values_have_units() {
+        assert_eq!(number("42"), Some(42));
+        assert_eq!(number("10ms"), Some(10_000_000));
+        assert_eq!(number("1.5s"), Some(1_500_000_000));
+        assert_eq!(number("-3us"), Some(-3000));
+        assert_eq!(number("3 apples"), None);
+        assert_eq!(number(""), None);
+        assert_eq!(number("1e30s"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! The scheduler's memory, shared with the kernel: the arena, and the program's plain variables.
+//!
+//! Everything here may change while it is read. Reads are volatile, of whole words, and nothing that is read is trusted: an
+//! address outside the arena reads as nothing.
+
+use std::ptr;
+
+use crate::image::Image;
+
+/// Bytes of the arena: `max_entries` pages in engine.h.
+const ARENA: u64 = 65536 * 4096;
+
+pub(crate) struct Memory {
+    /// Where the arena begins, for the kernel's programs and here alike.
+    arena: u64,
+    /// Where the arena's variables begin.
+    variables: u64,
+    plain: Vec<Section>,
+}
+
+/// A section of plain variables.
+pub(crate) struct Section {
+    pub name: String,
+    pub start: *mut u8,
+    pub bytes: usize,
+}
+
+impl Memory {
+    /// `origin` is the address of `attune_locked`.
+    ///
+    /// # Safety
+    /// The arena is mapped here at its own address, readable and writable, and the sections are as they say, for as long as the
+    /// value lives.
+    pub unsafe fn new(image: &Image, arena: u64, origin: u64, plain: Vec<Section>) -> Option<Memory> {
+        let first = image.variable("attune_locked")?;
+        let variables = origin.checked_sub(first.offset as u64)?;
+        Some(Memory { arena, variables, plain })
+    }
+
+    /// The address of a variable, or of `variable.member` where the member comes first.
+    pub fn address(&self, image: &Image, name: &str) -> Option<u64> {
+        let name = name.split('.').next().unwrap_or(name);
+        let variable = image.variable(name)?;
+        if variable.section == ".addr_space.1" {
+            return Some(self.variables + variable.offset as u64);
+        }
+        let section = self.plain.iter().find(|section| section.name == variable.section)?;
+        (variable.offset < section.bytes).then_some(section.start as u64 + variable.offset as u64)
+    }
+
+    fn holds(&self, address: u64, bytes: u64) -> bool {
+        let inside = |start: u64, length: u64| {
+            address
+                .checked_sub(start)
+                .is_some_and(|at| at.checked_add(bytes).is_some_and(|end| end <= length))
+        };
+        address.is_multiple_of(bytes.max(1))
+            && (inside(self.arena, ARENA)
+                || self.plain.iter().any(|section| inside(section.start as u64, section.bytes as u64)))
+    }
+
+    pub fn u64(&self, address: u64) -> Option<u64> {
+        // SAFETY: `holds` has found the word inside memory that is mapped.
+        self.holds(address, 8).then(|| unsafe { ptr::read_volatile(address as *const u64) })
+    }
+
+    pub fn u32(&self, address: u64) -> Option<u32> {
+        // SAFETY: as above.
+        self.holds(address, 4).then(|| unsafe { ptr::read_volatile(address as *const u32) })
+    }
+
+    /// False if there is no such word.
+    pub fn set_u64(&self, address: u64, value: u64) -> bool {
+        let holds = self.holds(address, 8);
+        if holds {
+            // SAFETY: as above; the programs expect that words change at any time.
+            unsafe { ptr::write_volatile(address as *mut u64, value) };
+        }
+        holds
+    }
+
+    /// A text that ends with a zero, of at most so many bytes.
+    pub fn text(&self, address: u64, bytes: u64) -> String {
+        let mut text = Vec::new();
+        for at in address..address.saturating_add(bytes) {
+            if !self.holds(at, 1) {
+                break;
+            }
+            // SAFETY: as above.
+            match unsafe { ptr::read_volatile(at as *const u8) } {
+                0 => break,
+                byte => text.push(byte),
+            }
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
