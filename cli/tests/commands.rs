@@ -95,8 +95,9 @@ fn json_is_one_line_a_file_with_every_engine_and_place() {
     assert_eq!(good["scheduler"], "good");
     assert_eq!(good["diagnostics"], Value::Array(vec![]));
     assert_eq!(good["engines"]["threads"]["accepted"], true);
-    assert_eq!(good["engines"]["kernel"]["accepted"], false);
-    assert!(good["engines"]["kernel"]["reason"].is_string());
+    assert_eq!(good["engines"]["kernel"]["accepted"], true);
+    assert_eq!(good["engines"]["embedded"]["accepted"], false);
+    assert!(good["engines"]["embedded"]["reason"].is_string());
     assert_eq!(missing["scheduler"], Value::Null);
 
     assert_eq!(bad["scheduler"], "bad");
@@ -144,15 +145,20 @@ fn build_writes_c_or_a_shared_object_and_nothing_on_an_error() {
         assert_eq!(status(&built), 0, "{}", err(&built));
         assert!(std::fs::read(folder.0.join(word)).unwrap().starts_with(bytes), "{word}");
     }
+    for (word, bytes) in [("good.bpf.c", &b"/*"[..]), ("good.bpf.o", &b"\x7fELF"[..])] {
+        let built = folder.attune(&["build", "good.sched", "--engine", "kernel", "-o", word]);
+        assert_eq!(status(&built), 0, "{}", err(&built));
+        assert!(std::fs::read(folder.0.join(word)).unwrap().starts_with(bytes), "{word}");
+    }
     let before = folder.names();
     assert_eq!(status(&folder.attune(&["build", "bad.sched", "-o", "bad.c"])), 1);
     assert_eq!(status(&folder.attune(&["build", "lifecycle", "-o", "bad.c"])), 1);
     assert_eq!(status(&folder.attune(&["build", "good.sched", "-o", "good.exe"])), 2);
     assert_eq!(status(&folder.attune(&["build", "good.sched", "-o", "no/such/folder.c"])), 2);
-    assert_eq!(status(&folder.attune(&["build", "good.sched", "--engine", "kernel", "-o", "k.c"])), 1);
     let nowhere = folder.attune(&["build", "good.sched", "-o", "no/such/folder.so"]);
     assert_eq!(status(&nowhere), 2);
     assert!(err(&nowhere).contains("cannot write no/such/folder.so"), "{}", err(&nowhere));
+    assert_eq!(status(&folder.attune(&["build", "good.sched", "--engine", "kernel", "-o", "k.so"])), 2);
     assert_eq!(folder.names(), before, "nothing was written");
 }
 

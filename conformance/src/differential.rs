@@ -193,7 +193,7 @@ fn build(sources: &Sources, mode: Mode, edit: Edit) -> Result<Built, Failed> {
         true => scheduler.verdicts(Engine::Threads),
         false => Verdicts::default(),
     };
-    let options = attune_backend_c::Options { debug: mode.debug };
+    let options = attune_backend_c::Options { debug: mode.debug, ..Default::default() };
     let text = generate(&scheduler.program, &verdicts, &scheduler.sources, &options)
         .map_err(|refusal| Failed::Broken(refusal.to_string()))?;
     let text = edit(&text).ok_or(Failed::Skipped)?;

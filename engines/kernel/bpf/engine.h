@@ -82,14 +82,33 @@ struct {
 
 /* ---- The lock ------------------------------------------------------------------------------------------------------- */
 
-/* Compare and swap rather than the kernel's resilient lock: 12 instructions instead of about 90, and it may be held over
- * functions that the verifier looks at by themselves. 0 when it could not be had in a quarter of a second. */
+/* Compare and swap rather than the kernel's resilient lock: a dozen instructions, it may be held over functions that the
+ * verifier looks at by themselves, and it is patient. In a virtual machine the holder's CPU may be away for longer than the
+ * quarter of a second after which the resilient lock, and a loop with ATTUNE_MAY_LOOP, give up. */
+static __attribute__((noinline)) int attune_wait(void)
+{
+    struct bpf_iter_num outer, inner;
+    int have = 0;
+    bpf_iter_num_new(&outer, 0, 64);
+    while (!have && bpf_iter_num_next(&outer)) {
+        bpf_iter_num_new(&inner, 0, 1 << 20);
+        while (bpf_iter_num_next(&inner)) {
+            if (*(volatile uint32_t ATTUNE_ARENA *)&attune_locked == 0 &&
+                !__sync_val_compare_and_swap(&attune_locked, 0, 1)) {
+                have = 1;
+                break;
+            }
+        }
+        bpf_iter_num_destroy(&inner);
+    }
+    bpf_iter_num_destroy(&outer);
+    return have;
+}
+
+/* 0 when it could not be had in some ten seconds. */
 static inline int attune_lock(void)
 {
-    while (__sync_val_compare_and_swap(&attune_locked, 0, 1))
-        if (!ATTUNE_MAY_LOOP)
-            return 0;
-    return 1;
+    return !__sync_val_compare_and_swap(&attune_locked, 0, 1) || attune_wait();
 }
 
 static inline void attune_unlock(void)
@@ -429,7 +448,8 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         if (attune_may_run(&t->attune, to)) {
             direct = 1;
         } else {
-            attune_switch_out(&attune_cpus[to], to, t, 0);
+            /* It may not run there any more: that CPU takes it out and chooses again. */
+            attune_cpus[to].preempt = 1;
             scx_bpf_kick_cpu((int32_t)to, SCX_KICK_PREEMPT);
         }
         break;
@@ -549,9 +569,11 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         return;
     }
     /* Threads without a record take turns with the policy's. */
-    me->others = !me->others && scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
-    if (me->others && !me->running)
-        return;
+    if (attune_statistics.strangers) {
+        me->others = !me->others && scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
+        if (me->others && !me->running)
+            return;
+    }
     if (previous)
         known = attune_record_of(previous);
     if (!attune_lock()) {
@@ -560,11 +582,12 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         return;
     }
     attune_ring(cpu);
+    /* It ran when the scheduler was attached: this is its first enqueue, as it were. */
+    if (known && known->attune_task.state == ATTUNE_UNKNOWN && (previous->scx.flags & SCX_TASK_QUEUED))
+        attune_meet(known, cpu);
     running = me->running;
     if (running)
         runs = attune_settle(me, cpu, running, previous, known);
-    if (known && known->attune_task.state == ATTUNE_UNKNOWN && (previous->scx.flags & SCX_TASK_QUEUED))
-        attune_meet(known, cpu);
     if (!runs && !me->others)
         runs = attune_choose(me, cpu, previous, known);
     if (attune_failure.failed) {
@@ -576,7 +599,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         attune_ask_idle(cpu);
     attune_unlock();
     attune_arm(me, cpu);
-    if (!runs && !me->others)
+    if (!runs && !me->others && attune_statistics.strangers)
         scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
 }
 
@@ -595,11 +618,15 @@ static inline void attune_leaves(struct task_struct *task, int ends)
     struct attune_slot *slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
     uint32_t cpu = bpf_get_smp_processor_id();
     struct thread ATTUNE_ARENA *t;
+    unsigned long interrupts;
     if (!slot || !slot->record)
         return;
     t = (struct thread ATTUNE_ARENA *)slot->record;
-    if (!attune_lock())
+    bpf_local_irq_save(&interrupts);
+    if (!attune_lock()) {
+        bpf_local_irq_restore(&interrupts);
         return;
+    }
     if (!attune_failure.failed) {
         uint32_t state = t->attune_task.state;
         if (state == ATTUNE_READY || state == ATTUNE_WAITING || state == ATTUNE_RUNNING) {
@@ -620,6 +647,7 @@ static inline void attune_leaves(struct task_struct *task, int ends)
         slot->record = 0;
     }
     attune_unlock();
+    bpf_local_irq_restore(&interrupts);
 }
 
 ATTUNE_SECTION("struct_ops/disable") void attune_disable(unsigned long long *context)

@@ -98,6 +98,14 @@ ATTUNE_KFUNC void bpf_local_irq_restore(unsigned long *flags);
 ATTUNE_KFUNC void ATTUNE_ARENA *bpf_arena_alloc_pages(void *map, void ATTUNE_ARENA *address, uint32_t pages, int node,
                                                       uint64_t flags);
 
+struct bpf_iter_num {
+    uint64_t opaque[1];
+} __attribute__((aligned(8)));
+
+ATTUNE_KFUNC int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end);
+ATTUNE_KFUNC int *bpf_iter_num_next(struct bpf_iter_num *it);
+ATTUNE_KFUNC void bpf_iter_num_destroy(struct bpf_iter_num *it);
+
 struct bpf_timer {
     uint64_t opaque[2];
 } __attribute__((aligned(8)));

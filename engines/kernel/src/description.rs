@@ -3,7 +3,7 @@
 //! ```text
 //! scheduler  NAME  FILE
 //! check      NUMBER  LINE  COLUMN  FILE  what was tried
-//! global     NAME  C-NAME  int|time  data|const|tunable|import  LENGTH (0: a scalar)
+//! global     NAME  C-NAME  data|const|tunable|import
 //! container  NAME  C-NAME  LENGTH (0: a single one)
 //! ```
 
@@ -34,11 +34,7 @@ pub struct Global {
     pub name: String,
     /// Of the variable in C, perhaps with a member: `urgent_import.value`.
     pub c_name: String,
-    /// In nanoseconds; else a plain number.
-    pub is_time: bool,
     pub storage: Storage,
-    /// 0: a scalar.
-    pub length: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +73,9 @@ impl Description {
                     };
                     description.checks.insert(number.parse().ok()?, check);
                 }
-                ["global", name, c_name, ty, storage, length] => description.globals.push(Global {
+                ["global", name, c_name, storage] => description.globals.push(Global {
                     name: name.to_string(),
                     c_name: c_name.to_string(),
-                    is_time: *ty == "time",
                     storage: match *storage {
                         "data" => Storage::Data,
                         "const" => Storage::Const,
@@ -88,12 +83,11 @@ impl Description {
                         "import" => Storage::Import,
                         _ => return None,
                     },
-                    // A per-CPU variable's length is a macro of the program's.
-                    length: length.parse().unwrap_or(u32::MAX),
                 }),
                 ["container", name, c_name, length] => description.containers.push(Container {
                     name: name.to_string(),
                     c_name: c_name.to_string(),
+                    // A per-CPU container's length is a macro of the program's.
                     length: length.parse().unwrap_or(u32::MAX),
                 }),
                 _ => return None,

@@ -8,7 +8,7 @@
 //! - Handlers are reached by macros, `ATTUNE_ON_SWITCH_OUT(call, thread)`; those that the policy lacks do nothing.
 
 use attune_language::event::Event;
-use attune_language::ir::{ContainerRef, Extent, Storage, Type};
+use attune_language::ir::{ContainerRef, Extent, Storage};
 use attune_language::source::SourceId;
 
 use super::Writer;
@@ -58,13 +58,9 @@ impl Writer<'_> {
         self.bounded_by(format!("attune_i < {length}"))
     }
 
-    /// The test of a loop, which may be empty.
+    /// The test of a loop.
     pub(super) fn bounded_by(&self, test: String) -> String {
-        match (self.is_bpf(), test.is_empty()) {
-            (false, _) => test,
-            (true, true) => "ATTUNE_MAY_LOOP".to_string(),
-            (true, false) => format!("{test} && ATTUNE_MAY_LOOP"),
-        }
+        if self.is_bpf() { format!("{test} && ATTUNE_MAY_LOOP") } else { test }
     }
 
     /// The handlers as the engine reaches them, and the engine.
@@ -117,9 +113,7 @@ impl Writer<'_> {
                 (Storage::Const, _) => ("const", self.names.global(id).to_string()),
                 _ => ("data", self.names.global(id).to_string()),
             };
-            let ty = if global.ty == Type::Time { "time" } else { "int" };
-            let length = self.length(global.extent).unwrap_or("0".to_string());
-            lines.push(format!("global\t{}\t{name}\t{ty}\t{storage}\t{length}", global.name));
+            lines.push(format!("global\t{}\t{name}\t{storage}", global.name));
         }
         for (id, container) in self.program.containers.iter() {
             let length = self.length(container.extent).unwrap_or("0".to_string());

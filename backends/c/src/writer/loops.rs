@@ -50,7 +50,7 @@ impl Writer<'_> {
             self.out.close("}");
             return;
         }
-        self.out.open(format!("for (; {};) {{", self.bounded_by(String::new())));
+        self.out.open(if self.is_bpf() { "for (; ATTUNE_MAY_LOOP;) {" } else { "for (;;) {" });
         self.count(counted);
         self.block(&each.prelude, false);
         if !endless {

@@ -35,7 +35,7 @@ fn taken_names_are_moved_aside() {
         HOSTILE.replace("int restrict =", "{* (void)current->userdata; (void)stdin; *} int restrict =");
     for text in [HOSTILE, verbatim.as_str()] {
         for debug in [false, true] {
-            let c = c_of("auto.sched", text, &Options { debug });
+            let c = c_of("auto.sched", text, &Options { debug, ..Options::default() });
             for compiler in ["gcc", "clang-19"] {
                 assert_eq!(complaints(compiler, &[], &c), "", "{compiler}");
             }

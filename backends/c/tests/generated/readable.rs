@@ -9,7 +9,7 @@ fn shown(name: &str, text: &str, debug: bool) -> String {
     let (_, scheduler) = c.split_once("/* ---- The scheduler").unwrap();
     let (_, scheduler) = scheduler.split_once("#define ATTUNE_FIRST").unwrap();
     let (_, scheduler) = scheduler.split_once('\n').unwrap();
-    let (handlers, _) = scheduler.split_once("static void attune_attach").unwrap();
+    let (handlers, _) = scheduler.split_once("static void attune_start").unwrap();
     format!("{text}\n----------\n{handlers}")
 }
 
