@@ -54,6 +54,11 @@ pub enum Command {
         after_help = "Example: attune run fair --all -- make -j8\n         attune run round_robin --all --set quantum=3ms --stats 1\n\nExit status: the command's; 1 when the kernel has ended the scheduler."
     )]
     Run(RunArgs),
+    /// The least bandwidth that tasks need, against the period of their server
+    #[command(
+        after_help = "Example: attune bandwidth --task 20,100 --to 200 --step 5\n         attune bandwidth --task 3,15 --task 5,20 --task 5,30 --plot bandwidth.svg\n\nTimes are in any one unit. Exit status: 0, or 2 when a task cannot be."
+    )]
+    Bandwidth(BandwidthArgs),
     /// Run an experiment and see whether what is claimed holds
     #[command(
         after_help = "Example: attune lab run webserver --quick\n         attune lab list\n\nExit status: 0 when every claim holds, 1 when one does not."
@@ -260,6 +265,28 @@ pub struct RunArgs {
     /// A command that runs under SCHED
     #[arg(last = true, value_name = "CMD")]
     pub command: Vec<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct BandwidthArgs {
+    /// A task: C of CPU time every P (may be repeated)
+    #[arg(long = "task", value_name = "C,P", required = true, value_parser = crate::bandwidth::parse_task)]
+    pub tasks: Vec<attune_rhythm::bandwidth::Task>,
+    /// First server period (default: one step)
+    #[arg(long, value_name = "P")]
+    pub from: Option<f64>,
+    /// Last server period (default: twice the longest period)
+    #[arg(long, value_name = "P")]
+    pub to: Option<f64>,
+    /// Between two server periods (default: a fortieth of the last)
+    #[arg(long, value_name = "P")]
+    pub step: Option<f64>,
+    /// One line of JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Draw both curves
+    #[arg(long, value_name = "F.svg")]
+    pub plot: Option<PathBuf>,
 }
 
 #[derive(ClapArgs)]

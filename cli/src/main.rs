@@ -4,6 +4,7 @@
 //! a file cannot be read.
 
 mod args;
+mod bandwidth;
 mod build;
 mod check;
 mod child;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(&args),
         Command::Diagram(args) => diagram::run(&args),
         Command::Sim(args) => sim::run(&args),
+        Command::Bandwidth(args) => bandwidth::run(&args),
         Command::Period(args) => period::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Lab(args) => lab::run(&args),

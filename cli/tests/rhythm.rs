@@ -1,4 +1,4 @@
-//! `attune period` as its users meet it.
+//! `attune period` and `attune bandwidth` as their users meet them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -134,4 +134,48 @@ fn a_huge_recording_is_an_answer_too() {
     let answers = folder.json(&["period", "a.txt", "--json"]);
     assert_eq!(answers[0]["events"], 400_000);
     assert!((answers[0]["frequency_hz"].as_f64().unwrap() - 40.0).abs() < 0.001);
+}
+
+#[test]
+fn bandwidth_has_the_published_values() {
+    let folder = Folder::new("bandwidth");
+    let curve = |words: &[&str]| folder.json(&[&["bandwidth", "--json"], words].concat()).remove(0);
+    let one = curve(&["--task", "20,100", "--from", "50", "--to", "200", "--step", "50"]);
+    let each = |index: usize| one["curve"][index]["one_each"].as_f64().unwrap();
+    assert!(
+        (each(0) - 0.2).abs() < 1e-9 && (each(1) - 0.2).abs() < 1e-9 && (each(3) - 0.6).abs() < 1e-9,
+        "{one}"
+    );
+    let three = curve(&["--task", "3,15", "--task", "5,20", "--task", "5,30", "--to", "40"]);
+    assert!((three["utilisation"].as_f64().unwrap() - 0.6167).abs() < 1e-4);
+    let at_five = &three["curve"][4];
+    assert!(
+        (at_five["one_each"].as_f64().unwrap() - 0.6167).abs() < 1e-4,
+        "five divides all periods: {at_five}"
+    );
+    assert!(at_five["all_in_one"].as_f64().unwrap() > 0.7, "fixed priorities need more: {at_five}");
+
+    let text = folder.attune(&[
+        "bandwidth",
+        "--task",
+        "3,15",
+        "--task",
+        "5,20",
+        "--task",
+        "5,30",
+        "--plot",
+        "b.svg",
+    ]);
+    assert!(String::from_utf8_lossy(&text.stdout).contains("with its period: 61.67 %"));
+    assert!(std::fs::read_to_string(folder.0.join("b.svg")).unwrap().contains("all in one"));
+}
+
+#[test]
+fn tasks_that_cannot_be_are_refused() {
+    let folder = Folder::new("tasks");
+    folder.refused(&["bandwidth", "--task", "20"], "such as 20,100");
+    folder.refused(&["bandwidth", "--task", "200,100"], "at most its period");
+    folder.refused(&["bandwidth", "--task", "NaN,100"], "must be positive");
+    folder.refused(&["bandwidth", "--task", "20,100", "--step", "0"], "steps of 0");
+    folder.refused(&["bandwidth", "--task", "20,100", "--step", "1e-9"], "not more than");
 }

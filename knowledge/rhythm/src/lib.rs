@@ -4,6 +4,7 @@
 //! clock, no input or output, no panic on any train. The method and how well it does stand in this crate's README.
 
 pub mod analyser;
+pub mod bandwidth;
 pub mod controller;
 pub mod evidence;
 pub mod intervals;
