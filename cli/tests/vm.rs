@@ -37,7 +37,7 @@ fn set_up() -> bool {
 fn waiting(trap: &str) -> Child {
     let script = format!("{trap} echo ready; for i in $(seq 600); do sleep 0.1; done");
     let mut command = attune();
-    command.args(["--memory", "256", "--timeout", "240", "--", "sh", "-c", &script]);
+    command.args(["--memory", "256", "--timeout", "480", "--", "sh", "-c", &script]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
     let mut output = BufReader::new(child.stdout.take().expect("a pipe"));

@@ -2,8 +2,9 @@
  *
  * It takes its orders from /command in the initramfs, records that each end with a NUL; the first byte says what one is:
  *     c PATH      the channel to the host: "port" (a virtio port, both ways) or a serial line such as /dev/ttyS1 (to the host only)
- *     v TAG       the root is the host's, read-only, over virtiofs; without it the initramfs is the root
- *     b PATH      a folder of the host's that must be writable here: what the host has in it is seen, what is written is lost
+ *     v TAG       the root is the host's, over virtiofs; without it the initramfs is the root
+ *     m PATH      the kernel's overlay module: with it what is written anywhere stays in memory, without it only /tmp and /var/tmp
+ *                 can be written, and begin empty
  *     w NANOS     wait this long first, so that the kernel's own work after booting is over
  *     o           standard output and standard error are one stream
  *     d PATH      working directory
@@ -22,7 +23,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -38,6 +38,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -46,9 +47,9 @@
 enum { HEADER = 5, CHUNK = 1 << 16, MOST_WORDS = 4096 };
 
 static int channel = -1, two_way;
-static char *words[MOST_WORDS + 1], *environment[MOST_WORDS + 1], *writable[MOST_WORDS];
-static int word_count, environment_count, writable_count, one_stream;
-static const char *channel_name, *root_tag, *folder = "/";
+static char *words[MOST_WORDS + 1], *environment[MOST_WORDS + 1];
+static int word_count, environment_count, one_stream;
+static const char *channel_name, *root_tag, *overlay_module, *folder = "/";
 static long long settle;
 
 static void end(void)
@@ -114,10 +115,10 @@ static void read_orders(void)
 		switch (*text) {
 		case 'c': channel_name = value; break;
 		case 'v': root_tag = value; break;
+		case 'm': overlay_module = value; break;
 		case 'w': settle = atoll(value); break;
 		case 'o': one_stream = 1; break;
 		case 'd': folder = value; break;
-		case 'b': if (writable_count < MOST_WORDS) writable[writable_count++] = value; break;
 		case 'e': if (environment_count < MOST_WORDS) environment[environment_count++] = value; break;
 		case 'a': if (word_count < MOST_WORDS) words[word_count++] = value; break;
 		}
@@ -195,38 +196,24 @@ static void open_channel(void)
 	tcsetattr(channel, TCSANOW, &line);
 }
 
-/* A folder of the host becomes writable: an empty one in memory, into which each entry that the host has there is bound, read-only. */
-static void writable_over(const char *path)
+/* The host's files at /new, and a layer in memory over them that takes what is written. Returns whether there is one. */
+static int overlay(void)
 {
-	char from[PATH_MAX], to[PATH_MAX];
-	snprintf(to, sizeof to, "/new%s", path);
-	if (mount("tmpfs", to, "tmpfs", 0, "mode=1777"))
-		return;	/* The host has no such folder. */
-	snprintf(from, sizeof from, "/host%s", path);
-	DIR *entries = opendir(from);
-	for (struct dirent *entry; entries && (entry = readdir(entries));) {
-		struct stat status;
-		snprintf(from, sizeof from, "/host%s/%s", path, entry->d_name);
-		snprintf(to, sizeof to, "/new%s/%s", path, entry->d_name);
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") || lstat(from, &status))
-			continue;
-		if (S_ISDIR(status.st_mode)) {
-			mkdir(to, 0755);
-			mount(from, to, NULL, MS_BIND, NULL);
-		} else if (S_ISREG(status.st_mode)) {
-			close(open(to, O_CREAT | O_CLOEXEC | O_WRONLY, 0644));
-			mount(from, to, NULL, MS_BIND, NULL);
-		} else if (S_ISLNK(status.st_mode)) {
-			char target[PATH_MAX];
-			ssize_t n = readlink(from, target, sizeof target - 1);
-			if (n > 0) {
-				target[n] = 0;
-				symlink(target, to);
-			}
-		}
-	}
-	if (entries)
-		closedir(entries);
+	enum { COMPRESSED = 4 };	/* MODULE_INIT_COMPRESSED_FILE: the kernel unpacks it. */
+	int fd = overlay_module ? open(overlay_module, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return 0;
+	int failed = syscall(SYS_finit_module, fd, "", COMPRESSED);
+	close(fd);
+	if (failed)
+		fail(errno, "load", overlay_module);
+	mkdir("/layer", 0755);
+	mount("tmpfs", "/layer", "tmpfs", 0, "mode=0755,size=75%");
+	mkdir("/layer/upper", 0755);
+	mkdir("/layer/work", 0755);
+	if (mount("overlay", "/new", "overlay", 0, "lowerdir=/host,upperdir=/layer/upper,workdir=/layer/work"))
+		fail(errno, "mount", "a layer over the host's files");
+	return 1;
 }
 
 static void enter_host_root(void)
@@ -235,10 +222,12 @@ static void enter_host_root(void)
 	mkdir("/new", 0755);
 	if (mount(root_tag, "/host", "virtiofs", MS_RDONLY, NULL))
 		fail(errno, "mount the host's files", root_tag);
-	if (mount("/host", "/new", NULL, MS_BIND, NULL))
-		fail(errno, "bind", "/host");
-	for (int i = 0; i < writable_count; i++)
-		writable_over(writable[i]);
+	if (!overlay()) {
+		if (mount("/host", "/new", NULL, MS_BIND, NULL))
+			fail(errno, "bind", "/host");
+		mount("tmpfs", "/new/tmp", "tmpfs", 0, "mode=1777");
+		mount("tmpfs", "/new/var/tmp", "tmpfs", 0, "mode=1777");
+	}
 	mount("tmpfs", "/new/run", "tmpfs", 0, "mode=0755");
 	/* The kernel's settings, which loaders of BPF programs look for there. */
 	mount("/boot", "/new/boot", NULL, MS_BIND, NULL);

@@ -15,7 +15,8 @@ use crate::Error;
 /// |---|---|
 /// | `kernel/vmlinux` | the kernel as ELF: what is booted, and its BTF |
 /// | `kernel/vmlinux.h` | its types as C, for BPF programs |
-/// | `kernel/config` | its settings, if its package had them |
+/// | `kernel/config` | its settings, if its package was given |
+/// | `kernel/overlay.ko.xz` | its module for a layer over other files, if its package was given |
 /// | `emulator/` | QEMU and virtiofsd with the libraries that the machine lacks |
 /// | `setup.json` | versions, addresses and hashes |
 #[derive(Clone, Debug)]
@@ -102,6 +103,10 @@ impl Cache {
     /// The kernel's settings; there may be none.
     pub fn kernel_config(&self) -> Option<PathBuf> {
         Some(self.folder.join("kernel/config")).filter(|path| path.exists())
+    }
+
+    pub(crate) fn overlay_module(&self) -> Option<PathBuf> {
+        Some(self.folder.join("kernel/overlay.ko.xz")).filter(|path| path.exists())
     }
 
     pub fn qemu(&self) -> PathBuf {

@@ -4,8 +4,8 @@
 //! [`Command`]; [`Machine::relay`] passes its input and output and waits for its end; [`run`] does both and keeps the
 //! output. There are two kinds of machine ([`Kind`]):
 //!
-//! - **Host files**: the guest sees the host's files, read-only, over virtiofs, with its own empty `/run`, and a `/tmp` and
-//!   `/var/tmp` that show the host's and take what is written. Several CPUs, real time.
+//! - **Host files**: the guest sees the host's files over virtiofs; what it writes stays in its memory and is gone in the end.
+//!   Several CPUs, real time.
 //! - **Deterministic**: everything is packed into the guest's memory, one instruction takes one nanosecond, and a run is
 //!   the same to the last bit each time.
 //!

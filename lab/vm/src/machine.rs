@@ -24,6 +24,8 @@ use crate::{Error, Kind, Options, console, memory_file};
 
 /// So long a deterministic guest is left alone before the command: the kernel's own work after booting is over then.
 const SETTLING: Duration = Duration::from_secs(2);
+/// Where the guest finds the module.
+const OVERLAY: &str = "/overlay.ko.xz";
 /// How often a machine is looked after that tells nothing by itself.
 const LOOK: Duration = Duration::from_millis(20);
 /// So long one of the processes may outlive the other when the machine ends.
@@ -257,9 +259,7 @@ fn first_files(cache: &Cache, options: &Options, command: &Command) -> Result<Fi
     match &options.kind {
         Kind::HostFiles => {
             orders.add(b'c', "port").add(b'v', FILES_TAG);
-            for folder in ["/tmp", "/var/tmp"] {
-                orders.add(b'b', folder);
-            }
+            orders.add(b'm', OVERLAY);
         }
         Kind::Deterministic { pack, .. } => {
             orders.add(b'c', "/dev/ttyS1").add(b'w', SETTLING.as_nanos().to_string());
@@ -274,6 +274,9 @@ fn first_files(cache: &Cache, options: &Options, command: &Command) -> Result<Fi
     if let Some(config) = cache.kernel_config() {
         let name = format!("/boot/config-{}", cache.kernel_release());
         archive.file(&config, name.as_ref())?;
+    }
+    if let (Kind::HostFiles, Some(module)) = (&options.kind, cache.overlay_module()) {
+        archive.file(&module, OVERLAY.as_ref())?;
     }
     for path in packing.paths() {
         archive.file(path, path)?;

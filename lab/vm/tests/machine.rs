@@ -32,14 +32,14 @@ fn shell(script: &str) -> Command {
 }
 
 fn options() -> Options {
-    Options { cpus: 2, memory: 512, timeout: Some(Duration::from_secs(240)), ..Options::default() }
+    Options { cpus: 2, memory: 512, timeout: Some(Duration::from_secs(480)), ..Options::default() }
 }
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("the output is text")
 }
 
-/// A folder in /tmp, whatever TMPDIR says: there the guest has a folder of its own over the host's.
+/// A folder in /tmp, whatever TMPDIR says, with a space in its name.
 fn folder_in_tmp() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("attune vm ").tempdir_in("/tmp").expect("a folder")
 }
@@ -51,21 +51,23 @@ fn a_command_of_the_host_runs_under_a_kernel_with_sched_ext() {
     fs::write(folder.path().join("file"), "from the host\n").expect("written");
     let script = "cat file; pwd; echo \"$WORD\"; uname -r; cat /sys/kernel/sched_ext/state; nproc
         echo new > /tmp/new && cat /tmp/new
-        (echo x > file) 2>/dev/null || echo read-only
-        (echo x > /usr/x) 2>/dev/null || echo read-only
+        echo changed >> file && cat file && mkdir sub && echo x > sub/y && cat sub/y
+        echo x > /usr/attune-x && rm /etc/passwd && ls /usr/attune-x /etc/passwd 2>/dev/null
         ls /boot; echo to the other stream >&2; exit 7";
     let command = shell(script).in_folder(folder.path()).with_env("WORD", "two words");
     let Output { status, output, error_output } = run(&cache, &options(), &command).expect("it ran");
     let release = cache.kernel_release();
     let expected = format!(
-        "from the host\n{}\ntwo words\n{release}\ndisabled\n2\nnew\nread-only\nread-only\nconfig-{release}\n",
+        "from the host\n{}\ntwo words\n{release}\ndisabled\n2\nnew\nfrom the host\nchanged\nx\n\
+         /usr/attune-x\nconfig-{release}\n",
         folder.path().display()
     );
     assert_eq!(text(&output), expected);
     assert_eq!(text(&error_output), "to the other stream\n");
     assert_eq!(status.code(), Some(7));
     assert_eq!(fs::read_to_string(folder.path().join("file")).expect("still there"), "from the host\n");
-    assert!(!PathBuf::from("/tmp/new").exists());
+    let written = [PathBuf::from("/tmp/new"), "/usr/attune-x".into(), folder.path().join("sub")];
+    assert!(written.iter().all(|path| !path.exists()) && PathBuf::from("/etc/passwd").exists());
 }
 
 #[test]

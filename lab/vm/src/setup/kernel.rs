@@ -32,8 +32,9 @@ pub fn prepare(setup: &Setup, cache: &Path, emulator: &Emulator, progress: Progr
         let archive = Archive::open(&setup.mirror, &[SUITE])?;
         let newest = newest(&archive)?;
         progress(&format!("fetching {newest}"));
-        let base = newest.replace("linux-binary-", "linux-base-");
-        archive.download(&[&newest, &base], &downloads)?;
+        let [base, modules] =
+            ["linux-base-", "linux-modules-"].map(|kind| newest.replace("linux-binary-", kind));
+        archive.download(&[&newest, &base, &modules], &downloads)?;
         files = archive::debs(&downloads)?;
         for file in &files {
             let from = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -69,6 +70,10 @@ pub fn prepare(setup: &Setup, cache: &Path, emulator: &Emulator, progress: Progr
     fs::write(folder.join("vmlinux"), elf)?;
     if let Some(config) = find(&unpacked, "config") {
         fs::copy(config, folder.join("config"))?;
+    }
+    match find(&unpacked, "overlay.ko.xz") {
+        Some(module) => drop(fs::copy(module, folder.join("overlay.ko.xz"))?),
+        None => progress("without its overlay module: in the guest only /tmp and /var/tmp can be written"),
     }
     progress("writing vmlinux.h");
     let mut command = emulator.command(&emulator.bpftool, cache);
