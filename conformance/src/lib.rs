@@ -6,7 +6,7 @@
 //! - [`differential`] compares the two in many cases, and [`shrink`]s what differs;
 //! - [`mutants`] says what that comparison is worth;
 //! - [`coverage`] says what of the language the cases execute;
-//! - [`proof`] runs what the analysis proved.
+//! - [`proof`] runs what the analysis proved, [`refuted`] what it refuted.
 
 pub mod compiled;
 pub mod coverage;
@@ -18,6 +18,7 @@ pub mod mutants;
 pub mod pair;
 pub mod proof;
 pub mod random;
+pub mod refuted;
 pub mod scheduler;
 pub mod shrink;
 pub mod world;

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
-use attune_conformance::{coverage, differential, generator, proof};
+use attune_conformance::{coverage, differential, generator, proof, refuted};
 use clap::{Args, Parser, Subcommand};
 
 /// Tests that every engine means the same by a scheduler.
@@ -60,6 +60,20 @@ enum Command {
         /// Random schedulers
         #[arg(long, default_value_t = 1000)]
         cases: u64,
+        #[command(flatten)]
+        chance: Chance,
+    },
+    /// Run random schedulers that leave guards out and look for a refuted check that holds
+    Refuted {
+        /// Random schedulers
+        #[arg(long, default_value_t = 1000)]
+        cases: u64,
+        /// Event sequences for each scheduler and engine
+        #[arg(long, default_value_t = 10)]
+        runs: u64,
+        /// Steps of an event sequence
+        #[arg(long, default_value_t = 100)]
+        steps: usize,
         #[command(flatten)]
         chance: Chance,
     },
@@ -120,6 +134,12 @@ fn main() -> ExitCode {
             let effort = coverage::Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
             println!("{}", coverage::run(&effort).table());
             ExitCode::SUCCESS
+        }
+        Command::Refuted { cases, runs, steps, chance } => {
+            let Chance { seed, size } = chance;
+            let report = refuted::run(&proof::Effort { schedulers: cases, runs, steps, seed, size });
+            println!("{}", report.table());
+            first_of(&report.wrong)
         }
         Command::Proof { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;

@@ -71,7 +71,7 @@ pub fn run(effort: &Effort) -> Report {
 }
 
 /// A world as that engine makes it.
-fn setting(engine: Engine, random: &mut Random) -> Setting {
+pub fn setting(engine: Engine, random: &mut Random) -> Setting {
     let simulator = engine == Engine::Simulator;
     Setting {
         cpus: if simulator { 1 + random.below(4) as u32 } else { 1 },

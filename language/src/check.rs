@@ -25,6 +25,9 @@ pub struct Checked {
     pub scheduler_name: Option<String>,
     /// None if there was an error, and for distributed schedulers.
     pub program: Option<Program>,
+    /// Instead, when all is well but for what the analyses found, such as a check that always fails. Nobody should run it,
+    /// except to see that they are right.
+    pub refuted: Option<Program>,
     /// In the order of the files and of the places in them.
     pub diagnostics: Vec<Diagnostic>,
     /// One for each of [`Engine::ALL`], in that order.
@@ -99,11 +102,10 @@ pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> C
         let found = findings.as_mut().and_then(|findings| findings.take(engine));
         report(engine, program.as_ref().zip(found), &refusal, &sources)
     });
-    if has_errors(&diagnostics) {
-        program = None;
-    }
+    let refuted = program.take_if(|_| has_errors(&diagnostics));
     diagnostics.sort_by_key(|it| (it.primary.span.source, it.primary.span.start, it.primary.span.end));
-    Checked { sources, scheduler_name: name.filter(|name| !name.is_empty()), program, diagnostics, engines }
+    let scheduler_name = name.filter(|name| !name.is_empty());
+    Checked { sources, scheduler_name, program, refuted, diagnostics, engines }
 }
 
 const UNREADABLE: &str = "the file holds no scheduler";

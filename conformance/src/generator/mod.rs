@@ -88,6 +88,15 @@ fn rendered((name, fragment): &(String, Fragment)) -> SourceText {
 
 /// A random scheduler. `size` is about the number of statements in a handler, from 1.
 pub fn scheduler(seed: u64, size: usize) -> Sources {
+    generate(seed, size, false)
+}
+
+/// A random scheduler that leaves guards out or asks the wrong question: many of its transfers always fail.
+pub fn reckless(seed: u64, size: usize) -> Sources {
+    generate(seed, size, true)
+}
+
+fn generate(seed: u64, size: usize, reckless: bool) -> Sources {
     let mut generator = Generator {
         random: Random::new(seed),
         declared: Declared::default(),
@@ -95,6 +104,7 @@ pub fn scheduler(seed: u64, size: usize) -> Sources {
         fuel: 0,
         names: 0,
         wild: false,
+        reckless,
     };
     generator.wild = generator.random.percent(15);
     generator.sources()
@@ -109,6 +119,8 @@ pub(crate) struct Generator {
     names: usize,
     /// Checks fail often: threads that may be missing are asked, indices may be outside.
     wild: bool,
+    /// Transfers go without the condition that makes them possible.
+    reckless: bool,
 }
 
 impl Generator {

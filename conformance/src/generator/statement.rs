@@ -231,6 +231,9 @@ impl Generator {
             true => from.clone(),
             false => self.holder_reference(scope, Some(Role::Ready)),
         };
+        if self.reckless && self.random.percent(40) {
+            return self.unguarded_transfer(&from, &to);
+        }
         let careful = to != from && !self.random.percent(if self.wild { 60 } else { 25 });
         let room = if careful && self.is_threadref(&to) { format!(" && |{to}| == 0") } else { String::new() };
         let mut inner = scope.clone();
@@ -244,6 +247,26 @@ impl Generator {
             "".into()
         };
         frag![format!("if (|{from}| > 0{room}) {{\n"), before, format!("    {from} => {to};\n    }}")]
+    }
+
+    /// Without a guard, or with one that makes the transfer impossible.
+    fn unguarded_transfer(&mut self, from: &str, to: &str) -> Fragment {
+        match self.random.below(5) {
+            0 => format!("{from} => {to};"),
+            1 => format!("if (|{from}| == 0) {from} => {to};"),
+            2 => format!("if (|{to}| > 0 && |{from}| > 0) {from} => {to};"),
+            3 => {
+                let local = self.fresh("tmp");
+                format!("{{ threadref {local};\n    {local} => {to}; }}")
+            }
+            _ => {
+                let local = self.fresh("tmp");
+                format!(
+                    "if (|{from}| > 1) {{ threadref {local};\n    {from} => {local};\n    {from} => {local};\n    {local} => {to}; }}"
+                )
+            }
+        }
+        .into()
     }
 
     fn bare_transfer(&mut self, scope: &Scope) -> Fragment {

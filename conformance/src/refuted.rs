@@ -1,0 +1,112 @@
+//! What the analysis refuted always fails: random schedulers that leave guards out are run although the front end refuses them,
+//! and whenever a statement with a refuted check is reached, the run ends in that statement.
+
+use attune_language::event::Engine;
+use attune_language::ir::{CheckId, Statement, StatementKind, Verdict};
+use attune_simulator::interpreter::Options;
+
+use crate::generator::{self, Sources};
+use crate::interpreted::{Interpreted, check_number};
+use crate::proof::{Effort, setting};
+use crate::random::{Random, derive};
+use crate::scheduler::Scheduler;
+use crate::world::{self, Ending, World};
+
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Those that were refused for refuted checks, and nothing else.
+    pub schedulers: u64,
+    pub runs: u64,
+    /// Runs that reached a statement with a refuted check.
+    pub reached: u64,
+    /// Refuted checks that held: what went wrong, with the scheduler and the events.
+    pub wrong: Vec<String>,
+}
+
+pub fn run(effort: &Effort) -> Report {
+    let mut report = Report::default();
+    for number in 0..effort.schedulers {
+        let seed = derive(effort.seed, number);
+        let sources = generator::reckless(seed, effort.size);
+        if let Some(scheduler) = Scheduler::refuted(&sources) {
+            report.schedulers += 1;
+            for engine in [Engine::Threads, Engine::Simulator] {
+                examine(&sources, &scheduler, engine, effort, seed, &mut report);
+            }
+        }
+    }
+    report
+}
+
+fn examine(
+    sources: &Sources,
+    scheduler: &Scheduler,
+    engine: Engine,
+    effort: &Effort,
+    seed: u64,
+    report: &mut Report,
+) {
+    let verdicts = scheduler.verdicts(engine);
+    let program = &scheduler.program;
+    let mut random = Random::new(derive(seed, engine as u64));
+    for _ in 0..effort.runs {
+        let setting = setting(engine, &mut random);
+        let run_seed = random.draw();
+        let options = Options { cpus: setting.cpus, seed: run_seed, debug: false, notes: true };
+        let Ok(mut subject) = Interpreted::new(program.clone(), &scheduler.sources, options) else {
+            continue;
+        };
+        let mut world = World::new(setting);
+        world.history = Some(Vec::new());
+        let ending = world.run(&world::steps(run_seed, effort.steps), &mut subject);
+        report.runs += 1;
+
+        let reached = subject.interpreter.reached();
+        let refuted = |statement: &&&Statement| {
+            checks(statement).into_iter().flatten().any(|check| verdicts.of(check) == Verdict::Refuted)
+        };
+        let Some(statement) = reached.statements.iter().find(refuted) else { continue };
+        report.reached += 1;
+        // An earlier check of the same statement may have failed first.
+        let within = |number: u32| {
+            program.checks.iter().any(|(id, check)| {
+                check_number(id) == number
+                    && check.span.source == statement.span.source
+                    && (statement.span.start..=statement.span.end).contains(&check.span.start)
+            })
+        };
+        if !matches!(ending, Err(Ending::Trapped { check: Some(check), .. }) if within(check)) {
+            let place = scheduler.sources.location(statement.span);
+            let history = world.history.unwrap_or_default().join("\n");
+            report.wrong.push(format!(
+                "refuted for the {engine} engine and done: line {}, column {}\n{}\n{history}",
+                place.line,
+                place.column,
+                sources.listing()
+            ));
+        }
+    }
+}
+
+/// The checks of a statement itself, which are performed whenever it is.
+fn checks(statement: &Statement) -> [Option<CheckId>; 2] {
+    match &statement.kind {
+        StatementKind::Transfer { source, destination_check, .. } => [source.check, *destination_check],
+        StatementKind::Dispatch { thread, .. }
+        | StatementKind::Destroy { thread }
+        | StatementKind::Alarm { thread, .. } => [thread.check, None],
+        _ => [None, None],
+    }
+}
+
+impl Report {
+    pub fn table(&self) -> String {
+        format!(
+            "{} schedulers with refuted checks, {} runs, of which {} reached one\nrefuted checks that held: {}\n",
+            self.schedulers,
+            self.runs,
+            self.reached,
+            self.wrong.len()
+        )
+    }
+}

@@ -1,0 +1,11 @@
+//! A refuted check fails whenever it is reached.
+
+use attune_conformance::proof::Effort;
+use attune_conformance::refuted::run;
+
+#[test]
+fn a_refuted_check_always_trips() {
+    let report = run(&Effort { schedulers: 120, runs: 6, steps: 60, seed: 5, size: 6 });
+    assert!(report.wrong.is_empty(), "{}", report.wrong[0]);
+    assert!(report.schedulers >= 30 && report.reached >= 50, "too few are reached:\n{}", report.table());
+}
