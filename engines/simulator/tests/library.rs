@@ -34,14 +34,16 @@ fn seconds(duration: i64) -> Options {
     Options { duration: Some(duration * 1000 * MS), ..Options::default() }
 }
 
-const COMPLETE: [&str; 10] = [
+const COMPLETE: [&str; 12] = [
     "fifo",
     "round_robin",
     "pth",
     "priority",
     "lottery",
     "fair",
+    "fair_periodic",
     "edf",
+    "coop",
     "shortest_reply",
     "transactions",
     "weather",
@@ -109,4 +111,73 @@ fn the_weather_station_shows_the_temperature_only_when_it_is_hot() {
     let on_time = display.tardiness.zeros();
     assert!((45..=60).contains(&on_time), "{on_time}: {}", outcome.table());
     assert!(group(&outcome, "wind").skipped < 10, "{}", outcome.table());
+}
+
+/// coop_players.toml with a change to its text.
+fn players(policy: &str, from: &str, to: &str) -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{from}");
+    let workload = Workload::from_file_text(&text.replace(from, to), "coop_players.toml");
+    let workload = workload.unwrap_or_else(|error| panic!("{error}"));
+    simulate(&mut scheduler(policy), &workload, &seconds(5)).unwrap()
+}
+
+fn tardiness(outcome: &Outcome, quantile: f64) -> i64 {
+    group(outcome, "player").tardiness.quantile(quantile)
+}
+
+#[test]
+fn coop_is_on_time_where_fair_is_not_at_the_same_shares() {
+    let [coop, fair, periodic] = ["coop", "fair", "fair_periodic"].map(|policy| players(policy, "", ""));
+    let late = |outcome| tardiness(outcome, 0.99);
+    assert!(late(&fair) > 20 * late(&coop), "{}{}", fair.table(), coop.table());
+    assert!(late(&periodic) > 4 * late(&coop), "{}{}", periodic.table(), coop.table());
+    assert!(periodic.total().switches > 8 * coop.total().switches);
+    for outcome in [&coop, &fair] {
+        assert!((outcome.share(group(outcome, "hog")) - 1.0 / 3.0).abs() < 0.02, "{}", outcome.table());
+        assert!(outcome.jain_within(group(outcome, "player").group).unwrap() > 0.99);
+    }
+}
+
+/// The slice that a lone player has beside few others is long; its timers are on time all the same.
+#[test]
+fn coop_serves_one_player_among_hogs() {
+    let one = players("coop", "count = 8", "count = 1");
+    assert!(one.total().tardiness.max() < 500_000, "{}", one.table());
+}
+
+#[test]
+fn a_group_in_coop_shares_progress_and_has_the_weight_of_its_members() {
+    // Every other player's units are twice as dear.
+    let dear = |imports: &str| {
+        let text = "{ compute = \"uniform(0.05ms, 0.2ms) * (1 + index % 2)\" }";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
+        let all =
+            std::fs::read_to_string(path).unwrap().replace("{ compute = \"uniform(0.05ms, 0.2ms)\" }", text);
+        let all = all.replace("imports = { until = 0 }", imports);
+        let workload = Workload::from_file_text(&all, "coop_players.toml").unwrap();
+        simulate(&mut scheduler("coop"), &workload, &seconds(5)).unwrap()
+    };
+    let (alone, together) = (dear("imports = { until = 0 }"), dear("imports = { until = 0, group = 1 }"));
+    let jain = |outcome: &Outcome| outcome.jain_within(group(outcome, "player").group).unwrap();
+    assert!(jain(&alone) > 0.99, "CPU time is shared: {}", alone.table());
+    assert!(jain(&together) < 0.95, "progress is shared, so CPU time is not: {}", together.table());
+    let share = together.share(group(&together, "player"));
+    assert!((share - 2.0 / 3.0).abs() < 0.03, "{}", together.table());
+}
+
+/// One of eight forgets to poll for up to 10 ms now and then; the others hardly notice.
+#[test]
+fn a_player_that_does_not_poll_harms_itself() {
+    let forgets = "{ compute = \"uniform(0.05ms, 0.2ms)\" }, { if = \"index == 7 && uniform(0, 100) < 1\", \
+                   then = [{ compute = \"uniform(0ms, 10ms)\" }] }";
+    let outcome = players("coop", "{ compute = \"uniform(0.05ms, 0.2ms)\" }", forgets);
+    let player = |index: usize| {
+        let name = format!("player.{index}");
+        outcome.threads().iter().find(|thread| thread.name == name).unwrap()
+    };
+    let worst = (0..7).map(|index| player(index).tardiness.max()).max().unwrap();
+    assert!(worst < 2 * MS, "within the slack and a callback: {}", outcome.table());
+    assert!(player(7).tardiness.max() > 5 * MS, "{}", outcome.table());
 }

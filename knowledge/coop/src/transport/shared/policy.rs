@@ -40,13 +40,13 @@ pub struct Settings {
     pub period: Time,
     /// No slice is shorter.
     pub min_slice: Time,
-    /// How far above the least virtual time a member still runs on time.
+    /// How far above the least virtual time a member still runs on time. More than any slice, or who had one is late after it.
     pub credit: Time,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { period: 20_000_000, min_slice: 100_000, credit: 4_000_000 }
+        Settings { period: 20_000_000, min_slice: 100_000, credit: 10_000_000 }
     }
 }
 
