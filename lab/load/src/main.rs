@@ -12,6 +12,7 @@ mod forks;
 mod hogs;
 mod messages;
 mod numbers;
+mod players;
 mod switches;
 mod wakeups;
 
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use attune_coop::Wanted;
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
@@ -80,6 +82,24 @@ enum Workload {
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
+    /// Adaptive players with timers and best-effort work, cooperating or not: how late, work done, switches
+    Players {
+        #[arg(long, default_value_t = 8)]
+        count: usize,
+        #[arg(long, default_value_t = 0)]
+        hogs: usize,
+        /// How they cooperate: auto, none, shared, shared:DIRECTORY
+        #[arg(long, default_value = "auto")]
+        transport: Wanted,
+        /// Group of all players; 0: each is alone
+        #[arg(long, default_value_t = 0)]
+        group: u32,
+        /// The longest callback, in microseconds
+        #[arg(long, value_name = "US", default_value_t = 200)]
+        unit: u64,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
     /// Processes that are made and end at once: cost of each
     Forks {
         #[arg(long, default_value_t = 2_000)]
@@ -132,6 +152,16 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Hogs { count, seconds, nice } => hogs::run(*count, *seconds, nice),
         Workload::Wakeups { hogs, period, work, seconds } => {
             wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
+        }
+        Workload::Players { count, hogs, transport, group, unit, seconds } => {
+            players::run(&players::Options {
+                count: *count,
+                hogs: *hogs,
+                transport: transport.clone(),
+                group: *group,
+                unit: *unit,
+                time: *seconds,
+            })
         }
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),

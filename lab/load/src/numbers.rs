@@ -17,7 +17,8 @@ pub fn quantiles(times: &mut [u64]) -> Value {
         times.get(rank.saturating_sub(1)).copied().unwrap_or(0)
     };
     let mean = times.iter().sum::<u64>() as f64 / times.len().max(1) as f64;
-    json!({ "count": times.len(), "mean": mean, "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": at(1.0) })
+    json!({ "count": times.len(), "mean": mean, "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999),
+            "max": at(1.0) })
 }
 
 #[cfg(test)]

@@ -51,6 +51,22 @@ fn processes_and_messages_all_arrive() {
 }
 
 #[test]
+fn players_serve_their_timers_with_and_without_cooperation() {
+    let domain = std::env::temp_dir().join(format!("attune-load-players-{}", std::process::id()));
+    let words = "players --count 3 --hogs 1 --seconds 0.5 --group 2";
+    for transport in ["none".to_owned(), format!("shared:{}", domain.display())] {
+        let figures = &figures(&format!("{words} --transport {transport}"));
+        assert!(transport.starts_with(figures["transport"].as_str().expect("a name")));
+        // 100 releases of sound and 24 of pictures a second; those at the edges may be missing.
+        let timers = number(&figures["late_ns"], "count");
+        assert!((150.0..=190.0).contains(&timers), "{timers}");
+        assert!(number(figures, "steps") > 0.0 && number(figures, "jain") > 0.3);
+        assert_eq!(figures["switches_per_yield"].is_null(), transport == "none");
+    }
+    let _ = std::fs::remove_dir(&domain);
+}
+
+#[test]
 fn a_program_that_loads_no_scheduler_is_told() {
     let output = run("--scx /bin/false ping-pong --turns 10");
     let message = String::from_utf8_lossy(&output.stderr);

@@ -281,9 +281,21 @@ impl Shared {
         }
     }
 
+    /// Our turn, with the baton in hand.
     fn begin_turn(&mut self, until: Time, offer: &Offer) -> Answer {
-        self.slot().set_state(State::Running);
         self.lane().until.store(until, SeqCst);
+        self.run(until, offer)
+    }
+
+    /// Our turn although another has the baton: for one event, then we ask again.
+    fn run_impatiently(&mut self, now: Time, offer: &Offer) -> Answer {
+        self.statistics.impatient += 1;
+        self.look(self.lane);
+        self.run(now, offer)
+    }
+
+    fn run(&mut self, until: Time, offer: &Offer) -> Answer {
+        self.slot().set_state(State::Running);
         self.until = until;
         self.turn = Some(self.lane().baton());
         Answer { turn: true, until, others: policy::others(&self.members, offer.group, self.place.slot) }
@@ -312,15 +324,16 @@ impl Shared {
     fn wait_for_turn(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
         let began = Monotonic.now();
         let mut seen = (self.lane().baton(), began);
+        let mut robbed = false;
         loop {
             let now = Monotonic.now();
             let wants = offer.wants_cpu(now);
-            if wants && now >= began + LIMIT {
-                self.statistics.impatient += 1;
-                return Ok(self.begin_turn(now, offer));
-            }
             self.publish(offer, now, wants);
             let baton = self.lane().baton();
+            // Who was given the baton and robbed of it before the kernel found a CPU for it has one now.
+            if wants && baton.holder() != Some(self.place.slot) && (robbed || now >= began + LIMIT) {
+                return Ok(self.run_impatiently(now, offer));
+            }
             if baton != seen.0 {
                 seen = (baton, now);
             }
@@ -361,7 +374,9 @@ impl Shared {
             self.statistics.sleeps += 1;
             // Who passes the baton must not be preempted by the one it wakes: that would be two switches more.
             self.be(if baton.holder().is_some() { Class::Batch } else { Class::Normal });
-            if self.sleep(descriptors, now, alarm)? {
+            let ready = self.sleep(descriptors, now, alarm);
+            robbed = self.slot().deaf.swap(0, SeqCst) != 0;
+            if ready? {
                 return Ok(Answer { turn: false, until: now, others: NOTHING });
             }
         }
@@ -381,7 +396,6 @@ impl Shared {
         all.push(bell);
         all.extend_from_slice(descriptors);
         wait(&mut all, now, alarm)?;
-        self.slot().deaf.store(0, SeqCst);
         if all[0].revents != 0 {
             self.place.bell.quiet();
         }

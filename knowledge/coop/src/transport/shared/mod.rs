@@ -47,8 +47,9 @@
 //! - **Dies**: its bell refuses; the slot is freed and the next one chosen. If it held the baton, see the next line.
 //! - **Hangs, is stopped, blocks elsewhere**: a member whose timer is overdue by `SLACK` takes the baton when the holder should have
 //!   polled that long ago; one with best-effort work does when the baton has not moved for `PATIENCE`. A member that was
-//!   given the baton and never woke up is marked deaf, and not chosen again before it has woken up. The robbed holder finds
-//!   out when it polls, and waits for its turn like anybody.
+//!   given the baton and never woke up is marked deaf, and not chosen again before it has woken up; then it has its turn, with or without the
+//!   baton, for it may be that the kernel had no CPU for it until now. A holder that is robbed while it runs finds out when it polls,
+//!   and waits for its turn like anybody.
 //! - **Scribbles on the page**: indexes are checked, times are only compared, and who has waited for `LIMIT` runs without its
 //!   turn. The worst that a hostile member gets is that all run as if they did not cooperate.
 //! - **Forks**: the child has no slot; its polls are those of transport `none`.
