@@ -36,6 +36,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::switch_cost::EXPERIMENT,
     crate::kernel::fairness::EXPERIMENT,
     crate::kernel::wakeup_latency::EXPERIMENT,
+    crate::kernel::coop_user_level::EXPERIMENT,
 ];
 
 /// The experiment of that name.

@@ -43,6 +43,9 @@ struct Args {
     /// Ask the fair class for slices of this many microseconds (100 to 100000)
     #[arg(long, value_name = "US")]
     slice: Option<u64>,
+    /// How players cooperate: auto, none, shared, shared:DIRECTORY
+    #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
+    coop: Wanted,
     #[command(subcommand)]
     workload: Workload,
 }
@@ -88,9 +91,6 @@ enum Workload {
         count: usize,
         #[arg(long, default_value_t = 0)]
         hogs: usize,
-        /// How they cooperate: auto, none, shared, shared:DIRECTORY
-        #[arg(long, default_value = "auto")]
-        transport: Wanted,
         /// Group of all players; 0: each is alone
         #[arg(long, default_value_t = 0)]
         group: u32,
@@ -153,16 +153,14 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Wakeups { hogs, period, work, seconds } => {
             wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
         }
-        Workload::Players { count, hogs, transport, group, unit, seconds } => {
-            players::run(&players::Options {
-                count: *count,
-                hogs: *hogs,
-                transport: transport.clone(),
-                group: *group,
-                unit: *unit,
-                time: *seconds,
-            })
-        }
+        Workload::Players { count, hogs, group, unit, seconds } => players::run(&players::Options {
+            count: *count,
+            hogs: *hogs,
+            transport: args.coop.clone(),
+            group: *group,
+            unit: *unit,
+            time: *seconds,
+        }),
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;

@@ -186,7 +186,7 @@ pub fn run(options: &Options) -> Result<Value> {
     let hogs = (0..options.hogs).map(|_| hogs::start(0)).collect::<Result<Vec<_>>>()?;
     let mut children = vec![];
     for (i, shown) in shown.iter().enumerate() {
-        let player = player(shown, 1 + i as u64 * 0x9e37_79b9_7f4a_7c15, begin, end);
+        let player = player(shown, (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1, begin, end);
         children.push(Child::start(|| match play(player, options, speed) {
             Ok(()) => 0,
             Err(error) => {

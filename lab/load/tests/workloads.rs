@@ -55,7 +55,7 @@ fn players_serve_their_timers_with_and_without_cooperation() {
     let domain = std::env::temp_dir().join(format!("attune-load-players-{}", std::process::id()));
     let words = "players --count 3 --hogs 1 --seconds 0.5 --group 2";
     for transport in ["none".to_owned(), format!("shared:{}", domain.display())] {
-        let figures = &figures(&format!("{words} --transport {transport}"));
+        let figures = &figures(&format!("--coop {transport} {words}"));
         assert!(transport.starts_with(figures["transport"].as_str().expect("a name")));
         // 100 releases of sound and 24 of pictures a second; those at the edges may be missing.
         let timers = number(&figures["late_ns"], "count");

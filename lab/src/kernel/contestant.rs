@@ -43,6 +43,12 @@ impl Contestant {
         Contestant { name: "fair class, 0.1 ms".to_owned(), kind: Kind::Kernel(&["--slice", "100"]) }
     }
 
+    /// The fair class, with players that pass the CPU to each other through shared memory.
+    pub fn cooperating() -> Contestant {
+        let words = &["--coop", "shared:/tmp/attune-coop"];
+        Contestant { name: "fair class, cooperating".to_owned(), kind: Kind::Kernel(words) }
+    }
+
     /// SCHED_RR as it is.
     pub fn round_robin_class() -> Contestant {
         Contestant { name: "SCHED_RR".to_owned(), kind: Kind::Kernel(&["--policy", "rr"]) }

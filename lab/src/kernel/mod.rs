@@ -11,6 +11,7 @@
 
 mod bench;
 mod contestant;
+pub mod coop_user_level;
 pub mod fairness;
 mod story;
 pub mod switch_cost;
