@@ -51,8 +51,8 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
     pub figures: Value,
-    /// How often the policy's handlers were called in the whole run, where the scheduler says so.
-    pub handler_calls: Option<u64>,
+    /// How often the policy was asked to choose in the whole run, where the scheduler says so.
+    pub choices: Option<u64>,
 }
 
 impl Results {
@@ -208,13 +208,13 @@ fn measure(cache: &Cache, job: &Job, ready: &Ready) -> Result<Run> {
     }
     let line = text.lines().rev().find(|line| line.starts_with('{')).context("it printed no figures")?;
     let result: Value = serde_json::from_str(line).context("its figures cannot be read")?;
-    Ok(Run { figures: result["figures"].clone(), handler_calls: handler_calls(&errors) })
+    Ok(Run { figures: result["figures"].clone(), choices: choices(&errors) })
 }
 
-/// The sum in `attune run`'s last words: `.. handler calls: schedule 12, newthread 3`.
-fn handler_calls(words: &str) -> Option<u64> {
-    let line = words.lines().find_map(|line| line.split_once("handler calls: "))?.1;
-    line.split(", ").map(|call| call.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+/// From `attune run`'s last words: `.. handler calls: newthread 3, schedule 12`.
+fn choices(words: &str) -> Option<u64> {
+    let calls = words.lines().find_map(|line| line.split_once("handler calls: "))?.1;
+    calls.split(", ").find_map(|call| call.strip_prefix("schedule ")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -222,19 +222,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handler_calls_are_added_up() {
-        let words = "attune: fifo schedules this machine\nattune: 7 dispatches; handler calls: schedule 12, newthread 3\n";
-        assert_eq!(handler_calls(words), Some(15));
-        assert_eq!(handler_calls("handler calls: many"), None);
-        assert_eq!(handler_calls(""), None);
+    fn choices_are_read_from_the_last_words() {
+        let words = "attune: fifo schedules this machine\nattune: 7 dispatches; handler calls: newthread 3, schedule 12\n";
+        assert_eq!(choices(words), Some(12));
+        assert_eq!(choices("handler calls: newthread 3"), None);
+        assert_eq!(choices(""), None);
     }
 
     #[test]
     fn a_median_is_a_run_and_what_failed_has_none() {
         const FIGURES: &[crate::kernel::Figure] =
             &[crate::kernel::Figure { name: "ms", workload: "w", pointer: "/a/b", unit: 10.0 }];
-        let run =
-            |value: f64| Run { figures: serde_json::json!({ "a": { "b": value } }), handler_calls: None };
+        let run = |value: f64| Run { figures: serde_json::json!({ "a": { "b": value } }), choices: None };
         let row = |runs| Row {
             name: "x".to_owned(),
             is_peer: false,

@@ -33,7 +33,7 @@ const METHOD: &str = "Each run is a deterministic virtual machine of its own wit
 fn table(description: &Description, results: &Results) -> Table {
     let mut columns = vec!["scheduler".to_owned()];
     columns.extend(description.figures.iter().map(|figure| figure.name.to_owned()));
-    columns.extend(["handler calls".to_owned(), "lines".to_owned()]);
+    columns.extend(["choices".to_owned(), "lines".to_owned()]);
     let cells = |row: &Row| {
         let mut cells = vec![row.name.clone()];
         cells.extend(
@@ -42,8 +42,8 @@ fn table(description: &Description, results: &Results) -> Table {
                 .iter()
                 .map(|figure| results.median(row, figure.name).map_or_else(|| "-".to_owned(), number)),
         );
-        let first = row.runs.values().find_map(|runs| runs.as_ref().ok()?.first()?.handler_calls);
-        cells.push(first.map_or_else(String::new, |calls| calls.to_string()));
+        let first = row.runs.values().find_map(|runs| runs.as_ref().ok()?.first()?.choices);
+        cells.push(first.map_or_else(String::new, |choices| choices.to_string()));
         cells.push(row.lines.map_or_else(String::new, |lines| lines.to_string()));
         cells
     };
@@ -53,7 +53,8 @@ fn table(description: &Description, results: &Results) -> Table {
     };
     let mut notes: Vec<String> = results.rows.iter().filter_map(reason).collect();
     notes.push(format!(
-        "Kernel {}, QEMU {}; medians of {} runs. Lines: of the scheduler's text, without comments and empty lines; of the peers' in C \
+        "Kernel {}, QEMU {}; medians of {} runs. Choices: calls of the policy's `schedule` in the first workload, its \
+         beginning and end included. Lines: of the scheduler's text, without comments and empty lines; of the peers' in C \
          and Rust, without shared libraries; none: the kernel's own.",
         results.kernel,
         results.qemu,

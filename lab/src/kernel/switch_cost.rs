@@ -20,7 +20,7 @@ const DESCRIPTION: Description = Description {
         "Pipe: two processes send a byte to and fro; a switch is a blocking read, a wake-up and the choice of the other. Yield: two \
          processes yield to each other. Message: 2 groups of 8 senders and 8 receivers on sockets, as in hackbench. What the kernel does in any \
          case is in all figures.",
-        "Handler calls beside the switches show that each of them went through the policy.",
+        "The calls of `schedule` beside the switches show that each of them was the policy's choice.",
     ],
     published: "none of the peers' authors gives a cost of a switch; the fair class in the same machine is the measure.",
     workloads: &[
@@ -54,7 +54,7 @@ fn claims(results: &Results) -> Vec<Claim> {
     let of = |scheduler: &str| {
         let row = results.row(&format!("attune {scheduler}"));
         let cost = row.and_then(|row| results.median(row, PIPE));
-        let calls = row.and_then(|row| Some(row.runs["pipe"].as_ref().ok()?.first()?.handler_calls? as f64));
+        let calls = row.and_then(|row| Some(row.runs["pipe"].as_ref().ok()?.first()?.choices? as f64));
         let switches = row.and_then(|row| results.median(row, "pipe switches"));
         let words = |cost: f64, best: (f64, &str), fair_class: f64| {
             format!(
@@ -74,11 +74,11 @@ fn claims(results: &Results) -> Vec<Claim> {
                 ),
             },
             Claim {
-                claim: format!("under {scheduler} every switch goes through the policy's handlers"),
+                claim: format!("under {scheduler} every switch is the policy's choice"),
                 holds: calls.zip(switches).is_some_and(|(calls, switches)| calls >= switches),
                 measured: calls.zip(switches).map_or_else(
                     || "not measured".to_owned(),
-                    |(calls, switches)| format!("{calls:.0} handler calls, {switches:.0} switches"),
+                    |(calls, switches)| format!("{calls:.0} calls of schedule, {switches:.0} switches"),
                 ),
             },
         ]
