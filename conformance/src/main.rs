@@ -18,6 +18,9 @@ struct Words {
 enum Command {
     /// Print a random scheduler
     Generate {
+        /// Leave guards out, so that many transfers always fail
+        #[arg(long)]
+        reckless: bool,
         #[command(flatten)]
         chance: Chance,
     },
@@ -105,8 +108,9 @@ struct Chance {
 
 fn main() -> ExitCode {
     match Words::parse().command {
-        Command::Generate { chance } => {
-            println!("{}", generator::scheduler(chance.seed, chance.size).listing());
+        Command::Generate { reckless, chance } => {
+            let scheduler = if reckless { generator::reckless } else { generator::scheduler };
+            println!("{}", scheduler(chance.seed, chance.size).listing());
             ExitCode::SUCCESS
         }
         Command::Differential { cases, runs, steps, jobs, chance } => {

@@ -113,6 +113,8 @@ impl Lexer<'_> {
         let rest = &self.text[self.at..];
         let Some(first) = rest.chars().next() else { return EOF };
         match first {
+            // A byte order mark, as some editors put in front of every text.
+            '\u{feff}' if self.at == 0 => self.take(WHITESPACE, |c| c == '\u{feff}'),
             c if c.is_whitespace() => self.take(WHITESPACE, |c| c.is_whitespace()),
             '/' if rest.starts_with("//") => self.take(COMMENT, |c| c != '\n'),
             '/' if rest.starts_with("/*") => self.block_comment(),

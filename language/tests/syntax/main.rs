@@ -70,3 +70,9 @@ fn the_standard_library_parses() {
         }
     }
 }
+
+#[test]
+fn a_byte_order_mark_before_the_text_is_no_part_of_it() {
+    assert!(codes_of("\u{feff}scheduler s { }\r\n").is_empty());
+    assert!(!codes_of("scheduler \u{feff}s { }").is_empty());
+}

@@ -104,6 +104,10 @@ impl Walker<'_> {
         }
         match self.program.exprs[expr].kind {
             ExprKind::Cpu => true,
+            // Less than the number of CPUs, and as that is positive the difference does not wrap around.
+            ExprKind::Binary(BinaryOp::Subtract, left, right) => {
+                matches!(self.program.exprs[left].kind, ExprKind::Cpus) && self.range(state, right).lo >= 1
+            }
             ExprKind::Binary(BinaryOp::Remainder, _, right) => {
                 matches!(self.program.exprs[right].kind, ExprKind::Cpus)
             }
