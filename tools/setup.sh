@@ -15,7 +15,7 @@ case $purpose in
 # What `attune lab peers build` compiles with.
 peers) packages="$packages llvm-strip-19:llvm-19" ;;
 build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
-test) packages="$packages setpriv:util-linux wrk:wrk nginx:nginx-light ip:iproute2" ;;
+test) packages="$packages setpriv:util-linux taskset:util-linux wrk:wrk nginx:nginx-light ip:iproute2" ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
 *)
     echo "usage: tools/setup.sh [build|test|demo|peers]" >&2

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use attune_rhythm::controller::Law;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 /// Application-aware CPU scheduling: schedulers as a page of text, checked, simulated, compiled.
@@ -69,6 +70,14 @@ pub enum Command {
         after_help = "Example: attune trace -o player.txt --seconds 10 -- mplayer film.avi\n         attune trace -p 4711 -o player.txt --no-exits --call poll --call futex\n\nThe file has one event a line, TIME THREAD KIND [NUMBER]; docs/rhythm.md describes it, attune period reads it.\nWithout --seconds it goes on until the program ends or Ctrl-C. A command that still runs then is ended (SIGTERM).\n\nExit status: the command's if it ended by itself, else 0; 126 or 127 when it cannot be run."
     )]
     Trace(TraceArgs),
+    /// Reserve CPU time for programs that run to a beat, by listening to them
+    #[command(
+        after_help = "Example: attune tune -- mplayer film.avi\n         attune tune --display --json -p 4711 -p 4712\n\nListens to the program's system calls, reserves CPU time for its threads with its beat as period (SCHED_DEADLINE),\nand steers the budgets by what is used. However it ends, every thread is scheduled as before. What happens is told on\nstandard error; with --json on standard output, a line each, and how all stands each second. Needs root.\n\nExit status: the command's if it ended by itself, else 0; 126 or 127 when it cannot be run."
+    )]
+    Tune(TuneArgs),
+    /// What a tuner starts for itself: gives threads back if it is killed
+    #[command(name = attune_supervisor::guardian::WORD, hide = true)]
+    TunerGuardian { journal: PathBuf },
     /// Run a command in a virtual machine whose kernel has sched_ext
     #[command(
         args_conflicts_with_subcommands = true,
@@ -369,6 +378,49 @@ pub struct TraceArgs {
     /// The command to start and trace, and its arguments
     #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
     pub words: Vec<OsString>,
+}
+
+#[derive(ClapArgs)]
+pub struct TuneArgs {
+    /// A running process, tuned with its children (may be repeated)
+    #[arg(short, long = "process", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub processes: Vec<u32>,
+    /// How its beat is found
+    #[arg(long, value_enum, default_value = "evidence")]
+    pub method: PeriodMethod,
+    /// How budgets follow what is used: ours, lfs++ or lfs
+    #[arg(long, value_name = "C", default_value = "ours")]
+    pub controller: Law,
+    /// Share of each CPU that may be reserved
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
+    pub bound: f64,
+    /// A program's part when there is not enough for all, in the order of the programs (may be repeated; 1)
+    #[arg(long = "weight", value_name = "W", value_parser = weight)]
+    pub weights: Vec<f64>,
+    /// Give the display server ($DISPLAY) a share of its own, in the beat of the fastest program
+    #[arg(long)]
+    pub display: bool,
+    /// End after this many seconds
+    #[arg(long, value_name = "N", value_parser = seconds)]
+    pub seconds: Option<Duration>,
+    /// Lines of JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// The command to start and tune, and its arguments
+    #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
+    pub words: Vec<OsString>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| *share > 0.0 && *share <= 1.0)
+        .ok_or_else(|| "a share, such as 0.8".to_owned())
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight > 0.0);
+    weight.ok_or_else(|| "a weight above 0, such as 2".to_owned())
 }
 
 #[derive(ClapArgs)]

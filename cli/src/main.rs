@@ -19,6 +19,7 @@ mod schedulers;
 mod sim;
 mod source;
 mod trace;
+mod tune;
 mod vm;
 
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Tune(args) => tune::run(&args),
+        Command::TunerGuardian { journal } => tune::guard(&journal),
         Command::Vm(args) => vm::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),
     };

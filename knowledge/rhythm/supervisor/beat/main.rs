@@ -1,0 +1,92 @@
+//! A program that runs to a beat, for tests: `attune-beat PERIOD_MS WORK_MS [WORD..]`.
+//!
+//! Each period it works for so long (CPU time), then sleeps until the next. Words, in any order: `threads=N` that do the same, one after the
+//! other; `to=MS`: its period from the first SIGUSR2 on. From the first SIGUSR1 on it only works, without a pause. It ends by itself after
+//! `for=S` seconds (300). With `log` it prints the lateness of each beat in us.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes the time into `time`.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Uses so much CPU time, with few calls: asking for it is one, and calls are what a listener hears.
+fn work(time: Duration) {
+    let end = cpu_time() + time;
+    loop {
+        let left = end.saturating_sub(cpu_time());
+        if left.is_zero() {
+            return;
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < left {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+static ONLY_WORK: AtomicBool = AtomicBool::new(false);
+static OTHER_RATE: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn signalled(signal: i32) {
+    let flag = if signal == libc::SIGUSR1 { &ONLY_WORK } else { &OTHER_RATE };
+    flag.store(true, Ordering::Relaxed);
+}
+
+fn beat(mut period: Duration, job: Duration, words: &HashMap<String, f64>, log: bool) {
+    let begun = Instant::now();
+    let end = begun + Duration::from_secs_f64(words.get("for").copied().unwrap_or(300.0));
+    let mut next = begun + period;
+    while Instant::now() < end {
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        if log {
+            println!("{}", Instant::now().saturating_duration_since(next).as_micros());
+        }
+        work(job);
+        if let (true, Some(millis)) = (OTHER_RATE.load(Ordering::Relaxed), words.get("to")) {
+            period = Duration::from_secs_f64(millis / 1e3);
+        }
+        next += period;
+        while ONLY_WORK.load(Ordering::Relaxed) && Instant::now() < end {
+            work(Duration::from_millis(10));
+        }
+    }
+}
+
+fn main() {
+    for signal in [libc::SIGUSR1, libc::SIGUSR2] {
+        // SAFETY: the handler only stores into an atomic.
+        unsafe { libc::signal(signal, signalled as *const () as libc::sighandler_t) };
+    }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let millis = |index: usize| {
+        arguments
+            .get(index)
+            .and_then(|word| word.parse().ok())
+            .map(|ms: f64| Duration::from_secs_f64(ms / 1e3))
+    };
+    let (Some(period), Some(job)) = (millis(0), millis(1)) else {
+        eprintln!("usage: attune-beat PERIOD_MS WORK_MS [threads=N] [to=MS] [for=S] [log]");
+        std::process::exit(2);
+    };
+    let words: HashMap<String, f64> = arguments
+        .iter()
+        .filter_map(|word| {
+            let (name, value) = word.split_once('=')?;
+            Some((name.to_owned(), value.parse().ok()?))
+        })
+        .collect();
+    let log = arguments.iter().any(|word| word == "log");
+    let more = words.get("threads").map_or(0, |threads| *threads as usize).saturating_sub(1);
+    std::thread::scope(|scope| {
+        for _ in 0..more {
+            scope.spawn(|| beat(period, job, &words, false));
+        }
+        beat(period, job, &words, log);
+    });
+}

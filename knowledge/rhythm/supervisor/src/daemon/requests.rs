@@ -1,0 +1,76 @@
+//! What may be asked of the daemon, one JSON object a line, and what it answers.
+//!
+//! ```text
+//! {"request":"tune","process":4711,"weight":2.0}   {"ok":true}
+//! {"request":"leave","process":4711}               {"ok":true}
+//! {"request":"status"}                             {"ok":true,"status":{"bound":1.8,"given":0.21,"programs":[..]}}
+//! nonsense                                         {"ok":false,"error":".."}
+//! ```
+//!
+//! Everybody may ask for their own programs; root for all.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Supervisor, process};
+
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    Tune {
+        process: u32,
+        #[serde(default = "one")]
+        weight: f64,
+    },
+    Leave {
+        process: u32,
+    },
+    Status,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// The greatest weight that a user who is not root may give.
+const MOST_WEIGHT: f64 = 10.0;
+
+/// `peer`: the user who asks.
+pub fn answer(supervisor: &mut Supervisor, peer: u32, line: &str) -> Value {
+    match serve(supervisor, peer, line) {
+        Ok(None) => json!({ "ok": true }),
+        Ok(Some(status)) => json!({ "ok": true, "status": status }),
+        Err(error) => json!({ "ok": false, "error": error }),
+    }
+}
+
+fn serve(supervisor: &mut Supervisor, peer: u32, line: &str) -> Result<Option<Value>, String> {
+    let request: Request = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    match request {
+        Request::Status => {
+            serde_json::to_value(supervisor.status()).map(Some).map_err(|error| error.to_string())
+        }
+        Request::Tune { process, weight } => {
+            may(peer, process)?;
+            if !(weight.is_finite() && weight > 0.0 && (peer == 0 || weight <= MOST_WEIGHT)) {
+                return Err(format!("weight {weight}: a weight is above 0 and at most {MOST_WEIGHT}"));
+            }
+            supervisor.add(process, weight).map(|()| None).map_err(|error| error.to_string())
+        }
+        Request::Leave { process } => {
+            may(peer, process)?;
+            match supervisor.remove(process) {
+                true => Ok(None),
+                false => Err(format!("process {process} is not tuned")),
+            }
+        }
+    }
+}
+
+fn may(peer: u32, process: u32) -> Result<(), String> {
+    match process::owner(process) {
+        None => Err(format!("there is no process {process}")),
+        Some(owner) if peer == 0 || owner == peer => Ok(()),
+        Some(_) => Err(format!("process {process} is another user's")),
+    }
+}

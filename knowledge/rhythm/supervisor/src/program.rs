@@ -1,0 +1,220 @@
+//! One tuned program: a process and its children, their threads, and the beat that they keep.
+
+use std::collections::BTreeMap;
+
+use attune_rhythm::controller::Law;
+use attune_rhythm::{Analysis, Settings};
+use attune_tracer::descendants;
+
+use crate::clock::{MILLISECOND, SECOND};
+use crate::listener::{AGREE, Heard, Listener};
+use crate::process;
+use crate::report::{Note, ProgramStatus, TaskStatus};
+use crate::task::Task;
+
+/// How often new threads and children are looked for.
+const SCAN: u64 = 100 * MILLISECOND;
+/// How often a beat that is known is listened for again.
+const AGAIN: u64 = 5 * SECOND;
+/// How long after nothing was heard: doubled each time.
+const RETRY: u64 = 4 * SECOND;
+const RETRY_MOST: u64 = 32 * SECOND;
+/// So many times in a row it must be missed before it is given up.
+const MISSES: u32 = 3;
+
+/// The beat of a program.
+#[derive(Clone, Debug)]
+pub struct Beat {
+    /// Of those threads that keep none of their own, in ns.
+    pub period: u64,
+    pub confidence: f64,
+    /// Of threads with a period of their own.
+    threads: BTreeMap<u32, u64>,
+}
+
+impl Beat {
+    fn of(analysis: &Analysis) -> Option<Beat> {
+        let nanos = |period_ms: f64| (period_ms * 1e6).round() as u64;
+        let period = nanos(analysis.period_ms?);
+        // The most significant period that a thread keeps is its own.
+        let mut threads = BTreeMap::new();
+        for found in &analysis.periods {
+            for &thread in &found.threads {
+                threads.entry(thread).or_insert(nanos(found.period_ms));
+            }
+        }
+        Some(Beat { period, confidence: analysis.confidence, threads })
+    }
+
+    /// One that is given, not heard.
+    pub fn given(period: u64) -> Beat {
+        Beat { period, confidence: 1.0, threads: BTreeMap::new() }
+    }
+
+    pub fn of_thread(&self, thread: u32) -> u64 {
+        self.threads.get(&thread).copied().unwrap_or(self.period)
+    }
+}
+
+pub struct Program {
+    pub process: u32,
+    pub name: String,
+    pub weight: f64,
+    /// A display server keeps the beat of those who draw.
+    pub follows: bool,
+    pub processes: Vec<u32>,
+    pub tasks: BTreeMap<u32, Task>,
+    pub beat: Option<Beat>,
+    pub listener: Option<Listener>,
+    next_scan: u64,
+    next_listen: u64,
+    misses: u32,
+    begun: u64,
+}
+
+impl Program {
+    pub fn new(process: u32, weight: f64, follows: bool, now: u64) -> Program {
+        Program {
+            process,
+            name: process::name(process),
+            weight,
+            follows,
+            processes: Vec::new(),
+            tasks: BTreeMap::new(),
+            beat: None,
+            listener: None,
+            next_scan: now,
+            next_listen: now,
+            misses: 0,
+            begun: now,
+        }
+    }
+
+    /// Finds new threads and children, forgets those that are gone. False when nothing is left of it.
+    pub fn scan(&mut self, now: u64) -> bool {
+        if now < self.next_scan {
+            return true;
+        }
+        self.next_scan = now + SCAN;
+        let mut processes = self.processes.clone();
+        processes.push(self.process);
+        // A child whose parent has ended hangs from the tree no longer, but is still of the program.
+        let mut alive: Vec<u32> = processes.into_iter().flat_map(descendants).collect();
+        alive.sort_unstable();
+        alive.dedup();
+        self.processes = alive;
+        let mut found = Vec::new();
+        for &process in &self.processes {
+            for thread in process::threads(process) {
+                found.push(thread);
+                let known = self.tasks.get(&thread);
+                if known.is_none_or(|task| process::start_time(thread) != Some(task.id.start)) {
+                    self.tasks.remove(&thread);
+                    self.tasks.extend(Task::open(process, thread, now).map(|task| (thread, task)));
+                }
+            }
+        }
+        found.sort_unstable();
+        self.tasks.retain(|thread, _| found.binary_search(thread).is_ok());
+        // An ended process stays in the table until its parent has asked for its status.
+        !self.tasks.is_empty()
+    }
+
+    /// Whether it is time to listen.
+    pub fn wants_to_listen(&self, now: u64) -> bool {
+        !self.follows && self.listener.is_none() && now >= self.next_listen
+    }
+
+    /// Takes what the listener says. True when the beat has changed.
+    pub fn hear(&mut self, now: u64, settings: &Settings, law: Law, notes: &mut Vec<Note>) -> bool {
+        let Some(listener) = &mut self.listener else { return false };
+        let since = listener.since();
+        let heard = listener.verdict(now, settings);
+        let (process, name) = (self.process, self.name.clone());
+        match heard {
+            Heard::NotYet => false,
+            Heard::Beat(analysis) => {
+                self.listener = None;
+                self.next_listen = now + AGAIN;
+                self.misses = 0;
+                let Some(beat) = Beat::of(&analysis) else { return false };
+                let old = self.beat.as_ref().map(|beat| beat.period);
+                let far = |old: u64| old.abs_diff(beat.period) as f64 > AGREE / 2.0 * beat.period as f64;
+                if old.is_none_or(far) {
+                    let period_ms = beat.period as f64 / 1e6;
+                    let after = if old.is_none() { self.begun } else { since };
+                    notes.push(Note::Beat {
+                        process,
+                        name,
+                        frequency_hz: 1e3 / period_ms,
+                        period_ms,
+                        confidence: beat.confidence,
+                        after_ms: (now - after) as f64 / 1e6,
+                    });
+                }
+                self.set_beat(Some(beat), law);
+                true
+            }
+            Heard::Silence => {
+                self.listener = None;
+                self.next_listen = now + RETRY;
+                false
+            }
+            Heard::Nothing => {
+                self.listener = None;
+                self.misses += 1;
+                let pause = (RETRY << (self.misses - 1).min(8)).min(RETRY_MOST);
+                let tuned = self.beat.is_some();
+                self.next_listen = now + if tuned && self.misses < MISSES { 0 } else { pause };
+                if tuned && self.misses >= MISSES {
+                    notes.push(Note::BeatLost { process, name });
+                    self.set_beat(None, law);
+                    return true;
+                }
+                if !tuned {
+                    notes.push(Note::NoBeat { process, name, again_s: pause as f64 / 1e9 });
+                }
+                false
+            }
+        }
+    }
+
+    pub fn set_beat(&mut self, beat: Option<Beat>, law: Law) {
+        for (thread, task) in &mut self.tasks {
+            task.set_period(beat.as_ref().map(|beat| beat.of_thread(*thread)), law);
+        }
+        self.beat = beat;
+    }
+
+    /// When something is to be done for it next.
+    pub fn next(&self) -> u64 {
+        let tasks = self.tasks.values().map(|task| task.next);
+        let listener = self.listener.as_ref().map(Listener::next);
+        tasks.chain(listener).chain([self.next_scan]).min().unwrap_or(self.next_scan)
+    }
+
+    pub fn status(&self) -> ProgramStatus {
+        let period_ms = self.beat.as_ref().map(|beat| beat.period as f64 / 1e6);
+        let millis = |nanos: u64| nanos as f64 / 1e6;
+        let task = |task: &Task| TaskStatus {
+            thread: task.id.thread,
+            name: task.name.clone(),
+            period_ms: task.reservation().map(|(_, period)| millis(period)),
+            budget_ms: task.reservation().map(|(budget, _)| millis(budget)),
+            used_ms: millis(task.last_use),
+            refused: task.refusal.map(|refusal| refusal.advice()),
+        };
+        ProgramStatus {
+            process: self.process,
+            name: self.name.clone(),
+            weight: self.weight,
+            listening: self.listener.is_some(),
+            frequency_hz: period_ms.map(|period| 1e3 / period),
+            period_ms,
+            confidence: self.beat.as_ref().map(|beat| beat.confidence),
+            given_ms: self.tasks.values().map(|task| millis(task.given)).sum(),
+            used_ms: self.tasks.values().map(|task| millis(task.used)).sum(),
+            threads: self.tasks.values().map(task).collect(),
+        }
+    }
+}

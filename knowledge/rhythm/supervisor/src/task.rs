@@ -1,0 +1,304 @@
+//! One thread of a tuned program: what it used, what it is to have, what it has.
+//!
+//! A thread joins when it is seen to use CPU time and leaves after seconds without any: a program that stops gives back what it
+//! does not need, and gets it again with its first job.
+
+use std::collections::VecDeque;
+use std::io;
+
+use attune_rhythm::controller::{Controller, Law, Sample, controller};
+
+use crate::clock::{MILLISECOND, SECOND};
+use crate::journal::{self, Journal, ThreadId};
+use crate::policy::{Policy, Refusal};
+use crate::process::{self, CpuClock};
+
+/// How often CPU time is looked at where no period says how often.
+pub const TICK: u64 = 20 * MILLISECOND;
+/// A thread that used nothing for so long leaves its reservation.
+const IDLE: u64 = 10 * SECOND;
+/// Uses that are remembered for the first budget: two seconds of ticks.
+const RECENT: usize = 100;
+/// The first budget is so much of the greatest use seen: a budget below the need would never catch up.
+const FIRST: f64 = 1.5;
+/// The least budget, and the least first one as a share of the period.
+const LEAST: u64 = 20_000;
+const LEAST_FIRST: f64 = 0.01;
+/// Of the budget: from here on it counts as used up.
+const USED_UP: f64 = 0.97;
+/// No thread gets more of a CPU.
+pub const MOST: f64 = 0.9;
+/// Who uses so much of a CPU over so long has no job that ends.
+const INSATIABLE_SHARE: f64 = 0.95 * MOST;
+const INSATIABLE: u64 = 5 * SECOND;
+
+pub struct Task {
+    pub id: ThreadId,
+    pub name: String,
+    clock: CpuClock,
+    cpu: u64,
+    seen: u64,
+    /// When its CPU time is looked at next.
+    pub next: u64,
+    idle_since: u64,
+    /// Uses of the last ticks, before it has a reservation.
+    recent: VecDeque<(u64, u64)>,
+    server: Option<Server>,
+    held: Option<Held>,
+    pub refusal: Option<Refusal>,
+    /// The last one that was told about.
+    pub told: Option<Refusal>,
+    /// When a stretch of its life under reservation began, and the CPU time that it had used then.
+    stretch: Option<(u64, u64)>,
+    /// Left alone until then.
+    pub banned_until: u64,
+    pub last_use: u64,
+    /// CPU time given and used while it had a reservation, in ns.
+    pub given: u64,
+    pub used: u64,
+}
+
+/// What it is to have.
+struct Server {
+    period: u64,
+    wanted: u64,
+    floor: u64,
+    controller: Box<dyn Controller + Send>,
+}
+
+/// What it has, and what it had before.
+struct Held {
+    before: Policy,
+    budget: u64,
+    period: u64,
+}
+
+/// What became of a look at its CPU time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    Nothing,
+    /// It wants another budget, or one at all, or none any more.
+    Changed,
+    Insatiable,
+    Gone,
+}
+
+impl Task {
+    pub fn open(process: u32, thread: u32, now: u64) -> Option<Task> {
+        let clock = CpuClock::open(process, thread).ok()?;
+        let cpu = clock.read()?;
+        let id = ThreadId { thread, start: process::start_time(thread)? };
+        Some(Task {
+            id,
+            name: process::name(thread),
+            clock,
+            cpu,
+            seen: now,
+            next: now + TICK,
+            idle_since: now,
+            recent: VecDeque::new(),
+            server: None,
+            held: None,
+            refusal: None,
+            told: None,
+            stretch: None,
+            banned_until: 0,
+            last_use: 0,
+            given: 0,
+            used: 0,
+        })
+    }
+
+    /// Looks at its CPU time. `period`: of the program's beat, if it has one; for this thread.
+    pub fn look(&mut self, now: u64, period: Option<u64>, law: Law) -> Seen {
+        let Some(cpu) = self.clock.read() else { return Seen::Gone };
+        let (used, elapsed) = (cpu.saturating_sub(self.cpu), now.saturating_sub(self.seen).max(1));
+        (self.cpu, self.seen) = (cpu, now);
+        self.next = now + period.map_or(TICK, |period| period * TICK.div_ceil(period).max(1));
+        if used > 0 {
+            self.idle_since = now;
+        }
+        if let Some(held) = &self.held {
+            self.given += (held.budget as f64 * elapsed as f64 / held.period as f64) as u64;
+            self.used += used;
+        }
+        self.recent.push_back((elapsed, used));
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+        let Some(period) = period.filter(|_| now >= self.banned_until) else { return Seen::Nothing };
+        self.last_use = (used as f64 * period as f64 / elapsed as f64) as u64;
+        self.steer(now, used, elapsed, period, law)
+    }
+
+    fn steer(&mut self, now: u64, used: u64, elapsed: u64, period: u64, law: Law) -> Seen {
+        match &mut self.server {
+            None if self.recent.iter().any(|(_, used)| *used > 0) => {
+                self.server = Some(Server {
+                    period,
+                    wanted: self.first_budget(period),
+                    floor: 0,
+                    controller: controller(law, period),
+                });
+                Seen::Changed
+            }
+            None => Seen::Nothing,
+            Some(_) if now.saturating_sub(self.idle_since) > IDLE => {
+                self.server = None;
+                self.recent.clear();
+                Seen::Changed
+            }
+            // Between two jobs, or stopped: that says nothing about the next job.
+            Some(_) if used == 0 => Seen::Nothing,
+            Some(server) => {
+                let periods = elapsed as f64 / server.period as f64;
+                let budget = self.held.as_ref().map_or(server.wanted, |held| held.budget);
+                let exhausted = self.held.is_some() && used as f64 >= USED_UP * budget as f64 * periods;
+                let sample = Sample { used_ns: used, periods, budget_ns: budget, exhausted };
+                let wanted = server.controller.observe(&sample);
+                server.floor = (sample.use_ns() as u64).min(most(server.period));
+                server.wanted = wanted.max(server.floor).clamp(LEAST, most(server.period));
+                let (since, before) = *self.stretch.get_or_insert((now, self.cpu));
+                if now - since < INSATIABLE {
+                    return Seen::Changed;
+                }
+                self.stretch = None;
+                let share = (self.cpu - before) as f64 / (now - since) as f64;
+                if share >= INSATIABLE_SHARE { Seen::Insatiable } else { Seen::Changed }
+            }
+        }
+    }
+
+    /// Large rather than small, from what was seen before: the greatest use in any stretch of one period.
+    fn first_budget(&self, period: u64) -> u64 {
+        let mut greatest = 0.0f64;
+        for start in 0..self.recent.len() {
+            let (mut time, mut used) = (0, 0);
+            for (elapsed, more) in self.recent.iter().skip(start) {
+                (time, used) = (time + elapsed, used + more);
+                if time >= period {
+                    break;
+                }
+            }
+            // A stretch that is longer than a period holds more than one job.
+            greatest = greatest.max(used as f64 * (period as f64 / time.max(1) as f64).min(1.0));
+        }
+        ((FIRST * greatest).max(LEAST_FIRST * period as f64) as u64).clamp(LEAST, most(period))
+    }
+
+    /// The program's beat is another.
+    pub fn set_period(&mut self, period: Option<u64>, law: Law) {
+        // What stood against a reservation may be over.
+        self.refusal = None;
+        let Some(period) = period else {
+            self.server = None;
+            return;
+        };
+        let Some(server) = &mut self.server else { return };
+        // The last digits of a period move; the jobs are the same.
+        if server.period.abs_diff(period) * 100 <= server.period {
+            server.period = period;
+            server.wanted = server.wanted.min(most(period));
+            return;
+        }
+        let wanted = self.first_budget(period);
+        self.server = Some(Server { period, wanted, floor: 0, controller: controller(law, period) });
+    }
+
+    /// Share of one CPU: by the use just seen, and wanted. None if it is to have no reservation.
+    pub fn request(&self) -> Option<(f64, f64)> {
+        if matches!(self.refusal, Some(Refusal::Pinned | Refusal::Taken | Refusal::Invalid | Refusal::Gone)) {
+            return None;
+        }
+        let server = self.server.as_ref()?;
+        let share = |budget: u64| budget as f64 / server.period as f64;
+        Some((share(server.floor), share(server.wanted)))
+    }
+
+    /// Share of one CPU that it has.
+    pub fn share(&self) -> f64 {
+        self.held.as_ref().map_or(0.0, |held| held.budget as f64 / held.period as f64)
+    }
+
+    /// Budget and period that it has, in ns.
+    pub fn reservation(&self) -> Option<(u64, u64)> {
+        self.held.as_ref().map(|held| (held.budget, held.period))
+    }
+
+    /// Gives it a share of a CPU. Err: it has none, or what it had.
+    pub fn give(&mut self, share: f64, usual_slice: u64, journal: &mut Journal) -> Result<(), Refusal> {
+        let Some(server) = &self.server else { return Ok(()) };
+        let period = server.period;
+        let budget = ((share * period as f64) as u64).max(LEAST).min(most(period));
+        if self.reservation() == Some((budget, period)) {
+            return Ok(());
+        }
+        let result = match &self.held {
+            Some(_) => Policy::reservation(budget, period).give(self.id.thread),
+            None => return self.take(budget, period, usual_slice, journal),
+        };
+        match result {
+            Ok(()) => {
+                if let Some(held) = &mut self.held {
+                    (held.budget, held.period) = (budget, period);
+                }
+                self.refusal = None;
+                Ok(())
+            }
+            Err(error) => Err(Refusal::from_error(&error)),
+        }
+    }
+
+    /// The first time: how it was is written down before anything is changed.
+    fn take(
+        &mut self,
+        budget: u64,
+        period: u64,
+        usual_slice: u64,
+        journal: &mut Journal,
+    ) -> Result<(), Refusal> {
+        let before = Policy::of(self.id.thread).map_err(|error| Refusal::from_error(&error))?;
+        if !before.is_ordinary() {
+            return Err(Refusal::Taken);
+        }
+        if process::start_time(self.id.thread) != Some(self.id.start) {
+            return Err(Refusal::Gone);
+        }
+        let before = before.without_usual_slice(usual_slice);
+        // Without a journal nobody could give it back: then it is left as it is.
+        journal.take(self.id, &before).map_err(|_| Refusal::Invalid)?;
+        match Policy::reservation(budget, period).give(self.id.thread) {
+            Ok(()) => {
+                self.held = Some(Held { before, budget, period });
+                self.refusal = None;
+                Ok(())
+            }
+            Err(error) => {
+                // It was not changed; the line that says so may be missing without harm.
+                let _ = journal.give(self.id);
+                Err(Refusal::from_error(&error))
+            }
+        }
+    }
+
+    /// As it was before.
+    pub fn give_back(&mut self, journal: &mut Journal) -> io::Result<()> {
+        if let Some(held) = self.held.take() {
+            journal::restore(self.id, &held.before);
+            journal.give(self.id)?;
+        }
+        Ok(())
+    }
+
+    /// Wants nothing until then.
+    pub fn ban(&mut self, until: u64) {
+        self.banned_until = until;
+        self.stretch = None;
+        self.server = None;
+        self.recent.clear();
+    }
+}
+
+fn most(period: u64) -> u64 {
+    (MOST * period as f64) as u64
+}
