@@ -37,6 +37,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::fairness::EXPERIMENT,
     crate::kernel::wakeup_latency::EXPERIMENT,
     crate::kernel::coop_user_level::EXPERIMENT,
+    crate::rhythm::period_window::EXPERIMENT,
+    crate::rhythm::period_cost::EXPERIMENT,
+    crate::rhythm::controllers::EXPERIMENT,
+    crate::rhythm::bandwidth::EXPERIMENT,
 ];
 
 /// The experiment of that name.

@@ -5,5 +5,6 @@ pub mod kernel;
 pub mod load;
 pub mod plot;
 pub mod report;
+pub mod rhythm;
 pub mod schedulers;
 pub mod webserver;

@@ -32,6 +32,7 @@ pub const LIBRARY: &[Entry] = entries![
     "fair_periodic",
     "edf",
     "coop",
+    "reserve",
     "shortest_reply",
     "transactions",
     "weather",

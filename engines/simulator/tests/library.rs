@@ -34,7 +34,7 @@ fn seconds(duration: i64) -> Options {
     Options { duration: Some(duration * 1000 * MS), ..Options::default() }
 }
 
-const COMPLETE: [&str; 12] = [
+const COMPLETE: [&str; 13] = [
     "fifo",
     "round_robin",
     "pth",
@@ -44,6 +44,7 @@ const COMPLETE: [&str; 12] = [
     "fair_periodic",
     "edf",
     "coop",
+    "reserve",
     "shortest_reply",
     "transactions",
     "weather",
@@ -82,6 +83,18 @@ fn edf_meets_every_deadline_that_fifo_misses() {
     assert_eq!(edf.total().missed, 0, "{}", edf.table());
     assert!(edf.total().jobs > 1_500);
     assert!(run("fifo", "periodic.toml", &seconds(5)).unwrap().total().missed > 100);
+}
+
+#[test]
+fn a_reservation_holds_beside_one_that_is_overrun() {
+    let reserve = run("reserve", "reserved.toml", &seconds(10)).unwrap();
+    for name in ["player", "controller"] {
+        let served = group(&reserve, name);
+        assert!(served.jobs > 200 && served.missed == 0, "{name}: {}", reserve.table());
+    }
+    // Under deadlines alone the runaway's is always the nearest, and nobody else runs.
+    let edf = run("edf", "reserved.toml", &seconds(10)).unwrap();
+    assert!(group(&edf, "player").jobs < 10, "{}", edf.table());
 }
 
 #[test]

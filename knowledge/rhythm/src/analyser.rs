@@ -59,6 +59,8 @@ pub struct Analysis {
 
 /// Threads that are looked at one by one, the busiest first.
 const THREADS: usize = 8;
+/// Threads that are searched for periods of their own, which is what costs time.
+const SEARCHES: usize = 3;
 /// Events that a thread must have had to be looked at.
 const LEAST_EVENTS: usize = 12;
 /// A thread with fewer than one in so many of the program's events has no period of its own that would matter.
@@ -118,8 +120,13 @@ fn evidence(
         found.iter_mut().for_each(|(_, keepers)| keepers.push(thread));
         threads.clear();
     }
+    let mut searches = SEARCHES;
     for (thread, times) in &threads {
-        join(&mut found, *thread, times, all, length, settings);
+        let part = times.len() >= all.len() / LEAST_PART;
+        if !keeps(&mut found, *thread, times, length) && part && searches > 0 {
+            searches -= 1;
+            search(&mut found, *thread, times, all.len(), length, settings);
+        }
     }
     let significance = |found: &Hypothesis| found.net * found.share * if found.sleeper { 1e-3 } else { 1.0 };
     found.sort_by(|(a, _), (b, _)| significance(b).total_cmp(&significance(a)));
@@ -151,15 +158,8 @@ fn evidence(
     )
 }
 
-/// Adds what one thread says: it keeps a period that is known, or has one of its own.
-fn join(
-    found: &mut Vec<(Hypothesis, Vec<u32>)>,
-    thread: u32,
-    times: &[f64],
-    all: &[f64],
-    length: f64,
-    settings: &Settings,
-) {
+/// Adds the thread to the periods that it keeps; whether there is one.
+fn keeps(found: &mut [(Hypothesis, Vec<u32>)], thread: u32, times: &[f64], length: f64) -> bool {
     let mut keeps = false;
     for (known, keepers) in found.iter_mut() {
         if locked_share(times, length, known.evidence.frequency) > KEEPS {
@@ -167,9 +167,18 @@ fn join(
             keeps = true;
         }
     }
-    if keeps || times.len() < all.len() / LEAST_PART {
-        return;
-    }
+    keeps
+}
+
+/// Adds the periods that one thread has by itself.
+fn search(
+    found: &mut Vec<(Hypothesis, Vec<u32>)>,
+    thread: u32,
+    times: &[f64],
+    events: usize,
+    length: f64,
+    settings: &Settings,
+) {
     for own in train::periods(times, length, settings).periods {
         let rate = own.evidence.frequency;
         match found.iter_mut().find(|(known, _)| train::related(known.evidence.frequency, rate)) {
@@ -179,7 +188,7 @@ fn join(
                 }
             }
             None => {
-                let share = own.share * times.len() as f64 / all.len() as f64;
+                let share = own.share * times.len() as f64 / events as f64;
                 found.push((Hypothesis { share, ..own }, vec![thread]));
             }
         }
