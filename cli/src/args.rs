@@ -55,6 +55,11 @@ pub enum Command {
         after_help = "Example: attune run fair --all -- make -j8\n         attune run round_robin --all --set quantum=3ms --stats 1\n\nExit status: the command's; 1 when the kernel has ended the scheduler."
     )]
     Run(RunArgs),
+    /// Tell the scheduler in the kernel something about a program that does not say it itself
+    #[command(
+        after_help = "Example: attune hint 1234 urgent=1\n         attune hint 1234/1240 deadline=40ms urgent=\n\nNAME is a thread import of the scheduler; an empty VALUE takes it back. The process must be yours.\n\nExit status: 0, 1 when the scheduler refuses it, 2 when none is there."
+    )]
+    Hint(HintArgs),
     /// The least bandwidth that tasks need, against the period of their server
     #[command(
         after_help = "Example: attune bandwidth --task 20,100 --to 200 --step 5\n         attune bandwidth --task 3,15 --task 5,20 --task 5,30 --plot bandwidth.svg\n\nTimes are in any one unit. Exit status: 0, or 2 when a task cannot be."
@@ -329,6 +334,15 @@ pub enum PeersCommand {
         /// Which (default: all)
         names: Vec<String>,
     },
+}
+
+#[derive(ClapArgs)]
+pub struct HintArgs {
+    /// The process, or PROCESS/THREAD for one of its threads
+    pub process: String,
+    /// NAME=VALUE, VALUE a number or a time such as 40ms
+    #[arg(required = true)]
+    pub values: Vec<String>,
 }
 
 #[derive(ClapArgs)]

@@ -11,6 +11,7 @@ mod child;
 mod diagram;
 mod explain;
 mod failure;
+mod hint;
 mod lab;
 mod output;
 mod period;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Bandwidth(args) => bandwidth::run(&args),
         Command::Period(args) => period::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Hint(args) => hint::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use attune_broker::Broker;
 use attune_kernel::{Compiler, Exit, Image, Kind, Running, Settings, Statistics, support};
 use attune_language::event::Engine;
+use attune_values::wire;
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
@@ -38,6 +40,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     for change in &args.set {
         set(&running, change)?;
     }
+    let _values = values(&running);
     eprintln!("attune: {} schedules {}", running.scheduler(), whom(args.partial));
     let mut child = match args.command.split_first() {
         None => None,
@@ -50,6 +53,25 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     };
     let status = watch(&running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     finish(running, child, status)
+}
+
+/// Programs may supply values from now on. Without that the scheduler runs all the same.
+fn values(running: &Running) -> Option<Broker> {
+    let store = match running.values() {
+        Ok(store) => store?,
+        Err(error) => {
+            eprintln!("attune: programs cannot supply values: {error}");
+            return None;
+        }
+    };
+    let path = wire::path();
+    match Broker::start(&path, store) {
+        Ok(broker) => Some(broker),
+        Err(error) => {
+            eprintln!("attune: programs cannot supply values: {}: {error}", path.display());
+            None
+        }
+    }
 }
 
 fn whom(partial: bool) -> &'static str {

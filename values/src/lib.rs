@@ -12,6 +12,7 @@
 
 pub mod page;
 pub mod socket;
+pub mod text;
 mod value;
 mod width;
 pub mod wire;

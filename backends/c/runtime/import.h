@@ -72,6 +72,8 @@ static inline void attune_store(void *link, enum attune_width width, int64_t val
 }
 
 #else
+/* Of an import that the scheduler has assigned to: its link, which is no address where nothing can be linked. */
+#define ATTUNE_ASSIGNED_VALUE ((void *)1)
 #define attune_load(link, width) 0
 #define attune_store(link, width, value) (void)0
 #endif
@@ -84,10 +86,14 @@ static inline int64_t attune_get(const struct attune_import ATTUNE_ARENA *import
 
 static inline void attune_set(struct attune_import ATTUNE_ARENA *import, enum attune_width width, int64_t value)
 {
-    if (ATTUNE_LINKS && import->link)
+    if (ATTUNE_LINKS && import->link) {
         attune_store(import->link, width, value);
-    else
-        import->value.number = value;
+        return;
+    }
+    import->value.number = value;
+#if !ATTUNE_LINKS
+    import->link = ATTUNE_ASSIGNED_VALUE;
+#endif
 }
 
 #if ATTUNE_LINKS

@@ -220,6 +220,7 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
 }
 
 #include "alarm.h"
+#include "values.h"
 
 /* ---- Handlers ------------------------------------------------------------------------------------------------------- */
 
@@ -284,6 +285,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
     attune_answer.now = attune_now();
     attune_thread_init(&attune_answer, head);
     attune_supply(t);
+    attune_exchange_values(t);
     ATTUNE_CALL(NEWTHREAD, cpu, head);
     attune_becomes_ready(t);
 }
@@ -302,6 +304,7 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
 /* The thread that runs on `cpu` stops: [quantum_expired] switch_out. It is ready afterwards. */
 static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *t, int expired)
 {
+    attune_exchange_values(t);
     if (expired)
         ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
@@ -312,6 +315,7 @@ static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_
 /* It blocks, or ends. */
 static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *t, int ended)
 {
+    attune_exchange_values(t);
     if (ended)
         ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
     else
@@ -436,6 +440,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     attune_note_affinity(t, task);
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
+        attune_exchange_values(t);
         attune_call_woken(cpu, &t->attune);
         attune_becomes_ready(t);
         break;
@@ -695,6 +700,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.pinned = 0;
         t->attune_task.yielded = 0;
         t->attune_task.dispatches = 0;
+        attune_find_values(t);
         t->attune_task.weight = task->scx.weight * 1024 / 100;
         slot->record = (uint64_t)t;
     }

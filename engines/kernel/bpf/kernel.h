@@ -93,6 +93,8 @@ ATTUNE_KFUNC int32_t scx_bpf_task_cpu(const struct task_struct *task);
 ATTUNE_KFUNC struct task_struct *scx_bpf_tid_to_task(uint64_t tid);
 ATTUNE_KFUNC void scx_bpf_error_bstr(char *text, unsigned long long *data, uint32_t data__sz);
 ATTUNE_KFUNC _Bool bpf_cpumask_test_cpu(uint32_t cpu, const struct cpumask *mask);
+ATTUNE_KFUNC struct task_struct *bpf_task_from_pid(int32_t pid);
+ATTUNE_KFUNC void bpf_task_release(struct task_struct *task);
 ATTUNE_KFUNC void bpf_local_irq_save(unsigned long *flags);
 ATTUNE_KFUNC void bpf_local_irq_restore(unsigned long *flags);
 ATTUNE_KFUNC void ATTUNE_ARENA *bpf_arena_alloc_pages(void *map, void ATTUNE_ARENA *address, uint32_t pages, int node,
@@ -121,11 +123,14 @@ static long (*const bpf_timer_init)(struct bpf_timer *timer, void *map, uint64_t
 static long (*const bpf_timer_set_callback)(struct bpf_timer *timer, void *callback) = (void *)170;
 static long (*const bpf_timer_start)(struct bpf_timer *timer, uint64_t at, uint64_t flags) = (void *)171;
 
+#define BPF_MAP_TYPE_HASH 1
 #define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
 #define BPF_MAP_TYPE_TASK_STORAGE 29
 #define BPF_MAP_TYPE_ARENA 33
 #define BPF_F_NO_PREALLOC 1
 #define BPF_F_MMAPABLE 1024
+#define BPF_F_INNER_MAP 4096
 #define BPF_F_TIMER_ABS 1
 #define BPF_F_TIMER_CPU_PIN 2
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1

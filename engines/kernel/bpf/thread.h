@@ -26,7 +26,7 @@ struct attune_task {
     uint8_t yielded;                                    /* called sched_yield since it was dispatched */
     uint8_t unused;
     uint32_t weight;                                    /* 1024 at nice 0 */
-    uint32_t unused_too;
+    uint32_t bound;                                     /* whose values it has: see values.h */
     uint64_t allowed[ATTUNE_WORDS];
     uint64_t dispatches;
 };

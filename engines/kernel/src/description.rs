@@ -4,10 +4,13 @@
 //! scheduler  NAME  FILE
 //! check      NUMBER  LINE  COLUMN  FILE  what was tried
 //! global     NAME  C-NAME  data|const|tunable|import
+//! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED
 //! container  NAME  C-NAME  LENGTH (0: a single one)
 //! ```
 
 use std::collections::HashMap;
+
+use attune_values::wire::Import;
 
 #[derive(Clone, Debug, Default)]
 pub struct Description {
@@ -15,6 +18,8 @@ pub struct Description {
     pub file: String,
     pub checks: HashMap<u32, Check>,
     pub globals: Vec<Global>,
+    /// Thread imports that processes may supply.
+    pub thread_imports: Vec<Import>,
     pub containers: Vec<Container>,
 }
 
@@ -84,6 +89,10 @@ impl Description {
                         _ => return None,
                     },
                 }),
+                ["threadimport", name, default] => {
+                    let default = default.parse().ok()?;
+                    description.thread_imports.push(Import { name: name.to_string(), default });
+                }
                 ["container", name, c_name, length] => description.containers.push(Container {
                     name: name.to_string(),
                     c_name: c_name.to_string(),

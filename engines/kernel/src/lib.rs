@@ -3,6 +3,7 @@
 //! - [`source`] puts policy and engine (`bpf/`) together in one C text; pure. [`compile`] makes an object of it.
 //! - [`Image`] is such an object; [`start`] loads it, and [`Running`] is the scheduler at work: statistics, tunables, and in the
 //!   end the reason ([`Exit`]) in the words of the scheduler's text.
+//! - [`Values`] takes what other processes supply for thread imports.
 //! - [`support`] says whether the machine can run any of this.
 
 mod compiler;
@@ -15,6 +16,7 @@ mod source;
 mod statistics;
 pub mod support;
 mod threads;
+mod values;
 
 pub use compiler::{Compiler, Error as CompileError, compile};
 pub use failure::{Exit, Kind};
@@ -22,3 +24,4 @@ pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, Running, SetError, Settings, start};
 pub use source::source;
 pub use statistics::Statistics;
+pub use values::Values;

@@ -3,6 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, Once};
 
+use attune_values::text;
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, ObjectBuilder, PrintLevel};
 
@@ -11,6 +12,7 @@ use crate::failure::{self, Exit};
 use crate::image::Image;
 use crate::memory::{Memory, Section};
 use crate::statistics::Statistics;
+use crate::values::Values;
 
 /// How to run a scheduler.
 #[derive(Clone, Debug)]
@@ -183,6 +185,15 @@ impl Running {
         Statistics::read(&self.image, &self.memory)
     }
 
+    /// Where processes' values for its thread imports go; None if it has no such import. At most one is in use at a time.
+    pub fn values(&self) -> Result<Option<Values>, libbpf_rs::Error> {
+        let imports = &self.image.description.thread_imports;
+        if imports.is_empty() {
+            return Ok(None);
+        }
+        Values::new(self.scheduler(), imports, &self.object).map(Some)
+    }
+
     /// How it ended, once the kernel has thrown it out.
     pub fn exit(&self) -> Option<Exit> {
         failure::exit(&self.image, &self.memory)
@@ -205,47 +216,12 @@ impl Running {
             let scheduler = self.scheduler().to_string();
             return Err(SetError::Unknown { scheduler, name: name.to_string(), tunables });
         };
-        let number = number(value).ok_or_else(|| SetError::NoValue(value.to_string()))?;
+        let number = text::parse(value).ok_or_else(|| SetError::NoValue(value.to_string()))?;
         // A tunable that no handler reads has no place, and nothing to change.
         if let Some(address) = self.memory.address(&self.image, &global.c_name) {
             let member = if global.storage == Storage::Import { 8 } else { 0 };
             self.memory.set_u64(address + member, number as u64);
         }
         Ok(())
-    }
-}
-
-/// `42`, `-1`, `10ms`, `1.5s`: nanoseconds where there is a unit.
-fn number(text: &str) -> Option<i64> {
-    let text = text.trim();
-    if let Ok(number) = text.parse() {
-        return Some(number);
-    }
-    let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = text.split_at(unit_at);
-    let unit = match unit {
-        "ns" => 1.0,
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    let nanoseconds = number.trim().parse::<f64>().ok()? * unit;
-    (nanoseconds.abs() < 9e18).then_some(nanoseconds.round() as i64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number;
-
-    #[test]
-    fn values_have_units() {
-        assert_eq!(number("42"), Some(42));
-        assert_eq!(number("10ms"), Some(10_000_000));
-        assert_eq!(number("1.5s"), Some(1_500_000_000));
-        assert_eq!(number("-3us"), Some(-3000));
-        assert_eq!(number("3 apples"), None);
-        assert_eq!(number(""), None);
-        assert_eq!(number("1e30s"), None);
     }
 }

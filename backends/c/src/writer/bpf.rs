@@ -8,11 +8,12 @@
 //! - Handlers are reached by macros, `ATTUNE_ON_SWITCH_OUT(call, thread)`; those that the policy lacks do nothing.
 
 use attune_language::event::Event;
-use attune_language::ir::{ContainerRef, Extent, Storage};
+use attune_language::ir::{Attribute, ContainerRef, Extent, Storage, Value};
 use attune_language::source::SourceId;
 
 use super::Writer;
 use super::declarations::abi_event;
+use super::expressions::constant;
 use super::output::quoted;
 
 /// Scalars of a routine that stay on the stack or in registers.
@@ -80,6 +81,8 @@ impl Writer<'_> {
         self.out.blank();
         self.supply();
         self.out.blank();
+        self.supplied();
+        self.out.blank();
         self.out.raw(behind);
         self.description();
     }
@@ -96,6 +99,20 @@ impl Writer<'_> {
             }
         }
         self.out.close("}");
+    }
+
+    /// Thread imports that processes may supply, for the engine to go through.
+    fn supplied(&mut self) {
+        let mut each = Vec::new();
+        for (id, attribute) in self.program.attributes.iter().filter(|(_, it)| is_supplied(it)) {
+            if let Some((state, _)) = self.names.thread_import(id) {
+                let default = constant(attribute.initial);
+                each.push(format!("visit({}, &(thread)->{state}, {default})", each.len()));
+            }
+        }
+        self.out.line("/* Thread imports that processes may supply. */");
+        self.out.line(format!("#define ATTUNE_SUPPLIED {}", each.len()));
+        self.out.line(format!("#define ATTUNE_EACH_SUPPLIED(visit, thread) {}", each.join(" ")));
     }
 
     /// What a loader must know to speak in the scheduler's words: lines of words between tabs.
@@ -115,6 +132,11 @@ impl Writer<'_> {
             };
             lines.push(format!("global\t{}\t{name}\t{storage}", global.name));
         }
+        for (_, import) in self.program.attributes.iter().filter(|(_, it)| is_supplied(it)) {
+            if let Value::Int(default) = import.initial {
+                lines.push(format!("threadimport\t{}\t{default}", import.name));
+            }
+        }
         for (id, container) in self.program.containers.iter() {
             let length = self.length(container.extent).unwrap_or("0".to_string());
             lines.push(format!("container\t{}\t{}\t{length}", container.name, self.names.container(id)));
@@ -126,4 +148,9 @@ impl Writer<'_> {
         }
         self.out.line(";");
     }
+}
+
+/// The kernel itself knows the weight.
+fn is_supplied(attribute: &Attribute) -> bool {
+    attribute.import && attribute.name != "weight"
 }

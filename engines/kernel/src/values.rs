@@ -1,0 +1,149 @@
+//! Values from other processes, kept where `bpf/values.h` reads them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use attune_broker::Store;
+use attune_values::page::{ROW_BYTES, ROWS};
+use attune_values::wire::Import;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
+
+/// As in values.h.
+const PAGES: u32 = 256;
+
+/// The maps of a running scheduler. They stay, unused, when the scheduler ends first.
+pub struct Values {
+    scheduler: String,
+    imports: Vec<Import>,
+    pages: MapHandle,
+    words: MapHandle,
+    suppliers: MapHandle,
+    bind: OwnedFd,
+    /// By slot.
+    open: BTreeMap<u32, MapHandle>,
+}
+
+impl Values {
+    pub(crate) fn new(
+        scheduler: &str,
+        imports: &[Import],
+        object: &libbpf_rs::Object,
+    ) -> libbpf_rs::Result<Values> {
+        let lacks = |what: &str| libbpf_rs::Error::from(io::Error::other(format!("the object lacks {what}")));
+        let map = |name: &str| match object.maps().find(|map| map.name() == name) {
+            Some(map) => MapHandle::try_from(&map),
+            None => Err(lacks(name)),
+        };
+        let bind = object.progs().find(|program| program.name() == "attune_bind");
+        let bind = bind.ok_or_else(|| lacks("attune_bind"))?.as_fd().try_clone_to_owned()?;
+        Ok(Values {
+            scheduler: scheduler.to_owned(),
+            imports: imports.to_vec(),
+            pages: map("attune_pages")?,
+            words: map("attune_words")?,
+            suppliers: map("attune_suppliers")?,
+            bind,
+            open: BTreeMap::new(),
+        })
+    }
+
+    /// Says whose values the thread has. `NotFound`: the process has no such thread, or the engine no record of it.
+    fn assign(&self, process: i32, thread: i32, bound: u32) -> io::Result<()> {
+        #[repr(C)]
+        struct Binding {
+            pid: i32,
+            tgid: i32,
+            bound: u32,
+        }
+        let binding = Binding { pid: thread, tgid: process, bound };
+        // SAFETY: zero is a valid value of every member.
+        let mut options: libbpf_sys::bpf_test_run_opts = unsafe { std::mem::zeroed() };
+        options.sz = size_of_val(&options) as libbpf_sys::size_t;
+        options.ctx_in = (&raw const binding).cast();
+        options.ctx_size_in = size_of_val(&binding) as u32;
+        // SAFETY: a program of ours that takes a Binding.
+        let result = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.bind.as_raw_fd(), &mut options) };
+        match (result, options.retval as i32) {
+            (0, 0) => Ok(()),
+            (0, _) => Err(io::ErrorKind::NotFound.into()),
+            (error, _) => Err(io::Error::from_raw_os_error(-error)),
+        }
+    }
+
+    /// All threads of the process. Those that end meanwhile need nothing, those that begin find it by themselves.
+    fn assign_all(&self, process: i32, bound: u32) {
+        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        threads.for_each(|thread| drop(self.assign(process, thread, bound)));
+    }
+}
+
+fn told(error: libbpf_rs::Error) -> io::Error {
+    io::Error::other(error)
+}
+
+/// `task.bound` of values.h.
+fn bound(slot: u32, row: u16) -> u32 {
+    (slot + 1) << 16 | u32::from(row)
+}
+
+impl Store for Values {
+    fn scheduler(&self) -> &str {
+        &self.scheduler
+    }
+
+    fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    fn slots(&self) -> u32 {
+        PAGES
+    }
+
+    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
+        let options = libbpf_sys::bpf_map_create_opts {
+            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+            map_flags: libbpf_sys::BPF_F_MMAPABLE | libbpf_sys::BPF_F_INNER_MAP,
+            ..Default::default()
+        };
+        let (value, rows) = (ROW_BYTES as u32, ROWS as u32);
+        let page =
+            MapHandle::create(MapType::Array, Some("attune_page"), 4, value, rows, &options).map_err(told)?;
+        let nothing = vec![0u8; self.words.value_size() as usize];
+        self.words.update(&slot.to_ne_bytes(), &nothing, MapFlags::ANY).map_err(told)?;
+        let fd = page.as_fd().as_raw_fd();
+        self.pages.update(&slot.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(told)?;
+        let bound = bound(slot, 0);
+        self.suppliers.update(&process.to_ne_bytes(), &bound.to_ne_bytes(), MapFlags::ANY).map_err(told)?;
+        self.assign_all(process, bound);
+        let shared = page.as_fd().try_clone_to_owned()?;
+        self.open.insert(slot, page);
+        Ok(shared)
+    }
+
+    fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()> {
+        let key = slot.to_ne_bytes();
+        let mut words = self.words.lookup(&key, MapFlags::ANY).map_err(told)?.unwrap_or_default();
+        *words.get_mut(import).ok_or(io::ErrorKind::NotFound)? = word.unwrap_or(0);
+        self.words.update(&key, &words, MapFlags::ANY).map_err(told)
+    }
+
+    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()> {
+        self.assign(process, thread, bound(slot, row))
+    }
+
+    fn unbind(&mut self, slot: u32, process: i32, thread: i32) {
+        // It may have ended.
+        let _ = self.assign(process, thread, bound(slot, 0));
+    }
+
+    fn close(&mut self, slot: u32, process: i32) {
+        // Each of these has happened already if it fails.
+        let _ = self.suppliers.delete(&process.to_ne_bytes());
+        self.assign_all(process, 0);
+        let _ = self.pages.delete(&slot.to_ne_bytes());
+        self.open.remove(&slot);
+    }
+}
