@@ -466,7 +466,12 @@ impl World {
         if self.setting.preemptive {
             let cpus = self.setting.cpus;
             let valid = self.decision.preempt.iter().filter_map(|&cpu| u32::try_from(cpu).ok());
-            self.preempted.extend(valid.filter(|&cpu| cpu < cpus));
+            // Asking twice is asking once; a `schedule` that asks in a loop would otherwise double the work with each round.
+            for cpu in valid.filter(|&cpu| cpu < cpus) {
+                if !self.preempted.contains(&cpu) {
+                    self.preempted.push(cpu);
+                }
+            }
         }
         Ok(())
     }

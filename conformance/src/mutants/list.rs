@@ -112,8 +112,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "empty-not-checked",
         "the first of an empty container is used",
-        "    if (!c->first)\n        attune_trap(check, to, c);",
-        "",
+        "if (!c->first) {\n        attune_trap(check, to, c);",
+        "if (0) {",
     ),
     mutant(
         "room-not-checked",
@@ -129,13 +129,13 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant("index-off-by-one", "an index may equal the length", "index >= length", "index > length"),
     mutant("index-negative", "an index may be negative", "index < 0 || ", ""),
-    mutant("destroyed-usable", "a destroyed thread may be used", "if (t->destroyed) {", "if (0) {"),
-    mutant("lost-thread", "a new thread need not be stored", "if (!t->where && !t->destroyed) {", "if (0) {"),
+    mutant("destroyed-usable", "a destroyed thread may be used", "if (t->destroyed)\n", "if (0)\n"),
+    mutant("lost-thread", "a new thread need not be stored", "if (!t->where && !t->destroyed)\n", "if (0)\n"),
     mutant(
         "destroyed-counts-lost",
         "a destroyed new thread counts as lost",
-        "if (!t->where && !t->destroyed) {",
-        "if (!t->where) {",
+        "if (!t->where && !t->destroyed)\n",
+        "if (!t->where)\n",
     ),
     mutant(
         "local-left-full",
@@ -247,7 +247,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "import-not-read",
         "the default stays in force",
-        "return import->link ? attune_load(import->link, width) : import->value.number;",
+        "return ATTUNE_LINKS && import->link ? attune_load(import->link, width) : import->value.number;",
         "return import->value.number;",
     ),
     mutant(
