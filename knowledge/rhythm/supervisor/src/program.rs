@@ -14,13 +14,17 @@ use crate::task::Task;
 
 /// How often new threads and children are looked for.
 const SCAN: u64 = 100 * MILLISECOND;
-/// How often a beat that is known is listened for again.
+/// How often a beat that is known is listened for again; sooner if it was heard with little confidence.
 const AGAIN: u64 = 5 * SECOND;
-/// How long after nothing was heard: doubled each time.
+const SOON: u64 = SECOND;
+const CONFIDENT: f64 = 0.5;
+/// After nothing was heard it is listened to at once again so many times, since players load before they play; then after a
+/// while that is doubled each time.
+const AT_ONCE: u32 = 3;
 const RETRY: u64 = 4 * SECOND;
 const RETRY_MOST: u64 = 32 * SECOND;
-/// So many times in a row it must be missed before it is given up.
-const MISSES: u32 = 3;
+/// So many times in a row it must be missed before it is given up, all of them at once after each other.
+const MISSES: u32 = AT_ONCE;
 
 /// The beat of a program.
 #[derive(Clone, Debug)]
@@ -120,6 +124,11 @@ impl Program {
         !self.tasks.is_empty()
     }
 
+    /// Nobody has listened to it yet.
+    pub fn is_new(&self) -> bool {
+        self.beat.is_none() && self.misses == 0
+    }
+
     /// Whether it is time to listen.
     pub fn wants_to_listen(&self, now: u64) -> bool {
         !self.follows && self.listener.is_none() && now >= self.next_listen
@@ -135,7 +144,7 @@ impl Program {
             Heard::NotYet => false,
             Heard::Beat(analysis) => {
                 self.listener = None;
-                self.next_listen = now + AGAIN;
+                self.next_listen = now + if analysis.confidence >= CONFIDENT { AGAIN } else { SOON };
                 self.misses = 0;
                 let Some(beat) = Beat::of(&analysis) else { return false };
                 let old = self.beat.as_ref().map(|beat| beat.period);
@@ -163,15 +172,18 @@ impl Program {
             Heard::Nothing => {
                 self.listener = None;
                 self.misses += 1;
-                let pause = (RETRY << (self.misses - 1).min(8)).min(RETRY_MOST);
+                let pause = match self.misses.checked_sub(AT_ONCE + 1) {
+                    Some(more) => (RETRY << more.min(8)).min(RETRY_MOST),
+                    None => 0,
+                };
                 let tuned = self.beat.is_some();
-                self.next_listen = now + if tuned && self.misses < MISSES { 0 } else { pause };
+                self.next_listen = now + pause;
                 if tuned && self.misses >= MISSES {
                     notes.push(Note::BeatLost { process, name });
                     self.set_beat(None, law);
                     return true;
                 }
-                if !tuned {
+                if !tuned && pause > 0 {
                     notes.push(Note::NoBeat { process, name, again_s: pause as f64 / 1e9 });
                 }
                 false

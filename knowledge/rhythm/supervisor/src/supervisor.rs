@@ -228,7 +228,7 @@ impl Supervisor {
             for &process in &program.processes {
                 self.tracer.select(process, true)?;
             }
-            if program.beat.is_none() {
+            if program.is_new() {
                 self.notes.push(Note::Listening { process: program.process, name: program.name.clone() });
             }
             program.listener = Some(Listener::start(now));
