@@ -125,6 +125,9 @@ pub struct CheckArgs {
     /// Make this engine's refusal an error
     #[arg(long, value_enum)]
     pub engine: Option<EngineArg>,
+    /// Let this machine's kernel verify them too (needs sched_ext and root); SCHED may be an object of `attune build` then
+    #[arg(long)]
+    pub load: bool,
     /// Say of each check that is left to run time why it could not be proved
     #[arg(short, long)]
     pub verbose: bool,

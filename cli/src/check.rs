@@ -12,13 +12,26 @@ use serde_json::{Map, Value, json};
 
 use crate::args::CheckArgs;
 use crate::failure::Failure;
-use crate::output;
 use crate::source::{checked, refusal};
+use crate::{output, run};
 
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let mut wrong = false;
     let mut unreadable = None;
     for path in &args.schedulers {
+        if args.load {
+            let taken = run::try_load(path, &args.source);
+            wrong |= taken.is_err();
+            match taken {
+                Ok(()) => output::print(&format!("{}: the kernel takes it\n", path.display()))?,
+                Err(failure) => {
+                    failure.report();
+                }
+            }
+            if run::is_object(path) {
+                continue;
+            }
+        }
         let checked = match checked(path, &args.source) {
             Ok(checked) => checked,
             Err(failure) => {

@@ -13,7 +13,7 @@ use attune_kernel::{Compiler, Exit, Image, Kind, Running, Settings, Statistics, 
 use attune_language::event::Engine;
 use attune_values::wire;
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, SourceArgs};
 use crate::failure::Failure;
 use crate::source::{accepted, checked};
 
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
     let cpus = support::possible_cpus();
-    let image = image(args, cpus)?;
+    let image = image(&args.scheduler, &args.source, cpus)?;
     let settings = Settings {
         seed: args.seed,
         cpus,
@@ -78,12 +78,21 @@ fn whom(partial: bool) -> &'static str {
     if partial { "the threads of class SCHED_EXT; all others go first" } else { "this machine" }
 }
 
+/// `attune check --load`: whether the kernel's verifier takes a scheduler.
+pub fn try_load(scheduler: &Path, source: &SourceArgs) -> Result<(), Failure> {
+    support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
+    let cpus = support::possible_cpus();
+    let settings = Settings { seed: 0, cpus, partial: false, timeout_ms: 5000 };
+    attune_kernel::try_load(image(scheduler, source, cpus)?, &settings)
+        .map_err(|error| Failure::wrong(error.to_string()))
+}
+
 /// A compiled object as it is, anything else through the compiler.
-fn image(args: &RunArgs, cpus: u32) -> Result<Image, Failure> {
-    if args.scheduler.extension().is_some_and(|ending| ending == "o") {
-        return read(&args.scheduler);
+fn image(scheduler: &Path, source: &SourceArgs, cpus: u32) -> Result<Image, Failure> {
+    if is_object(scheduler) {
+        return read(scheduler);
     }
-    let checked = checked(&args.scheduler, &args.source)?;
+    let checked = checked(scheduler, source)?;
     let (program, report) = accepted(&checked, Engine::Kernel)?;
     let source = attune_kernel::source(program, &report.verdicts, &checked.sources)
         .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
@@ -94,6 +103,11 @@ fn image(args: &RunArgs, cpus: u32) -> Result<Image, Failure> {
     attune_kernel::compile(&compiler, &source, &object, cpus)
         .map_err(|error| Failure::usage(error.to_string()))?;
     read(&object)
+}
+
+/// Whether the file is what `attune build --engine kernel` makes.
+pub fn is_object(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "o")
 }
 
 fn read(path: &Path) -> Result<Image, Failure> {

@@ -14,6 +14,7 @@ pub mod differential;
 pub mod fragment;
 pub mod generator;
 pub mod interpreted;
+pub mod kernel;
 pub mod mutants;
 pub mod pair;
 pub mod proof;

@@ -1,10 +1,11 @@
 //! The commands of the conformance tests; CONTRIBUTING.md says when to use which.
 
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
-use attune_conformance::{coverage, differential, generator, proof, refuted};
+use attune_conformance::{coverage, differential, generator, kernel, proof, refuted};
 use clap::{Args, Parser, Subcommand};
 
 /// Tests that every engine means the same by a scheduler.
@@ -80,6 +81,17 @@ enum Command {
         #[command(flatten)]
         chance: Chance,
     },
+    /// Compile random schedulers for the kernel engine, as objects in a folder: `attune check --load` tries them
+    Kernel {
+        /// Random schedulers that the kernel engine accepts; every other one has over 150 lines
+        #[arg(long, default_value_t = 200)]
+        cases: u64,
+        /// Where the objects go
+        #[arg(short, long)]
+        output: PathBuf,
+        #[command(flatten)]
+        chance: Chance,
+    },
     /// Run random schedulers and look for a proved check that fails
     Proof {
         /// Random schedulers
@@ -144,6 +156,18 @@ fn main() -> ExitCode {
             let report = refuted::run(&proof::Effort { schedulers: cases, runs, steps, seed, size });
             println!("{}", report.table());
             first_of(&report.wrong)
+        }
+        Command::Kernel { cases, output, chance } => {
+            match kernel::compile(cases, chance.seed, chance.size, &output) {
+                Ok(summary) => {
+                    println!("{summary}");
+                    ExitCode::SUCCESS
+                }
+                Err(error) => {
+                    eprintln!("{error:#}");
+                    ExitCode::FAILURE
+                }
+            }
         }
         Command::Proof { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;

@@ -34,8 +34,9 @@ attune_on:; \
 static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_zero;
 #define ATTUNE_ZERO (*(volatile int64_t ATTUNE_ARENA *)&attune_zero)
 
-/* A function of its own to the verifier, and its parameters that point into the arena. */
-#define ATTUNE_OUTLINE __attribute__((noinline))
+/* A function of its own to the verifier, and its parameters that point into the arena. Weak, so that a compiler that has seen
+ * a body does not leave out arguments which that body never reads: the verifier wants them all. */
+#define ATTUNE_OUTLINE __attribute__((noinline, weak))
 #define ATTUNE_IN_ARENA __attribute__((btf_decl_tag("arg:arena")))
 
 /* Imports have their values in the scheduler's own memory: see the engine. */

@@ -21,7 +21,7 @@ mod values;
 pub use compiler::{Compiler, Error as CompileError, compile};
 pub use failure::{Exit, Kind};
 pub use image::{Error as ImageError, Image};
-pub use load::{Error as LoadError, Running, SetError, Settings, start};
+pub use load::{Error as LoadError, Running, SetError, Settings, start, try_load};
 pub use source::source;
 pub use statistics::Statistics;
 pub use values::Values;

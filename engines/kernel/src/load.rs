@@ -94,9 +94,21 @@ fn refused(image: &Image, what: impl ToString) -> Error {
 
 /// Loads and attaches: from now on the scheduler schedules.
 pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
+    let mut object = loaded(&image, settings)?;
+    let mut link = None;
+    for mut map in object.maps_mut() {
+        if map.name() == "attune_ops" {
+            link = Some(map.attach_struct_ops().map_err(|error| refused(&image, error))?);
+        }
+    }
+    let memory = share(&image, &object)?;
+    Ok(Running { image, memory, link, object: ManuallyDrop::new(object) })
+}
+
+fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
     listen();
     let mut open =
-        ObjectBuilder::default().open_memory(&image.bytes).map_err(|error| refused(&image, error))?;
+        ObjectBuilder::default().open_memory(&image.bytes).map_err(|error| refused(image, error))?;
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name == "attune_timers" && map.max_entries() < settings.cpus {
@@ -126,15 +138,12 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
             put("attune_ops", OPS_FLAGS_AT + 12, format!("attune_{title}\0").as_bytes());
         }
     }
-    let mut object = open.load().map_err(|error| refused(&image, error))?;
-    let mut link = None;
-    for mut map in object.maps_mut() {
-        if map.name() == "attune_ops" {
-            link = Some(map.attach_struct_ops().map_err(|error| refused(&image, error))?);
-        }
-    }
-    let memory = share(&image, &object)?;
-    Ok(Running { image, memory, link, object: ManuallyDrop::new(object) })
+    open.load().map_err(|error| refused(image, error))
+}
+
+/// Loads a scheduler without letting it schedule: the kernel's verifier has then accepted it.
+pub fn try_load(image: Image, settings: &Settings) -> Result<(), Error> {
+    loaded(&image, settings).map(|_| ())
 }
 
 /// As in kernel.h: SCX_OPS_ENQ_LAST, _ENQ_EXITING, _ENQ_MIGRATION_DISABLED, _TID_TO_TASK.
