@@ -297,6 +297,7 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
         attune_ready--;
     t->attune_task.state = ATTUNE_GONE;
     attune_alarm(&t->attune, 0);
+    t->attune_task.was = t->attune.where;               /* a stall's message wants to know */
     attune_thread_remove(&t->attune);
     (void)cpu;
 }
@@ -400,6 +401,12 @@ static inline void attune_ask_idle(uint32_t but)
 #endif
 }
 
+/* The running thread's time on that CPU is over. */
+static inline int attune_is_over(struct attune_cpu ATTUNE_ARENA *it)
+{
+    return it->preempt || (it->deadline && attune_now() >= it->deadline);
+}
+
 /* ---- What sched_ext asks -------------------------------------------------------------------------------------------- */
 
 #define ATTUNE_STRANGERS 1ull                           /* the queue of threads without a record */
@@ -450,10 +457,11 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     case ATTUNE_RUNNING:
         /* The policy's choice stands: a change of attributes, or a higher class, was in between. */
         to = t->attune_task.cpu;
-        if (attune_may_run(&t->attune, to)) {
+        if (attune_may_run(&t->attune, to) && !attune_is_over(&attune_cpus[to])) {
             direct = 1;
+            t->attune_task.placed = 1;
         } else {
-            /* It may not run there any more: that CPU takes it out and chooses again. */
+            /* It may not run there any more, or its time is over: that CPU takes it out and chooses again. */
             attune_cpus[to].preempt = 1;
             scx_bpf_kick_cpu((int32_t)to, SCX_KICK_PREEMPT);
         }
@@ -473,12 +481,13 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     attune_arm(me, cpu);
 }
 
-/* The policy's thread on this CPU and what has become of it. 1 if it goes on. */
+/* The policy's thread on this CPU and what has become of it. 1 if it goes on, or will as soon as the kernel has put it back. */
 static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *running,
                                 struct task_struct *previous, struct thread ATTUNE_ARENA *known)
 {
     struct task_struct *task;
     if (previous && known == running) {
+        running->attune_task.placed = 0;
         if (previous->scx.flags & SCX_TASK_QUEUED) {
             int expired = me->deadline && attune_now() >= me->deadline;
             if (!expired && !me->preempt && !running->attune_task.yielded) {
@@ -496,10 +505,15 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     task = scx_bpf_tid_to_task(running->attune_task.tid);
     if (!task)
         attune_stop(me, cpu, running, 1);
-    else if (!task->on_rq)
-        attune_stop(me, cpu, running, task->__state & TASK_DEAD);
-    else
+    else if (task->scx.flags & SCX_TASK_QUEUED) {
+        if (running->attune_task.placed)
+            return 1;
         attune_switch_out(me, cpu, running, 0);
+    } else {
+        if (task->on_rq)
+            return 1;                                   /* its attributes are being changed: enqueue follows */
+        attune_stop(me, cpu, running, task->__state & TASK_DEAD);
+    }
     return 0;
 }
 
@@ -529,6 +543,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         t->attune_task.state = ATTUNE_RUNNING;
         t->attune_task.cpu = cpu;
         t->attune_task.yielded = 0;
+        t->attune_task.placed = 0;
         t->attune_task.dispatches++;
         me->running = t;
         attune_statistics.dispatches++;
@@ -543,7 +558,9 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             attune_stop(me, cpu, t, 1);
             continue;
         }
-        if (!task->on_rq) {
+        if (!(task->scx.flags & SCX_TASK_QUEUED)) {
+            if (task->on_rq)
+                return 1;                               /* its attributes are being changed: enqueue places it */
             /* It ran and blocked while the engine was not asked. */
             attune_stop(me, cpu, t, task->__state & TASK_DEAD);
             continue;
@@ -693,6 +710,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
     if (t) {
         t->attune.id = (uint64_t)task->pid;
         t->attune.where = NULL;
+        t->attune_task.was = NULL;
         t->attune_task.tid = task->scx.tid;
         t->attune_task.pid = task->pid;
         t->attune_task.tgid = task->tgid;

@@ -18,13 +18,14 @@ enum attune_state { ATTUNE_UNKNOWN, ATTUNE_READY, ATTUNE_RUNNING, ATTUNE_WAITING
 #define ATTUNE_WORDS ((ATTUNE_CPUS + 63) / 64)
 
 struct attune_task {
+    struct attune_container ATTUNE_ARENA *was;          /* where it sat when the policy forgot it */
     uint64_t tid;                                       /* the kernel's, never used twice */
     int32_t pid, tgid;
     uint32_t cpu;                                       /* RUNNING: where */
     uint8_t state;                                      /* enum attune_state */
     uint8_t pinned;                                     /* may not run everywhere: `allowed` counts */
     uint8_t yielded;                                    /* called sched_yield since it was dispatched */
-    uint8_t unused;
+    uint8_t placed;                                     /* RUNNING: enqueue has put it on that CPU's own queue */
     uint32_t weight;                                    /* 1024 at nice 0 */
     uint32_t bound;                                     /* whose values it has: see values.h */
     uint64_t allowed[ATTUNE_WORDS];

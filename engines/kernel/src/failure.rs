@@ -127,17 +127,13 @@ const CONTAINER_SIZE: u64 = 48;
 
 /// The name in the scheduler of the container at an address: `RQ`, `RQ[3]`.
 pub(crate) fn container_name(image: &Image, memory: &Memory, address: u64) -> Option<String> {
-    for container in &image.description.containers {
-        let base = memory.address(image, &container.c_name)?;
-        let Some(offset) = address.checked_sub(base) else { continue };
-        let elements = u64::from(container.length.max(1)).min(4096);
-        if offset < elements * CONTAINER_SIZE {
-            let single = container.length == 0;
-            let index = if single { String::new() } else { format!("[{}]", offset / CONTAINER_SIZE) };
-            return Some(format!("{}{index}", container.name));
-        }
-    }
-    None
+    // The one that begins last before the address: how many elements a per-CPU container has, the compiler knew.
+    let containers = image.description.containers.iter();
+    let bases = containers.filter_map(|it| Some((memory.address(image, &it.c_name)?, it)));
+    let (base, container) = bases.filter(|(base, _)| *base <= address).max_by_key(|(base, _)| *base)?;
+    let single = container.length == 0;
+    let index = if single { String::new() } else { format!("[{}]", (address - base) / CONTAINER_SIZE) };
+    Some(format!("{}{index}", container.name))
 }
 
 /// `1234 (stress-ng)`, as long as it lives.

@@ -7,11 +7,16 @@ use crate::memory::Memory;
 /// Offsets in a record.
 const WHERE: u64 = 16;
 const LINE: u64 = 68;
+const WAS: u64 = 72;
 
 /// The container that a thread sits in, and the scheduler's line that put it there (0: none did).
 pub(crate) fn find(image: &Image, memory: &Memory, pid: u64) -> Option<(Option<String>, u32)> {
     let record = record(image, memory, pid)?;
-    let container = memory.u64(record + WHERE)?;
+    // When the kernel has ended the scheduler, all threads have left it.
+    let container = match memory.u64(record + WHERE)? {
+        0 => memory.u64(record + WAS)?,
+        container => container,
+    };
     let name = if container == 0 { None } else { container_name(image, memory, container) };
     Some((name, memory.u32(record + LINE)?))
 }
