@@ -2,7 +2,8 @@
 //!
 //! It is a System V segment, not a mapped file: its size cannot be changed, so nobody can take the page away from under the others
 //! (a truncated file kills with SIGBUS whoever reads it). The file `page` of the domain's directory holds its number and is
-//! locked while somebody joins or leaves. The last to leave removes the segment; one that a crash left behind is used again.
+//! locked while somebody joins or leaves. The segment is marked for removal as soon as it is mapped: on Linux it can be attached by
+//! its number until the last has left or died, and then it is gone.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -65,7 +66,9 @@ impl Segment {
         if id < 0 {
             return Err(io::Error::last_os_error());
         }
-        let address = attach(id).inspect_err(|_| remove(id))?;
+        let attached = attach(id);
+        remove(id);
+        let address = attached?;
         let segment = Segment { id, address, file: file.to_owned() };
         let write = |file: &mut File| -> io::Result<()> {
             file.set_len(0)?;
@@ -75,7 +78,8 @@ impl Segment {
         match write(&mut locked.0) {
             Ok(()) => Ok((segment, locked)),
             Err(error) => {
-                remove(id);
+                // The segment's end takes the lock itself.
+                drop(locked);
                 Err(error)
             }
         }
@@ -89,12 +93,11 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // Without the lock it stays, to be used again.
+        // Without the lock the file stays, and names nothing.
         let locked = Locked::open(&self.file);
         // SAFETY: attached in `open`, and nothing refers to it any more.
         unsafe { libc::shmdt(self.address.as_ptr().cast()) };
-        if locked.is_ok() && status(self.id).is_some_and(|status| status.shm_nattch == 0) {
-            remove(self.id);
+        if locked.is_ok() && status(self.id).is_none() {
             let _ = std::fs::remove_file(&self.file);
         }
     }
