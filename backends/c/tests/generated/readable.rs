@@ -10,7 +10,16 @@ fn shown(name: &str, text: &str, debug: bool) -> String {
     let (_, scheduler) = scheduler.split_once("#define ATTUNE_FIRST").unwrap();
     let (_, scheduler) = scheduler.split_once('\n').unwrap();
     let (handlers, _) = scheduler.split_once("static void attune_start").unwrap();
-    format!("{text}\n----------\n{handlers}")
+    let handlers: Vec<String> = handlers.lines().map(without_place_in_c).collect();
+    format!("{text}\n----------\n{}\n", handlers.join("\n"))
+}
+
+/// Where the C itself goes on depends on the length of the runtime above it.
+fn without_place_in_c(line: &str) -> String {
+    match line.strip_prefix("#line ").and_then(|place| place.split_once(' ')) {
+        Some((_, file)) if file.ends_with(".c\"") => format!("#line .. {file}"),
+        _ => line.to_owned(),
+    }
 }
 
 const LEVELS: &str = "scheduler levels {
