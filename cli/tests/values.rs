@@ -1,7 +1,11 @@
 //! Values from programs, and about programs, to a scheduler in the kernel of a virtual machine, and back.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use common::set_up;
 
 /// Its `schedule` answers: `seen` is `urgent` and a hundred.
 const SCHEDULER: &str = "
@@ -32,15 +36,6 @@ wait $program
 kill $other
 cat /sys/kernel/sched_ext/state
 "#;
-
-fn set_up() -> bool {
-    let there = attune_vm::Cache::open(&attune_vm::Cache::default_folder());
-    if let Err(error) = &there {
-        assert!(std::env::var("CI").map_or(true, |ci| ci != "true"), "{error}");
-        eprintln!("not tested: {error}");
-    }
-    there.is_ok()
-}
 
 /// The program of attune-client's own tests, linked with the library that lies beside this test.
 fn program(folder: &Path) -> PathBuf {

@@ -1,9 +1,13 @@
 //! `attune vm` as its users meet it: before a set-up, with a wrong copy, and when somebody ends it.
 
+mod common;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use common::set_up;
 
 fn attune() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_attune"));
@@ -21,16 +25,6 @@ fn folder(test: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).expect("a folder");
     path
-}
-
-/// Whether a machine is set up; where all tests must run, it has to be.
-fn set_up() -> bool {
-    let there = attune_vm::Cache::open(&attune_vm::Cache::default_folder());
-    if let Err(error) = &there {
-        assert!(std::env::var("CI").map_or(true, |ci| ci != "true"), "{error}");
-        eprintln!("not tested: {error}");
-    }
-    there.is_ok()
 }
 
 /// A machine whose command says `ready` and then waits for long.

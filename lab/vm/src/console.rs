@@ -1,5 +1,8 @@
 //! The guest's console: the kernel's last words, for messages.
 
+/// So many lines are shown.
+const SHOWN: usize = 40;
+
 /// The last lines of what the console got, without the firmware's greeting and its control sequences.
 pub fn last_words(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -11,7 +14,10 @@ pub fn last_words(bytes: &[u8]) -> String {
     if lines.is_empty() {
         return "(none)".to_owned();
     }
-    lines[lines.len().saturating_sub(40)..].join("\n")
+    // What it died of comes before a trace of any length.
+    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
+    let start = panic.unwrap_or(lines.len().saturating_sub(SHOWN));
+    lines[start..lines.len().min(start + SHOWN)].join("\n")
 }
 
 fn without_escapes(text: &str) -> String {

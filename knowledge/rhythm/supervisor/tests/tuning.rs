@@ -222,6 +222,13 @@ fn when_both_are_killed_the_next_start_repairs() {
     // Stopped, the guardian cannot act when the tuner dies; then it dies too.
     // SAFETY: as above.
     unsafe { libc::kill(guardian, libc::SIGSTOP) };
+    let stopped = || {
+        let stat = std::fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+    };
+    assert!(eventually(stopped));
+    // Its beat may have been lost in between, and be found again.
+    assert!(eventually(|| reserved(beat.id()) == 1));
     daemon.running.kill();
     // SAFETY: as above; an orphan's number is not given to another so soon.
     unsafe { libc::kill(guardian, libc::SIGKILL) };
