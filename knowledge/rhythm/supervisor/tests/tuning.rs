@@ -98,6 +98,11 @@ fn reserved(process: u32) -> usize {
     policies(process).iter().filter(|policy| policy.is_reservation()).count()
 }
 
+fn stopped(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+}
+
 /// Waits until something is so; false if it is not within 90 s, on however busy a machine.
 fn eventually(what: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
@@ -219,19 +224,20 @@ fn when_both_are_killed_the_next_start_repairs() {
     daemon.tune(beat.id());
     assert!(eventually(|| reserved(beat.id()) == 1));
     let guardian = i32::try_from(daemon.guardian()).unwrap();
-    // Stopped, the guardian cannot act when the tuner dies; then it dies too.
-    // SAFETY: as above.
-    unsafe { libc::kill(guardian, libc::SIGSTOP) };
-    let stopped = || {
-        let stat = std::fs::read_to_string(format!("/proc/{guardian}/stat")).unwrap_or_default();
-        stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
-    };
-    assert!(eventually(stopped));
-    // Its beat may have been lost in between, and be found again.
-    assert!(eventually(|| reserved(beat.id()) == 1));
-    daemon.running.kill();
-    // SAFETY: as above; an orphan's number is not given to another so soon.
+    // A stopped tuner starts no other guardian. (To stop the guardian would not do: it is alone in its process group, and the
+    // kernel continues a stopped group that its parent's death orphans.) It must hold a reservation at that moment: the beat
+    // may have been lost in between, and be found again.
+    assert!(eventually(|| {
+        daemon.running.signal(libc::SIGSTOP);
+        let held = eventually(|| stopped(daemon.running.id())) && reserved(beat.id()) == 1;
+        if !held {
+            daemon.running.signal(libc::SIGCONT);
+        }
+        held
+    }));
+    // SAFETY: no memory is involved; the number is the daemon's child's, which it cannot have waited for.
     unsafe { libc::kill(guardian, libc::SIGKILL) };
+    daemon.running.kill();
     assert_eq!(reserved(beat.id()), 1, "nobody is left to give it back");
     assert!(eventually(|| attune_supervisor::journal::repair_all(&folder).unwrap() == 1));
     assert_eq!(policies(beat.id()), before);
