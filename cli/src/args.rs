@@ -355,6 +355,9 @@ pub struct LabRunArgs {
     /// Fewer repetitions and loads
     #[arg(long)]
     pub quick: bool,
+    /// Measure again what was measured before with all the same inputs
+    #[arg(long)]
+    pub fresh: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

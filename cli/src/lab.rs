@@ -35,7 +35,7 @@ fn run_one(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let programs = own_folder()?;
     let folder = args.output.clone().unwrap_or_else(|| programs.with_file_name("demo"));
     fs::create_dir_all(&folder).map_err(|error| Failure::file("create", &folder, error))?;
-    let options = Options { quick: args.quick, programs, folder: folder.clone() };
+    let options = Options { quick: args.quick, fresh: args.fresh, programs, folder: folder.clone() };
     let report = (experiment.run)(&options, &|text| eprintln!("{}: {text}", experiment.name))
         .map_err(|error| Failure::wrong(format!("{}: {error:#}", experiment.name)))?;
 
@@ -53,8 +53,9 @@ fn list_peers() -> Result<ExitCode, Failure> {
     let cache = Cache::default_place();
     let mut text = String::new();
     for peer in PEERS {
-        let built = cache.lines(peer).map_or("not built".to_owned(), |lines| format!("built, {lines} lines"));
-        text += &format!("{:<12} {:<7} {built:<18} {}\n", peer.name, peer.version, peer.about);
+        let built = if cache.program(peer).is_some() { "built" } else { "not built" };
+        let built = format!("{built}, {} lines", cache.lines(peer));
+        text += &format!("{:<12} {:<7} {built:<22} {}\n", peer.name, peer.version, peer.about);
     }
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)

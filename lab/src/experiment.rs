@@ -11,6 +11,8 @@ use crate::report::Report;
 pub struct Options {
     /// Fewer repetitions and levels: shows that it works, not how well.
     pub quick: bool,
+    /// Runs are made again also where they were made before with all the same inputs.
+    pub fresh: bool,
     /// Where the project's built programs are.
     pub programs: PathBuf,
     /// For what the experiment writes while it runs, in a folder of its name.

@@ -7,16 +7,21 @@
 mod attributes;
 mod child;
 mod clock;
+mod commands;
 mod ext;
 mod forks;
 mod hogs;
 mod messages;
 mod numbers;
+mod periodic;
 mod players;
+mod requests;
+mod slices;
 mod switches;
 mod wakeups;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::process::{self, ExitCode};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -85,6 +90,35 @@ enum Workload {
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
+    /// Processes that compute: how long each stays on the CPU before another runs
+    Slices {
+        #[arg(long, default_value_t = 3)]
+        count: usize,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
+    /// Periodic processes beside some that compute: deadlines missed, responses
+    Periodic {
+        /// Period and work in microseconds (may be repeated)
+        #[arg(long = "task", value_name = "PERIOD,WORK", default_value = "10000,1000")]
+        tasks: Vec<periodic::Task>,
+        #[arg(long, default_value_t = 2)]
+        hogs: usize,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
+    /// A messenger and workers, as in schbench: how late a worker runs that was woken for a request
+    Requests {
+        #[arg(long, default_value_t = 4)]
+        workers: usize,
+        #[arg(long, default_value_t = 0)]
+        hogs: usize,
+        /// Computing for a request, in microseconds
+        #[arg(long, value_name = "US", default_value_t = 200)]
+        work: u64,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
     /// Adaptive players with timers and best-effort work, cooperating or not: how late, work done, switches
     Players {
         #[arg(long, default_value_t = 8)]
@@ -107,6 +141,24 @@ enum Workload {
         /// So many live at a time
         #[arg(long, default_value_t = 8)]
         at_once: u32,
+    },
+    /// Compilations of a C text with the machine's cc: cost of each
+    Compile {
+        #[arg(long, default_value_t = 6)]
+        count: u32,
+        /// So many at a time
+        #[arg(long, default_value_t = 3)]
+        at_once: u32,
+    },
+    /// A program of yours, such as hackbench: time of each run
+    Command {
+        #[arg(long, default_value_t = 1)]
+        count: u32,
+        /// So many at a time
+        #[arg(long, default_value_t = 1)]
+        at_once: u32,
+        #[arg(last = true, required = true)]
+        words: Vec<OsString>,
     },
     /// Groups of senders and receivers on sockets, as in hackbench: cost of a message
     Messages {
@@ -160,6 +212,17 @@ fn measure(args: &Args) -> Result<Value> {
             group: *group,
             unit: *unit,
             time: *seconds,
+        }),
+        Workload::Slices { count, seconds } => slices::run(*count, *seconds),
+        Workload::Periodic { tasks, hogs, seconds } => periodic::run(tasks, *hogs, *seconds),
+        Workload::Requests { workers, hogs, work, seconds } => {
+            requests::run(*workers, *hogs, Duration::from_micros(*work), *seconds)
+        }
+        Workload::Compile { count, at_once } => commands::compile(*count, *at_once),
+        Workload::Command { count, at_once, words } => commands::run(*count, *at_once, |_| {
+            let mut command = process::Command::new(&words[0]);
+            command.args(&words[1..]);
+            command
         }),
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),

@@ -43,7 +43,7 @@ pub fn run(groups: usize, size: usize, messages: u32) -> Result<Value> {
     children.into_iter().try_for_each(Child::wait)?;
     let time = clock::now() - start;
     let all = groups as u64 * (size * size) as u64 * u64::from(messages);
-    Ok(json!({ "messages": all, "ns_per_message": time as f64 / all as f64 }))
+    Ok(json!({ "messages": all, "time_ns": time, "ns_per_message": time as f64 / all as f64 }))
 }
 
 fn send<'a>(to: impl Iterator<Item = &'a UnixStream> + Clone, messages: u32) -> i32 {

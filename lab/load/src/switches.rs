@@ -55,6 +55,7 @@ fn yield_once() {
 
 /// Times `turns` turns, after a tenth as many. Each switch away from this process is followed by one back to it.
 fn measured(turns: u32, mut turn: impl FnMut() -> io::Result<()>) -> Result<Value> {
+    let (first_blocked, first_forced) = child::own_switches()?;
     for _ in 0..turns / 10 {
         turn()?;
     }
@@ -69,6 +70,8 @@ fn measured(turns: u32, mut turn: impl FnMut() -> io::Result<()>) -> Result<Valu
     Ok(json!({
         "turns": turns,
         "switches": switches,
+        // With those before it counted.
+        "all_switches": 2 * (blocked_then + forced_then - first_blocked - first_forced),
         "ns_per_turn": time as f64 / f64::from(turns),
         "ns_per_switch": time as f64 / switches as f64,
     }))

@@ -12,8 +12,7 @@ pub fn run(hog_count: usize, period: Duration, work: Duration, time: Duration) -
     let (period, work) = (period.as_nanos() as u64, work.as_nanos() as u64);
     ensure!(period > work, "the period must be longer than the work");
     let hogs = (0..hog_count).map(|_| hogs::start(0)).collect::<Result<Vec<_>>>()?;
-    // SAFETY: a number alone is passed.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    clock::without_slack();
     let mut late = vec![];
     let begin = clock::now() + 500_000_000;
     let mut release = begin;

@@ -51,6 +51,46 @@ fn processes_and_messages_all_arrive() {
 }
 
 #[test]
+fn stays_end_where_another_runs() {
+    // On one CPU, so that they take turns.
+    let alone = "0";
+    let mut command = Command::new("taskset");
+    command.args([
+        "-c",
+        alone,
+        env!("CARGO_BIN_EXE_attune-load"),
+        "slices",
+        "--count",
+        "2",
+        "--seconds",
+        "0.3",
+    ]);
+    let output = command.output().expect("it runs");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+    let stays = &result["figures"]["stay_ns"];
+    assert!(stays["count"].as_u64() > Some(0) && stays["min"].as_u64() <= stays["max"].as_u64(), "{result}");
+}
+
+#[test]
+fn every_job_and_request_is_counted() {
+    let periodic = figures("periodic --task 5000,100 --task 20000,500 --hogs 1 --seconds 0.2");
+    assert_eq!(periodic["jobs"], 50);
+    assert!(periodic["missed"].as_u64() <= Some(50));
+    let requests = figures("requests --workers 2 --hogs 1 --seconds 0.3");
+    assert!(number(&requests, "requests_per_second") > 0.0);
+    assert!(requests["wakeup_ns"]["max"].as_u64() >= requests["wakeup_ns"]["p50"].as_u64());
+}
+
+#[test]
+fn programs_are_run_and_timed_and_one_that_fails_is_told() {
+    assert_eq!(figures("compile --count 2 --at-once 2")["commands"], 2);
+    assert!(number(&figures("command --count 3 -- true"), "ns_per_command") > 0.0);
+    let output = run("command -- false");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("a command failed"), "{output:?}");
+    assert!(!output.status.success());
+}
+
+#[test]
 fn players_serve_their_timers_with_and_without_cooperation() {
     let domain = std::env::temp_dir().join(format!("attune-load-players-{}", std::process::id()));
     let words = "players --count 3 --hogs 1 --seconds 0.5 --group 2";

@@ -38,11 +38,16 @@ impl Cache {
     /// Its program, if it was built.
     pub fn program(&self, peer: &Peer) -> Option<PathBuf> {
         // The lines are written last.
-        self.lines(peer).map(|_| self.of(peer).join("bin").join(peer.name))
+        self.counted(peer).map(|_| self.of(peer).join("bin").join(peer.name))
     }
 
-    /// How many lines its text has, C and Rust, without the libraries that it shares with others; if it was built.
-    pub fn lines(&self, peer: &Peer) -> Option<usize> {
+    /// How many lines its text has, C and Rust, without the libraries that it shares with others: counted when it was built, or
+    /// as they were counted in what its authors have published.
+    pub fn lines(&self, peer: &Peer) -> usize {
+        self.counted(peer).unwrap_or(peer.published_lines)
+    }
+
+    fn counted(&self, peer: &Peer) -> Option<usize> {
         fs::read_to_string(self.of(peer).join("lines")).ok()?.trim().parse().ok()
     }
 
@@ -142,14 +147,14 @@ mod tests {
         let cache = Cache::at(folder.path().to_owned());
         let peer = find("bpfland").expect("it is known");
         assert_eq!(peer.name, "scx_bpfland");
-        assert_eq!((cache.program(peer), cache.lines(peer)), (None, None));
+        assert_eq!((cache.program(peer), cache.lines(peer)), (None, peer.published_lines));
         let place = folder.path().join(format!("scx_bpfland-{}", peer.version));
         fs::create_dir_all(place.join("bin")).expect("made");
         fs::write(place.join("bin/scx_bpfland"), "").expect("written");
         assert_eq!(cache.program(peer), None, "a build that was interrupted");
         fs::write(place.join("lines"), "123\n").expect("written");
         assert_eq!(cache.program(peer), Some(place.join("bin/scx_bpfland")));
-        assert_eq!(cache.lines(peer), Some(123));
+        assert_eq!(cache.lines(peer), 123);
         assert_eq!(cache.build(peer).expect("it is there"), place.join("bin/scx_bpfland"));
     }
 

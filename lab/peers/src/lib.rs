@@ -18,6 +18,8 @@ pub struct Peer {
     pub version: &'static str,
     /// In half a sentence.
     pub about: &'static str,
+    /// Lines of its text in that version, counted as [`Cache::build`] counts them in the crate as published on crates.io.
+    published_lines: usize,
     /// What its build wants in its environment.
     environment: &'static [(&'static str, &'static str)],
 }
@@ -28,30 +30,35 @@ pub const PEERS: &[Peer] = &[
         name: "scx_bpfland",
         version: "1.1.4",
         about: "virtual time, threads that often block go first",
+        published_lines: 1344,
         environment: &[],
     },
     Peer {
         name: "scx_cosmos",
         version: "1.1.7",
         about: "keeps threads on their CPUs, deadlines when these are busy",
+        published_lines: 2389,
         environment: &[("SCX_SKIP_PAHOLE_CHECK", "1")],
     },
     Peer {
         name: "scx_flash",
         version: "1.1.4",
         about: "earliest deadline first, for latency",
+        published_lines: 1321,
         environment: &[],
     },
     Peer {
         name: "scx_rusty",
         version: "1.1.4",
         about: "domains of CPUs, balanced from user space",
+        published_lines: 4027,
         environment: &[],
     },
     Peer {
         name: "scx_lavd",
         version: "1.1.4",
         about: "latency-critical threads first, for games",
+        published_lines: 7776,
         environment: &[],
     },
 ];

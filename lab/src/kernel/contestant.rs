@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use attune_peers::{PEERS, Peer, count_lines};
+use serde::Serialize;
 
 /// A scheduler under which a workload is run.
 #[derive(Clone, Debug)]
@@ -19,23 +20,35 @@ enum Kind {
     /// What the kernel has, with these words for `attune-load`.
     Kernel(&'static [&'static str]),
     Peer(&'static Peer),
-    /// A scheduler of the library, with the kernel engine.
-    Ours(&'static str),
+    /// A scheduler of the library, with the kernel engine and these words for `attune run`.
+    Ours(&'static str, &'static [&'static str]),
 }
 
 /// A command and the files that it needs, ready for a machine.
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub words: Vec<String>,
-    pub pack: Vec<PathBuf>,
-    /// Lines of the scheduler's text; None: it is the kernel's own.
-    pub lines: Option<usize>,
+    /// The programs among them.
+    pub files: Vec<PathBuf>,
+}
+
+/// How long a scheduler's text is, without comments and empty lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Lines {
+    pub own: usize,
+    /// Of the library schedulers that it extends.
+    pub bases: usize,
 }
 
 impl Contestant {
     /// The fair class as it is.
     pub fn fair_class() -> Contestant {
         Contestant { name: "fair class".to_owned(), kind: Kind::Kernel(&[]) }
+    }
+
+    /// The fair class, asked for slices of 0.3 ms.
+    pub fn fair_class_slices() -> Contestant {
+        Contestant { name: "fair class, 0.3 ms".to_owned(), kind: Kind::Kernel(&["--slice", "300"]) }
     }
 
     /// The fair class, asked for the shortest slices that it gives.
@@ -61,49 +74,64 @@ impl Contestant {
 
     /// A scheduler of the library.
     pub fn ours(scheduler: &'static str) -> Contestant {
-        Contestant { name: format!("attune {scheduler}"), kind: Kind::Ours(scheduler) }
+        Contestant { name: format!("attune {scheduler}"), kind: Kind::Ours(scheduler, &[]) }
+    }
+
+    /// A scheduler of the library, changed by words for `attune run`, under a name of its own.
+    pub fn ours_changed(name: &str, scheduler: &'static str, words: &'static [&'static str]) -> Contestant {
+        Contestant { name: format!("attune {name}"), kind: Kind::Ours(scheduler, words) }
     }
 
     pub fn is_peer(&self) -> bool {
         matches!(self.kind, Kind::Peer(_))
     }
 
-    /// Makes ready what it needs, `programs` being the project's built programs and `folder` a place to write. Err: why it cannot run.
-    pub fn prepare(&self, programs: &Path, folder: &Path) -> Result<Ready> {
+    /// Of its text; None: it is the kernel's own.
+    pub fn lines(&self) -> Option<Lines> {
+        match &self.kind {
+            Kind::Kernel(_) => None,
+            Kind::Peer(peer) => {
+                Some(Lines { own: attune_peers::Cache::default_place().lines(peer), bases: 0 })
+            }
+            Kind::Ours(scheduler, _) => lines_of(scheduler),
+        }
+    }
+
+    /// Makes ready what it needs on a machine with so many CPUs, `programs` being the project's built programs and `folder` a
+    /// place to write. Err: why it cannot run.
+    pub fn prepare(&self, programs: &Path, folder: &Path, cpus: u32) -> Result<Ready> {
         let load = programs.join("attune-load");
         ensure!(load.exists(), "there is no {}; `make build` builds it", load.display());
         let load_word = load.display().to_string();
         Ok(match &self.kind {
             Kind::Kernel(words) => Ready {
                 words: [vec![load_word], words.iter().map(|word| (*word).to_owned()).collect()].concat(),
-                pack: vec![],
-                lines: None,
+                files: vec![load],
             },
             Kind::Peer(peer) => {
                 let peers = attune_peers::Cache::default_place();
                 let program = peers.program(peer).context("not built; `attune lab peers build` builds it")?;
                 let words = vec![load_word, "--scx".to_owned(), program.display().to_string()];
-                Ready { words, pack: vec![program], lines: peers.lines(peer) }
+                Ready { words, files: vec![load, program] }
             }
-            Kind::Ours(scheduler) => {
+            Kind::Ours(scheduler, changes) => {
                 let attune = programs.join("attune");
-                let object = folder.join(format!("{scheduler}.bpf.o"));
-                build(&attune, scheduler, &object)?;
-                let mut words: Vec<_> =
-                    [&attune, Path::new("run"), &object, Path::new("--all"), Path::new("--")]
-                        .map(|word: &Path| word.display().to_string())
-                        .to_vec();
-                words.push(load_word);
-                Ready { words, pack: vec![object, load], lines: Some(lines_of(scheduler)) }
+                let object = folder.join(format!("{scheduler}-{cpus}.bpf.o"));
+                build(&attune, scheduler, &object, cpus)?;
+                let mut words = vec![attune.display().to_string(), "run".to_owned()];
+                words.extend([object.display().to_string(), "--all".to_owned()]);
+                words.extend(changes.iter().map(|word| (*word).to_owned()));
+                words.extend(["--".to_owned(), load_word]);
+                Ready { words, files: vec![attune, object, load] }
             }
         })
     }
 }
 
 /// Compiles a library scheduler for the kernel.
-fn build(attune: &Path, scheduler: &str, object: &Path) -> Result<()> {
+fn build(attune: &Path, scheduler: &str, object: &Path, cpus: u32) -> Result<()> {
     let mut command = Command::new(attune);
-    command.args(["build", scheduler, "--engine", "kernel", "-o"]).arg(object);
+    command.args(["build", scheduler, "--engine", "kernel", "--cpus", &cpus.to_string(), "-o"]).arg(object);
     let output = command.output().with_context(|| format!("cannot run {}", attune.display()))?;
     if !output.status.success() || fs::metadata(object).is_err() {
         let words = String::from_utf8_lossy(&output.stderr);
@@ -112,12 +140,13 @@ fn build(attune: &Path, scheduler: &str, object: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Of its text and of the library schedulers that it extends.
-fn lines_of(scheduler: &str) -> usize {
-    let Some(entry) = attune_schedulers::find(scheduler) else { return 0 };
+/// None: it is not in the library.
+fn lines_of(scheduler: &str) -> Option<Lines> {
+    let entry = attune_schedulers::find(scheduler)?;
     let mut words = entry.text.split_whitespace().skip_while(|word| *word != "extends");
-    let base = words.nth(1).map(|base| base.trim_end_matches('{'));
-    count_lines(entry.text) + base.filter(|base| *base != scheduler).map_or(0, lines_of)
+    let base = words.nth(1).map(|base| base.trim_end_matches('{')).filter(|base| *base != scheduler);
+    let bases = base.and_then(lines_of).map_or(0, |base| base.own + base.bases);
+    Some(Lines { own: count_lines(entry.text), bases })
 }
 
 #[cfg(test)]
@@ -127,15 +156,15 @@ mod tests {
     #[test]
     fn what_cannot_run_says_why() {
         let folder = Path::new("/nonexistent");
-        let error = Contestant::fair_class().prepare(folder, folder).expect_err("no program");
+        let error = Contestant::fair_class().prepare(folder, folder, 1).expect_err("no program");
         assert!(error.to_string().contains("make build"), "{error}");
     }
 
     #[test]
     fn the_lines_of_a_scheduler_are_its_own_and_its_bases() {
         let own = |name| count_lines(attune_schedulers::find(name).expect("in the library").text);
-        assert_eq!(lines_of("lifecycle"), own("lifecycle"));
-        assert!(lines_of("fifo") > own("fifo"));
-        assert_eq!(lines_of("no such scheduler"), 0);
+        assert_eq!(lines_of("lifecycle"), Some(Lines { own: own("lifecycle"), bases: 0 }));
+        assert_eq!(lines_of("fifo"), Some(Lines { own: own("fifo"), bases: own("lifecycle") }));
+        assert_eq!(lines_of("no such scheduler"), None);
     }
 }

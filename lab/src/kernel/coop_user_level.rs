@@ -1,6 +1,6 @@
 //! Experiment `coop-user-level`: players that pass the CPU to each other through shared memory, on a kernel that knows nothing of it.
 
-use super::{Contestant, Description, Figure, Results, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
@@ -32,30 +32,34 @@ const DESCRIPTION: Description = Description {
     ],
     published: "Krasic and others (EuroSys 2009): between processes at user level, 20 % of the throughput lost and 2.3 to 2.5 switches \
                 for a yield.",
-    workloads: &[
-        Workload { name: "players", words: &["players", "--seconds", "5"] },
-        Workload { name: "long", words: &["players", "--unit", "920", "--seconds", "5"] },
-        Workload { name: "hogs", words: &["players", "--hogs", "4", "--seconds", "5"] },
-    ],
-    figures: &[
-        Figure { name: WORK, workload: "players", pointer: "/steps_per_second", unit: 1.0 },
-        Figure { name: SWITCHES, workload: "players", pointer: "/switches_per_yield", unit: 1.0 },
-        Figure { name: P99, workload: "players", pointer: "/late_ns/p99", unit: 1e6 },
-        Figure { name: WORST, workload: "players", pointer: "/late_ns/max", unit: 1e6 },
-        Figure { name: JAIN, workload: "players", pointer: "/jain", unit: 1.0 },
-        Figure { name: "0.92 ms: p99", workload: "long", pointer: "/late_ns/p99", unit: 1e6 },
-        Figure { name: "worst", workload: "long", pointer: "/late_ns/max", unit: 1e6 },
-        Figure { name: "4 hogs: p99", workload: "hogs", pointer: "/late_ns/p99", unit: 1e6 },
-        Figure { name: "worst, hogs", workload: "hogs", pointer: "/late_ns/max", unit: 1e6 },
-        Figure { name: "steps/s, hogs", workload: "hogs", pointer: "/steps_per_second", unit: 1.0 },
-    ],
+    parts: &[Part {
+        title: "Cooperative polling between processes, on a stock kernel",
+        place: Place::Deterministic,
+        contestants: || vec![Contestant::fair_class(), Contestant::cooperating()],
+        workloads: &[
+            Workload::new("players", &["players", "--seconds", "5"]),
+            Workload::new("long", &["players", "--unit", "920", "--seconds", "5"]),
+            Workload::new("hogs", &["players", "--hogs", "4", "--seconds", "5"]),
+        ],
+        figures: &[
+            Figure::new(WORK, "players", "/steps_per_second", 1.0),
+            Figure::new(SWITCHES, "players", "/switches_per_yield", 1.0),
+            Figure::new(P99, "players", "/late_ns/p99", 1e6),
+            Figure::new(WORST, "players", "/late_ns/max", 1e6),
+            Figure::new(JAIN, "players", "/jain", 1.0),
+            Figure::new("0.92 ms: p99", "long", "/late_ns/p99", 1e6),
+            Figure::new("worst", "long", "/late_ns/max", 1e6),
+            Figure::new("4 hogs: p99", "hogs", "/late_ns/p99", 1e6),
+            Figure::new("worst, hogs", "hogs", "/late_ns/max", 1e6),
+            Figure::new("steps/s, hogs", "hogs", "/steps_per_second", 1.0),
+        ],
+    }],
     drawn: P99,
-    contestants: || vec![Contestant::fair_class(), Contestant::cooperating()],
     claims,
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let of = |row: &str, figure| results.row(row).and_then(|row| results.median(row, figure));
+    let of = |contestant, figure| results.median(contestant, figure);
     let both = |figure| of("fair class", figure).zip(of("fair class, cooperating", figure));
     let claim = |claim: String, measured: Option<(bool, String)>| {
         let (holds, measured) = measured.unwrap_or((false, "not measured".to_owned()));

@@ -1,6 +1,6 @@
 //! Experiment `fairness`: how evenly processes that only compute share a CPU, equal ones and weighted ones.
 
-use super::{Contestant, Description, Figure, Results, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
@@ -12,6 +12,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const EQUAL: &str = "Jain, equal";
 const WEIGHTED: &str = "worst share, weighted (%)";
+const STEPS: &str = "worst share, steps (%)";
 /// What is claimed.
 const LEAST_JAIN: f64 = 0.999;
 const MOST_DEVIATION: f64 = 2.0;
@@ -22,30 +23,45 @@ const DESCRIPTION: Description = Description {
     text: &[
         "Equal: four processes compute for 5 s after half a second to find their balance; Jain's index of their CPU times is 1 if all are equal \
          and 1/4 if one has all. Weighted: two at nice 0 and two at nice 5, so that the kernel's weights give them 37.7 % and 12.3 % each; the \
-         figure is how far, at worst, a process is off its share, in per cent of it.",
+         figure is how far, at worst, a process is off its share, in per cent of it. Steps: the same with nice -4, 0, 4 and 8.",
     ],
     published: "none of the peers' authors gives an index; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).",
-    workloads: &[
-        Workload { name: "equal", words: &["hogs", "--count", "4", "--seconds", "5"] },
-        Workload { name: "weighted", words: &["hogs", "--count", "4", "--seconds", "5", "--nice", "0,5"] },
-    ],
-    figures: &[
-        Figure { name: EQUAL, workload: "equal", pointer: "/jain", unit: 1.0 },
-        Figure { name: "worst share, equal (%)", workload: "equal", pointer: "/worst_deviation", unit: 0.01 },
-        Figure { name: "Jain, weighted", workload: "weighted", pointer: "/jain", unit: 1.0 },
-        Figure { name: WEIGHTED, workload: "weighted", pointer: "/worst_deviation", unit: 0.01 },
-    ],
+    parts: &[Part {
+        title: "How evenly computing processes share a CPU",
+        place: Place::Deterministic,
+        contestants: || {
+            let kernel = [Contestant::fair_class(), Contestant::round_robin_class()];
+            kernel.into_iter().chain(Contestant::peers()).chain([Contestant::ours("fair")]).collect()
+        },
+        workloads: &[
+            Workload::new("equal", &["hogs", "--count", "4", "--seconds", "5"]),
+            Workload::new("weighted", &["hogs", "--count", "4", "--seconds", "5", "--nice", "0,5"]),
+            Workload::new("steps", &["hogs", "--count", "4", "--seconds", "5", "--nice", "-4,0,4,8"]),
+        ],
+        figures: &[
+            Figure::new(EQUAL, "equal", "/jain", 1.0),
+            Figure::new("worst share, equal (%)", "equal", "/worst_deviation", 0.01),
+            Figure::new("Jain, weighted", "weighted", "/jain", 1.0),
+            Figure::new(WEIGHTED, "weighted", "/worst_deviation", 0.01),
+            Figure::new(STEPS, "steps", "/worst_deviation", 0.01),
+        ],
+    }],
     drawn: WEIGHTED,
-    contestants: || {
-        let kernel = [Contestant::fair_class(), Contestant::round_robin_class()];
-        kernel.into_iter().chain(Contestant::peers()).chain([Contestant::ours("fair")]).collect()
-    },
     claims,
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let of = |figure| results.row("attune fair").and_then(|row| results.median(row, figure));
-    let (jain, deviation) = (of(EQUAL), of(WEIGHTED));
+    let of = |figure| results.median("attune fair", figure);
+    let respected = |what: &str, figure| {
+        let deviation = of(figure);
+        Claim {
+            claim: format!("{what} are respected within {MOST_DEVIATION} %"),
+            holds: deviation.is_some_and(|deviation| deviation <= MOST_DEVIATION),
+            measured: deviation
+                .map_or_else(|| "not measured".to_owned(), |deviation| format!("{deviation:.2} % at worst")),
+        }
+    };
+    let jain = of(EQUAL);
     vec![
         Claim {
             claim: format!(
@@ -54,11 +70,7 @@ fn claims(results: &Results) -> Vec<Claim> {
             holds: jain.is_some_and(|jain| jain >= LEAST_JAIN),
             measured: jain.map_or_else(|| "not measured".to_owned(), |jain| format!("{jain:.6}")),
         },
-        Claim {
-            claim: format!("weights are respected within {MOST_DEVIATION} %"),
-            holds: deviation.is_some_and(|deviation| deviation <= MOST_DEVIATION),
-            measured: deviation
-                .map_or_else(|| "not measured".to_owned(), |deviation| format!("{deviation:.2} % at worst")),
-        },
+        respected("the weights of nice 0 and 5", WEIGHTED),
+        respected("the weights of nice -4, 0, 4 and 8", STEPS),
     ]
 }

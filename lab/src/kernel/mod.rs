@@ -1,32 +1,107 @@
 //! Experiments in the kernel: our schedulers, the fair class, and other people's sched_ext schedulers under the same workloads.
 //!
-//! Each run is a deterministic virtual machine of its own with one CPU (docs/vm.md), in which a nanosecond is an instruction: the same
-//! run gives the same figures on every machine with the same set-up. Runs differ in the seed of the machine.
+//! An experiment is a few constants ([`Description`]): tables ([`Part`]) that say whom to compare ([`Contestant`]), under what
+//! ([`Workload`]), in which machine ([`Place`]) and what to read from it ([`Figure`]); and a function that judges.
 //!
-//! An experiment is a few constants: whom to compare ([`Contestant`]), under what ([`Workload`]), what to read from it
-//! ([`Figure`]); and a function that judges. [`bench`] runs it, [`story`] tells it.
+//! | file | what it does |
+//! |---|---|
+//! | [`bench`] | plans the runs, makes those that were not made before, collects their figures |
+//! | [`machine`] | one run: a command in a virtual machine of its own, and the figures that it prints |
+//! | [`kept`] | runs that were made before, known again by all that they were made of |
+//! | [`confidence`] | medians with their confidence interval |
+//! | [`story`] | tables, claims, pictures |
 //!
 //! A contestant that cannot be run (a peer that is not built, a scheduler that is thrown out) is a row that says why. It never makes a
 //! claim hold.
 
 mod bench;
+mod confidence;
 mod contestant;
 pub mod coop_user_level;
 pub mod fairness;
+mod kept;
+mod machine;
 mod story;
 pub mod switch_cost;
 pub mod wakeup_latency;
 
-pub use bench::{Results, Row, Run};
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+pub use bench::{Results, Row};
 pub use contestant::Contestant;
+pub use machine::Run;
 pub use story::run;
 
 use crate::report::Claim;
 
-/// What runs while it is measured: words for `attune-load`.
+/// An experiment in the kernel.
+pub struct Description {
+    pub name: &'static str,
+    pub title: &'static str,
+    /// How it is measured and how to read it, in paragraphs.
+    pub text: &'static [&'static str],
+    /// What others have published, or that nobody has.
+    pub published: &'static str,
+    pub parts: &'static [Part],
+    /// The figure that is drawn.
+    pub drawn: &'static str,
+    pub claims: fn(&Results) -> Vec<Claim>,
+}
+
+/// One table.
+pub struct Part {
+    pub title: &'static str,
+    pub place: Place,
+    /// The first is the measure of the others.
+    pub contestants: fn() -> Vec<Contestant>,
+    pub workloads: &'static [Workload],
+    pub figures: &'static [Figure],
+}
+
+/// Where a part's runs are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Each in a deterministic virtual machine with one CPU (docs/vm.md), in which a nanosecond is an instruction: the same run gives
+    /// the same figures on every machine with the same set-up. Runs differ in the seed of the machine.
+    Deterministic,
+    /// In real time on two CPUs, all contestants of a round in one machine, one after the other, each round beginning with another
+    /// one; figures are medians over rounds with their confidence interval, and ratios within a round.
+    TwoCpus,
+}
+
+/// What runs while it is measured.
 pub struct Workload {
     pub name: &'static str,
+    /// For `attune-load`.
     pub words: &'static [&'static str],
+    /// What it needs beside `attune-load` in a deterministic machine.
+    pub needs: fn() -> Result<Vec<PathBuf>>,
+}
+
+impl Workload {
+    pub const fn new(name: &'static str, words: &'static [&'static str]) -> Workload {
+        Workload { name, words, needs: || Ok(vec![]) }
+    }
+
+    /// The same with the machine's C compiler.
+    pub const fn with_compiler(self) -> Workload {
+        Workload { needs: compiler, ..self }
+    }
+}
+
+/// The programs of which `cc` is made when it does not link.
+fn compiler() -> Result<Vec<PathBuf>> {
+    let place = |name: &str| -> Result<PathBuf> {
+        let output = Command::new("cc").arg(format!("-print-prog-name={name}")).output();
+        let output = output.context("there is no C compiler named cc")?;
+        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        // A bare name: it is found by PATH.
+        Ok(if path.is_absolute() { path } else { PathBuf::from("/usr/bin").join(path) })
+    };
+    Ok(vec![PathBuf::from("/usr/bin/cc"), place("cc1")?, place("as")?])
 }
 
 /// One number of a run.
@@ -39,20 +114,17 @@ pub struct Figure {
     pub pointer: &'static str,
     /// It is divided by this to be in the unit of its head.
     pub unit: f64,
+    /// The table has a column with the ratio to the part's first contestant.
+    pub ratio: bool,
 }
 
-/// An experiment in the kernel.
-pub struct Description {
-    pub name: &'static str,
-    pub title: &'static str,
-    /// How it is measured and how to read it, in paragraphs.
-    pub text: &'static [&'static str],
-    /// What others have published, or that nobody has.
-    pub published: &'static str,
-    pub workloads: &'static [Workload],
-    pub figures: &'static [Figure],
-    /// The figure that is drawn.
-    pub drawn: &'static str,
-    pub contestants: fn() -> Vec<Contestant>,
-    pub claims: fn(&Results) -> Vec<Claim>,
+impl Figure {
+    pub const fn new(name: &'static str, workload: &'static str, pointer: &'static str, unit: f64) -> Figure {
+        Figure { name, workload, pointer, unit, ratio: false }
+    }
+
+    /// The same with its ratio beside it.
+    pub const fn with_ratio(self) -> Figure {
+        Figure { ratio: true, ..self }
+    }
 }

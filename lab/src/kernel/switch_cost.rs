@@ -1,87 +1,228 @@
-//! Experiment `switch-cost`: what a scheduler adds to each switch from one process to another, in instructions.
+//! Experiment `switch-cost`: what a scheduler adds to each switch from one process to another, how exact its slices are, and what is
+//! left of that in whole programs.
 
-use super::{Contestant, Description, Figure, Results, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
-    about: "instructions that a switch between processes takes: ours, the fair class, other sched_ext schedulers",
+    about: "what a switch between processes costs, how exact slices are, what programs feel of it: ours, the fair class, other sched_ext schedulers",
     run: |options, progress| story::run(&DESCRIPTION, options, progress),
 };
 
 const PIPE: &str = "pipe switch";
+const YIELD: &str = "yield switch";
+const SWITCHES: &str = "switches";
+const MESSAGE: &str = "message";
+const COMPILE: &str = "compilation (ms)";
+const SHORTEST: &str = "shortest stay (us)";
+const LONGEST: &str = "longest stay (us)";
+const MESSAGES_2: &str = "messages, 2 CPUs (ms)";
+const COMPILE_2: &str = "compilation, 2 CPUs (ms)";
 const OURS: [&str; 2] = ["fifo", "fair"];
+/// Their slices in microseconds.
+const SLICES: [(&str, f64); 2] =
+    [("attune round_robin, 0.3 ms", 300.0), ("attune round_robin, 1 ms", 1000.0)];
+
+/// What is claimed: so far off may a slice be, in microseconds; so much more than the fair class may a program take; so long is a policy.
+const EXACT: f64 = 50.0;
+const PROGRAMS: f64 = 1.03;
+const LINES: usize = 60;
 
 const DESCRIPTION: Description = Description {
     name: "switch-cost",
-    title: "Instructions for a switch",
+    title: "What a switch costs",
     text: &[
         "Pipe: two processes send a byte to and fro; a switch is a blocking read, a wake-up and the choice of the other. Yield: two \
-         processes yield to each other. Message: 2 groups of 8 senders and 8 receivers on sockets, as in hackbench. What the kernel does in any \
-         case is in all figures.",
-        "The calls of `schedule` beside the switches show that each of them was the policy's choice.",
+         processes yield to each other. What the kernel does in any case is in all figures. The calls of `schedule` beside the switches show that \
+         each of them, warming up included, was the policy's choice.",
+        "Slices: three processes compute and watch the clock; a stay is the time from the first instruction that one executes to its last before \
+         another runs. round_robin is asked for slices of 0.3 and 1 ms; the peers and the kernel's classes have their own idea of a slice.",
+        "Programs: 2 groups of 8 senders and 8 receivers on sockets, as in hackbench; four compilations (`cc -O1 -pipe`), three at a time.",
     ],
     published: "none of the peers' authors gives a cost of a switch; the fair class in the same machine is the measure.",
-    workloads: &[
-        Workload { name: "pipe", words: &["ping-pong", "--turns", "20000"] },
-        Workload { name: "yield", words: &["yields", "--turns", "20000"] },
-        Workload {
-            name: "messages",
-            words: &["messages", "--groups", "2", "--size", "8", "--messages", "50"],
+    parts: &[
+        Part {
+            title: "Instructions for a switch",
+            place: Place::Deterministic,
+            contestants: everybody,
+            workloads: &[
+                Workload::new("pipe", &["ping-pong", "--turns", "20000"]),
+                Workload::new("yield", &["yields", "--turns", "20000"]),
+            ],
+            figures: &[
+                Figure::new(PIPE, "pipe", "/ns_per_switch", 1.0).with_ratio(),
+                Figure::new(YIELD, "yield", "/ns_per_switch", 1.0).with_ratio(),
+                Figure::new(SWITCHES, "pipe", "/all_switches", 1.0),
+            ],
+        },
+        Part {
+            title: "How long a process stays that computes beside two others",
+            place: Place::Deterministic,
+            contestants: || {
+                let kernel = [Contestant::fair_class(), Contestant::fair_class_slices()];
+                let ours = [
+                    Contestant::ours_changed(
+                        "round_robin, 0.3 ms",
+                        "round_robin",
+                        &["--set", "quantum=300us"],
+                    ),
+                    Contestant::ours_changed("round_robin, 1 ms", "round_robin", &["--set", "quantum=1ms"]),
+                ];
+                kernel.into_iter().chain(Contestant::peers()).chain(ours).collect()
+            },
+            workloads: &[Workload::new("slices", &["slices", "--count", "3", "--seconds", "1"])],
+            figures: &[
+                Figure::new(SHORTEST, "slices", "/stay_ns/min", 1000.0),
+                Figure::new("median stay (us)", "slices", "/stay_ns/p50", 1000.0),
+                Figure::new("p99 stay (us)", "slices", "/stay_ns/p99", 1000.0),
+                Figure::new(LONGEST, "slices", "/stay_ns/max", 1000.0),
+                Figure::new("stays", "slices", "/stay_ns/count", 1.0),
+            ],
+        },
+        Part {
+            title: "Whole programs on one CPU, in instructions",
+            place: Place::Deterministic,
+            contestants: everybody,
+            workloads: &[
+                Workload::new("messages", MESSAGES),
+                Workload::new("compile", COMPILING).with_compiler(),
+            ],
+            figures: &[
+                Figure::new(MESSAGE, "messages", "/ns_per_message", 1.0).with_ratio(),
+                Figure::new(COMPILE, "compile", "/ns_per_command", 1e6).with_ratio(),
+            ],
+        },
+        Part {
+            title: "Whole programs on two CPUs, in real time",
+            place: Place::TwoCpus,
+            contestants: || {
+                let ours = OURS.map(Contestant::ours);
+                [Contestant::fair_class()].into_iter().chain(ours).collect()
+            },
+            workloads: &[Workload::new("messages", MESSAGES), Workload::new("compile", COMPILING)],
+            figures: &[
+                Figure::new(MESSAGES_2, "messages", "/time_ns", 1e6).with_ratio(),
+                Figure::new(COMPILE_2, "compile", "/time_ns", 1e6).with_ratio(),
+            ],
         },
     ],
-    figures: &[
-        Figure { name: PIPE, workload: "pipe", pointer: "/ns_per_switch", unit: 1.0 },
-        Figure { name: "yield switch", workload: "yield", pointer: "/ns_per_switch", unit: 1.0 },
-        Figure { name: "message", workload: "messages", pointer: "/ns_per_message", unit: 1.0 },
-        Figure { name: "pipe switches", workload: "pipe", pointer: "/switches", unit: 1.0 },
-    ],
     drawn: PIPE,
-    contestants: || {
-        let ours = OURS.map(Contestant::ours);
-        [Contestant::fair_class()].into_iter().chain(Contestant::peers()).chain(ours).collect()
-    },
     claims,
 };
 
+const MESSAGES: &[&str] = &["messages", "--groups", "2", "--size", "8", "--messages", "50"];
+const COMPILING: &[&str] = &["compile", "--count", "4", "--at-once", "3"];
+
+fn everybody() -> Vec<Contestant> {
+    let ours = OURS.map(Contestant::ours);
+    [Contestant::fair_class()].into_iter().chain(Contestant::peers()).chain(ours).collect()
+}
+
 fn claims(results: &Results) -> Vec<Claim> {
-    let peers = results.rows.iter().filter(|row| row.is_peer);
-    let best = peers
-        .filter_map(|row| Some((results.median(row, PIPE)?, row.name.as_str())))
-        .min_by(|one, other| one.0.total_cmp(&other.0));
-    let fair_class = results.row("fair class").and_then(|row| results.median(row, PIPE));
-    let of = |scheduler: &str| {
-        let row = results.row(&format!("attune {scheduler}"));
-        let cost = row.and_then(|row| results.median(row, PIPE));
-        let calls = row.and_then(|row| Some(row.runs["pipe"].as_ref().ok()?.first()?.choices? as f64));
-        let switches = row.and_then(|row| results.median(row, "pipe switches"));
-        let words = |cost: f64, best: (f64, &str), fair_class: f64| {
-            format!(
-                "{cost:.0} instructions, {} {:.0}, the fair class {fair_class:.0} (ratio {:.2})",
-                best.1,
-                best.0,
-                cost / fair_class
+    let mut claims = vec![];
+    for scheduler in OURS {
+        let name = &format!("attune {scheduler}");
+        claims.push(cheaper(results, scheduler, name, PIPE, "a switch"));
+        claims.push(cheaper(results, scheduler, name, YIELD, "a yield"));
+        claims.push(chosen(results, scheduler, name));
+        claims.push(as_good(results, scheduler, name, MESSAGE, "messages"));
+        claims.push(as_good(results, scheduler, name, COMPILE, "compiling"));
+        claims.push(as_good_on_two(results, scheduler, name, MESSAGES_2, "messages"));
+        claims.push(as_good_on_two(results, scheduler, name, COMPILE_2, "compiling"));
+        claims.push(short(results, scheduler, name));
+    }
+    claims.extend(SLICES.map(|(name, slice)| exact(results, name, slice)));
+    claims
+}
+
+/// A claim with what was measured; None: nothing was.
+fn claim(claim: String, measured: Option<(bool, String)>) -> Claim {
+    let (holds, measured) = measured.unwrap_or((false, "not measured".to_owned()));
+    Claim { claim, holds, measured }
+}
+
+fn cheaper(results: &Results, scheduler: &str, name: &str, figure: &str, what: &str) -> Claim {
+    let of = |name| results.median(name, figure);
+    let measured = of(name).zip(of("fair class")).zip(results.best_peer(figure));
+    claim(
+        format!("{what} under {scheduler} takes fewer instructions than under every peer"),
+        measured.map(|((cost, fair_class), (least, peer))| {
+            let ratio = cost / fair_class;
+            (
+                cost < least,
+                format!("{cost:.0} instructions, {peer} {least:.0}, the fair class {fair_class:.0} (ratio {ratio:.2})"),
             )
-        };
-        [
-            Claim {
-                claim: format!("a switch under {scheduler} takes fewer instructions than under every peer"),
-                holds: cost.zip(best).is_some_and(|(cost, best)| cost < best.0),
-                measured: cost.zip(best).zip(fair_class).map_or_else(
-                    || "not measured".to_owned(),
-                    |((cost, best), fair)| words(cost, best, fair),
-                ),
-            },
-            Claim {
-                claim: format!("under {scheduler} every switch is the policy's choice"),
-                holds: calls.zip(switches).is_some_and(|(calls, switches)| calls >= switches),
-                measured: calls.zip(switches).map_or_else(
-                    || "not measured".to_owned(),
-                    |(calls, switches)| format!("{calls:.0} calls of schedule, {switches:.0} switches"),
-                ),
-            },
-        ]
-    };
-    OURS.into_iter().flat_map(of).collect()
+        }),
+    )
+}
+
+fn chosen(results: &Results, scheduler: &str, name: &str) -> Claim {
+    let row = results.rows(PIPE).iter().find(|row| row.name == name);
+    let choices = row.and_then(|row| row.choices("pipe")).map(|choices| choices as f64);
+    claim(
+        format!("under {scheduler} every switch is the policy's choice"),
+        choices.zip(results.median(name, SWITCHES)).map(|(choices, switches)| {
+            (choices >= switches, format!("{choices:.0} calls of schedule, {switches:.0} switches"))
+        }),
+    )
+}
+
+fn as_good(results: &Results, scheduler: &str, name: &str, figure: &str, what: &str) -> Claim {
+    claim(
+        format!(
+            "{what} under {scheduler} takes at most {:.0} % more instructions than under the fair class",
+            percent(PROGRAMS)
+        ),
+        results
+            .ratio(name, figure)
+            .map(|ratio| (ratio.value <= PROGRAMS, format!("{:+.2} %", percent(ratio.value)))),
+    )
+}
+
+/// On two CPUs time is real, and the machine's other work is in it: the claim fails when the whole interval lies above.
+fn as_good_on_two(results: &Results, scheduler: &str, name: &str, figure: &str, what: &str) -> Claim {
+    claim(
+        format!(
+            "{what} under {scheduler} on two CPUs is not shown to take over {:.0} % longer than under the fair class",
+            percent(PROGRAMS)
+        ),
+        results.ratio(name, figure).map(|ratio| {
+            let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(percent);
+            (ratio.low <= PROGRAMS, format!("{value:+.1} % ({low:+.1} to {high:+.1} %)"))
+        }),
+    )
+}
+
+fn short(results: &Results, scheduler: &str, name: &str) -> Claim {
+    let row = results.rows(PIPE).iter().find(|row| row.name == name);
+    let peers = results.rows(PIPE).iter().filter(|row| row.is_peer);
+    let shortest = peers.filter_map(|row| Some(row.lines?.own)).min();
+    claim(
+        format!("{scheduler} has at most {LINES} lines"),
+        row.and_then(|row| row.lines).zip(shortest).map(|(lines, shortest)| {
+            let bases = lines.bases;
+            (
+                lines.own <= LINES,
+                format!("{} and {bases} in its base; the shortest peer {shortest}", lines.own),
+            )
+        }),
+    )
+}
+
+fn exact(results: &Results, name: &str, slice: f64) -> Claim {
+    let both = results.median(name, SHORTEST).zip(results.median(name, LONGEST));
+    claim(
+        format!("slices of {slice} us are exact to {EXACT} us, the longest and the shortest too"),
+        both.map(|(shortest, longest)| {
+            let holds = slice - shortest <= EXACT && longest - slice <= EXACT;
+            (holds, format!("{shortest:.1} to {longest:.1} us"))
+        }),
+    )
+}
+
+/// How much more than 1, in per cent.
+fn percent(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use attune_lab::experiment::Options;
-use attune_lab::kernel::{self, Contestant, Description, Figure, Results, Workload};
+use attune_lab::kernel::{self, Contestant, Description, Figure, Part, Place, Results, Workload};
 use attune_lab::report::Claim;
 
 const SMALL: Description = Description {
@@ -11,23 +11,39 @@ const SMALL: Description = Description {
     title: "A small experiment",
     text: &["How it is read."],
     published: "nothing.",
-    workloads: &[Workload { name: "pipe", words: &["ping-pong", "--turns", "500"] }],
-    figures: &[
-        Figure { name: "instructions", workload: "pipe", pointer: "/ns_per_switch", unit: 1.0 },
-        Figure { name: "switches", workload: "pipe", pointer: "/switches", unit: 1.0 },
+    parts: &[
+        Part {
+            title: "One CPU",
+            place: Place::Deterministic,
+            contestants: both,
+            workloads: &[Workload::new("pipe", &["ping-pong", "--turns", "500"])],
+            figures: &[
+                Figure::new("instructions", "pipe", "/ns_per_switch", 1.0).with_ratio(),
+                Figure::new("switches", "pipe", "/switches", 1.0),
+            ],
+        },
+        Part {
+            title: "Two CPUs",
+            place: Place::TwoCpus,
+            contestants: both,
+            workloads: &[Workload::new("forks", &["forks", "--count", "20"])],
+            figures: &[Figure::new("processes", "forks", "/processes", 1.0)],
+        },
     ],
     drawn: "instructions",
-    contestants: || vec![Contestant::fair_class(), Contestant::ours("no such scheduler")],
     claims: |results: &Results| {
-        let of = |name| results.row(name).and_then(|row| results.median(row, "instructions"));
         let claim = |name| Claim {
             claim: format!("{name} is measured"),
-            holds: of(name).is_some(),
+            holds: results.median(name, "instructions").is_some(),
             measured: String::new(),
         };
         vec![claim("fair class"), claim("attune no such scheduler")]
     },
 };
+
+fn both() -> Vec<Contestant> {
+    vec![Contestant::fair_class(), Contestant::ours("no such scheduler")]
+}
 
 /// The project's built programs: two folders above this test.
 fn programs() -> PathBuf {
@@ -43,19 +59,37 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
         return;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernel");
-    let options = Options { quick: true, programs: programs(), folder };
-    let report = kernel::run(&SMALL, &options, &|text| eprintln!("{text}")).expect("it runs");
+    let _ = std::fs::remove_dir_all(&folder);
+    let options = Options { quick: true, fresh: false, programs: programs(), folder };
+    let run = || {
+        let said = std::sync::Mutex::new(vec![]);
+        let progress = |text: &str| {
+            eprintln!("{text}");
+            said.lock().expect("nobody panicked").push(text.to_owned());
+        };
+        let report = kernel::run(&SMALL, &options, &progress).expect("it runs");
+        (report, said.into_inner().expect("nobody panicked"))
+    };
+    let (report, said) = run();
     let text = report.to_text();
     assert_eq!(report.claims.iter().map(|claim| claim.holds).collect::<Vec<_>>(), [true, false], "{text}");
-    let fair_class = text.lines().find(|line| line.starts_with("fair class")).expect("a row");
+    let mut fair_class = text.lines().filter(|line| line.starts_with("fair class"));
     // 500 turns are 1000 switches; a tenth more runs before it counts.
-    assert!(fair_class.split_whitespace().any(|word| word == "1000"), "{text}");
+    let one_cpu = fair_class.next().expect("a row");
+    assert!(one_cpu.split_whitespace().any(|word| word == "1000"), "{text}");
+    let two_cpus = fair_class.next().expect("a row");
+    assert!(two_cpus.contains("20.00 [20.00 20.00]"), "{text}");
     assert!(text.contains("attune no such scheduler, pipe: cannot be compiled for the kernel"), "{text}");
     assert!(report.pictures[0].svg.contains("fair class"));
-    assert_eq!(report.commands.len(), 1);
+    assert_eq!(report.commands.len(), 2);
     assert!(
-        report.commands[0].starts_with("attune vm --memory 1024 --deterministic --seed 1 -- /"),
+        report.commands[0].starts_with("attune vm --memory 1024 --deterministic --seed 1 --pack /"),
         "{:?}",
         report.commands
     );
+    // A second time it has all it needs, and says the same.
+    assert!(said.iter().all(|text| !text.contains("measured before")), "{said:?}");
+    let (again, said) = run();
+    assert!(!said.is_empty() && said.iter().all(|text| text.ends_with("measured before")), "{said:?}");
+    assert_eq!(again.to_text(), text);
 }

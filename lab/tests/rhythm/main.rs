@@ -5,7 +5,7 @@ use attune_lab::report::Report;
 
 fn run(name: &str) -> Report {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let options = Options { quick: true, programs: folder.clone(), folder };
+    let options = Options { quick: true, fresh: false, programs: folder.clone(), folder };
     (find(name).unwrap().run)(&options, &|_| {}).unwrap()
 }
 

@@ -17,6 +17,7 @@ mod command;
 mod console;
 mod emulator;
 mod error;
+mod fingerprint;
 mod frame;
 mod initramfs;
 mod machine;
@@ -28,6 +29,7 @@ mod setup;
 pub use cache::Cache;
 pub use command::Command;
 pub use error::Error;
+pub use fingerprint::fingerprint;
 pub use machine::{Control, Machine, Output, Streams, run};
 pub use setup::{Progress, Setup};
 

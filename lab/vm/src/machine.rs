@@ -253,7 +253,7 @@ fn wait_for(descriptors: [RawFd; 3], at_most: Duration) -> io::Result<[bool; 3]>
 }
 
 /// What the guest finds when it starts.
-fn first_files(cache: &Cache, options: &Options, command: &Command) -> Result<File> {
+pub(crate) fn first_files(cache: &Cache, options: &Options, command: &Command) -> Result<File> {
     let mut orders = Orders::default();
     let mut packing = Packing::default();
     match &options.kind {

@@ -1,0 +1,149 @@
+//! One or several commands in a machine of their own, and the figures that they print.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use attune_vm::{Cache, Command, Kind, Options as Machine};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Place;
+
+/// Longest real time of a machine; most take half a minute.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// MiB of a machine.
+pub const MEMORY: u64 = 1024;
+
+/// One run of a workload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run {
+    pub figures: Value,
+    /// How often the policy was asked to choose in the whole run, where the scheduler says so.
+    pub choices: Option<u64>,
+}
+
+/// A machine that will run commands one after the other.
+pub struct Order {
+    pub place: Place,
+    /// Of the machine; on two CPUs, the round.
+    pub seed: u64,
+    pub commands: Vec<Vec<String>>,
+    pub pack: Vec<PathBuf>,
+}
+
+/// Says on a line of its own that a command has ended, and how.
+const ENDED: &str = "attune-lab: ended ";
+
+impl Order {
+    fn machine(&self) -> Machine {
+        let (cpus, kind) = match self.place {
+            Place::Deterministic => (1, Kind::Deterministic { pack: self.pack.clone(), seed: self.seed }),
+            Place::TwoCpus => (2, Kind::HostFiles),
+        };
+        Machine { cpus, memory: MEMORY, kind, timeout: Some(PATIENCE) }
+    }
+
+    fn command(&self) -> Command {
+        match (self.place, self.commands.as_slice()) {
+            (Place::Deterministic, [words]) => Command::new(words),
+            _ => {
+                let script: String = self.commands.iter().map(|words| part(words)).collect();
+                Command::new(["sh", "-c", &format!("exec 2>&1\n{script}")])
+            }
+        }
+    }
+
+    /// Of all that the machine and its commands are made of, but the host's files.
+    pub fn fingerprint(&self, cache: &Cache) -> Result<String> {
+        Ok(attune_vm::fingerprint(cache, &self.machine(), &self.command())?)
+    }
+
+    /// Runs them: what came of each, in their order.
+    pub fn run(&self, cache: &Cache) -> Vec<Result<Run, String>> {
+        let output = match attune_vm::run(cache, &self.machine(), &self.command()) {
+            Ok(output) => output,
+            Err(error) => return self.commands.iter().map(|_| Err(format!("{error:#}"))).collect(),
+        };
+        let (text, errors) =
+            (String::from_utf8_lossy(&output.output), String::from_utf8_lossy(&output.error_output));
+        if self.place == Place::Deterministic {
+            let status = output.status.success().then_some(()).ok_or(output.status.to_string());
+            return vec![read(&text, &errors, status).map_err(|error| format!("{error:#}"))];
+        }
+        let mut said = parts(&text).into_iter();
+        let of = |_| match said.next() {
+            None => Err(format!("the machine ended before: {}", text.trim())),
+            Some((words, status)) => {
+                let status = if status == "0" { Ok(()) } else { Err(format!("exit status {status}")) };
+                read(words, words, status).map_err(|error| format!("{error:#}"))
+            }
+        };
+        self.commands.iter().map(of).collect()
+    }
+}
+
+/// One command of a script.
+fn part(words: &[String]) -> String {
+    let quoted: Vec<_> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    format!("{}\necho \"{ENDED}$?\"\n", quoted.join(" "))
+}
+
+/// What each command of a script said, and its exit status.
+fn parts(text: &str) -> Vec<(&str, &str)> {
+    let mut parts = vec![];
+    let mut rest = text;
+    while let Some((words, after)) = rest.split_once(ENDED) {
+        let (status, next) = after.split_once('\n').unwrap_or((after, ""));
+        parts.push((words, status.trim()));
+        rest = next;
+    }
+    parts
+}
+
+/// The figures from the last line of JSON, and the choices from `attune run`'s last words.
+fn read(text: &str, errors: &str, status: Result<(), String>) -> Result<Run> {
+    if let Err(status) = status {
+        bail!("{status}: {}", errors.trim());
+    }
+    let line = text.lines().rev().find(|line| line.starts_with('{')).context("it printed no figures")?;
+    let result: Value = serde_json::from_str(line).context("its figures cannot be read")?;
+    Ok(Run { figures: result["figures"].clone(), choices: choices(errors) })
+}
+
+/// From `attune run`'s last words: `.. handler calls: newthread 3, schedule 12`.
+fn choices(words: &str) -> Option<u64> {
+    let calls = words.lines().find_map(|line| line.split_once("handler calls: "))?.1;
+    calls.split(", ").find_map(|call| call.strip_prefix("schedule ")?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read_from_the_last_words() {
+        let words = "attune: fifo schedules this machine\nattune: 7 dispatches; handler calls: newthread 3, schedule 12\n";
+        assert_eq!(choices(words), Some(12));
+        assert_eq!(choices("handler calls: newthread 3"), None);
+        assert_eq!(choices(""), None);
+    }
+
+    #[test]
+    fn what_each_command_of_a_script_said_is_told_apart() {
+        let script = format!(
+            "exec 2>&1\n{}{}{}",
+            part(&["echo".into(), r#"{"figures":{"it's":1}}"#.into()]),
+            part(&["false".into()]),
+            part(&["sh".into(), "-c".into(), "echo no line feed | tr -d '\\n'; exit 3".into()])
+        );
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let parts = parts(&text);
+        assert_eq!(parts[1..], [("", "1"), ("no line feed", "3")], "{text}");
+        let run = read(parts[0].0, parts[0].0, Ok(())).expect("figures");
+        assert_eq!(run.figures["it's"], 1);
+        let failed = read("", "thrown out\n", Err("exit status 1".to_owned())).expect_err("it failed");
+        assert_eq!(failed.to_string(), "exit status 1: thrown out");
+    }
+}
