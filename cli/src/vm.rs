@@ -1,5 +1,6 @@
 //! `attune vm`: one command in a virtual machine, and the machine's set-up.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -70,7 +71,8 @@ fn run_command(args: &VmRunArgs) -> Result<ExitCode, Failure> {
     Ok(exit_code(status))
 }
 
-/// The words, in this folder; with this environment if time is real, and with a fixed one if runs are to be the same.
+/// The words, in this folder; with this environment if time is real, and with a fixed one if runs are to be the same. In both
+/// `attune` is this very program: its folder is the first of the guest's PATH.
 fn command(args: &VmRunArgs) -> Result<Command, Failure> {
     let here = |error| Failure::usage(format!("where am I? {error}"));
     let mut command = Command::new(&args.words);
@@ -79,6 +81,9 @@ fn command(args: &VmRunArgs) -> Result<Command, Failure> {
     } else {
         command.as_here().map_err(here)?
     };
+    if let Some(path) = own_path_first(command.variable("PATH")) {
+        command = command.with_env("PATH", path);
+    }
     for variable in &args.env {
         let Some((name, value)) = variable.split_once('=') else {
             return Err(Failure::usage(format!("--env {variable}: NAME=VALUE is meant")));
@@ -87,6 +92,14 @@ fn command(args: &VmRunArgs) -> Result<Command, Failure> {
     }
     command.one_stream = same_file(&io::stdout(), &io::stderr());
     Ok(command)
+}
+
+/// A PATH with this program's folder in front. None: it lies nowhere, or where no PATH can lead.
+fn own_path_first(path: Option<&OsStr>) -> Option<OsString> {
+    let own = std::env::current_exe().ok()?.parent()?.to_owned();
+    let others = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
+    let others = others.into_iter().filter(|folder| *folder != own);
+    std::env::join_paths([own.clone()].into_iter().chain(others)).ok()
 }
 
 /// A standard input that was closed is an empty one.

@@ -101,12 +101,14 @@ fn the_exit_status_and_the_order_of_the_output_are_the_commands() {
     if !set_up() {
         return;
     }
+    // The guest finds this very program, wherever it was called from.
+    let own = env!("CARGO_BIN_EXE_attune");
     let script = format!(
-        "{} vm --memory 256 -- sh -c 'echo 1; echo 2 >&2; echo 3; exit 9' 2>&1",
-        env!("CARGO_BIN_EXE_attune")
+        "{own} vm --memory 256 -- sh -c 'echo 1; echo 2 >&2; echo 3; command -v attune; echo ${{PATH#*:}}; exit 9' 2>&1"
     );
-    let output = Command::new("sh").args(["-c", &script]).output().expect("it runs");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n3\n");
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", &script]).env("PATH", "/usr/bin:/bin").output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("1\n2\n3\n{own}\n/usr/bin:/bin\n"));
     assert_eq!(output.status.code(), Some(9));
 }
 

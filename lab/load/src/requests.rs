@@ -2,7 +2,7 @@
 //! wakes it, notes how long that took, and computes. Tail latencies of waking up where all are busy.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -14,13 +14,17 @@ use crate::{clock, hogs, numbers};
 /// Requests that a worker notes; more are not.
 const ROOM: usize = 100_000;
 
+/// The last request.
+const OVER: u64 = u64::MAX;
+
 /// What a worker shares with the messenger: words of its memory, and behind them the times that it notes.
 #[derive(Clone, Copy)]
 enum Word {
-    /// 0: it wants a request; otherwise when it was woken.
+    /// 0: it wants a request; [`OVER`]; otherwise when it was woken.
     Woken,
-    /// It has begun to wait.
+    /// It has begun to wait. Of the messenger's: changes when a worker has.
     Free,
+    /// Times noted. Of the messenger's: all is over.
     Count,
     Times,
 }
@@ -82,8 +86,10 @@ fn messenger(team: &[Worker], bell: &Worker, end: u64) -> i32 {
             wait(bell.futex(Word::Free), rung, 20_000_000);
         }
     }
+    // A worker that begins to wait now sees the one or the other.
+    bell.at(Word::Count).store(1, SeqCst);
     for worker in team {
-        worker.at(Word::Woken).store(u64::MAX, Release);
+        worker.at(Word::Woken).store(OVER, SeqCst);
         wake(worker.futex(Word::Woken));
     }
     0
@@ -92,11 +98,14 @@ fn messenger(team: &[Worker], bell: &Worker, end: u64) -> i32 {
 fn serve(worker: &Worker, bell: &Worker, work: u64, begin: u64, end: u64) -> i32 {
     let mut count = 0;
     loop {
-        worker.at(Word::Woken).store(0, Release);
+        worker.at(Word::Woken).store(0, SeqCst);
+        if bell.at(Word::Count).load(SeqCst) != 0 {
+            worker.at(Word::Woken).store(OVER, SeqCst);
+        }
         worker.at(Word::Free).store(1, Release);
         bell.at(Word::Free).fetch_add(1, AcqRel);
         wake(bell.futex(Word::Free));
-        let mut woken = 0;
+        let mut woken = worker.at(Word::Woken).load(Acquire);
         while woken == 0 {
             // The time-out is for a messenger that is gone.
             if clock::now() > end + 2_000_000_000 {
@@ -105,7 +114,7 @@ fn serve(worker: &Worker, bell: &Worker, work: u64, begin: u64, end: u64) -> i32
             wait(worker.futex(Word::Woken), 0, 500_000_000);
             woken = worker.at(Word::Woken).load(Acquire);
         }
-        if woken == u64::MAX {
+        if woken == OVER {
             worker.at(Word::Count).store(count as u64, Release);
             return 0;
         }

@@ -70,7 +70,8 @@ impl Command {
         self
     }
 
-    pub(crate) fn env(&self, name: &str) -> Option<&OsStr> {
+    /// A variable of its environment.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let found = self.environment.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_os_str())
     }

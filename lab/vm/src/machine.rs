@@ -264,7 +264,7 @@ pub(crate) fn first_files(cache: &Cache, options: &Options, command: &Command) -
         Kind::Deterministic { pack, .. } => {
             orders.add(b'c', "/dev/ttyS1").add(b'w', SETTLING.as_nanos().to_string());
             if let Some(program) = command.words.first() {
-                packing.program(program, &command.folder, command.env("PATH"))?;
+                packing.program(program, &command.folder, command.variable("PATH"))?;
             }
             pack.iter().try_for_each(|path| packing.add(path))?;
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use attune_vm::{Cache, Command, Error, Kind, Machine, Options, Output, Streams, run};
+use attune_vm::{Cache, Command, Error, Kind, Machine, Options, Output, Streams, fingerprint, run};
 
 /// The machine that was set up. None: there is none; where all tests must run, that is a failure.
 fn cache() -> Option<Cache> {
@@ -192,4 +192,23 @@ fn a_deterministic_machine_does_the_same_each_time() {
     assert_eq!(text(&one.output), text(&again.output));
     assert_eq!(text(&one.error_output), text(&again.error_output));
     assert_ne!(text(&one.output), text(&other.output), "the seed changes something");
+}
+
+#[test]
+fn equal_machines_have_equal_fingerprints_and_others_another() {
+    let Some(cache) = cache() else { return };
+    let folder = folder_in_tmp();
+    let file = folder.path().join("file");
+    fs::write(&file, "one").expect("written");
+    let print = |seed, words: &[&str]| {
+        let kind = Kind::Deterministic { pack: vec![file.clone()], seed };
+        let options = Options { cpus: 1, memory: 512, kind, timeout: None };
+        fingerprint(&cache, &options, &Command::new(words)).expect("a fingerprint")
+    };
+    let one = print(1, &["cat", "file"]);
+    assert_eq!(print(1, &["cat", "file"]), one);
+    assert_ne!(print(2, &["cat", "file"]), one);
+    assert_ne!(print(1, &["cat", "fila"]), one);
+    fs::write(&file, "two").expect("written");
+    assert_ne!(print(1, &["cat", "file"]), one);
 }
