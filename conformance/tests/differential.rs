@@ -2,6 +2,8 @@
 //!
 //! A bounded part of what `attune-conformance differential` and `attune-conformance mutants` do.
 
+use std::sync::Mutex;
+
 use attune_conformance::differential::{Effort, run};
 use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
 
@@ -49,6 +51,17 @@ fn mistakes_in_the_generated_c_are_found() {
         let fate = try_mutant(mutant, &EFFORT);
         assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
     }
+}
+
+#[test]
+fn every_mutant_has_a_place_in_the_generated_c() {
+    let left = Mutex::new(MUTANTS.iter().collect::<Vec<_>>());
+    run(&EFFORT, &|text| {
+        left.lock().unwrap().retain(|mutant| !text.contains(mutant.find));
+        None
+    });
+    let names: Vec<&str> = left.into_inner().unwrap().iter().map(|mutant| mutant.name).collect();
+    assert!(names.is_empty(), "what these replace is nowhere: {names:?}");
 }
 
 #[test]

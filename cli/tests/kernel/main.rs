@@ -89,9 +89,7 @@ fn the_library_runs_a_mixed_load_on_two_cpus() {
 
 #[test]
 fn the_library_runs_a_mixed_load_on_four_cpus() {
-    // Known fault (ARCHITECTURE.md, "The kernel engine"): there edf is now and then thrown out for a stall.
-    let library: Vec<&str> = LIBRARY.into_iter().filter(|name| *name != "edf").collect();
-    run_well(&library, 4);
+    run_well(&LIBRARY, 4);
 }
 
 /// An index that grows until it is outside.

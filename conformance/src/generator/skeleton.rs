@@ -132,7 +132,15 @@ impl Generator {
         let otherwise = self.ready_queue(scope);
         match self.random.below(20) {
             0 => frag!["    if (", self.condition(scope, 1), format!(") {thread} => {to};\n")],
-            1..=8 => frag![
+            // No engine lives with a new thread that is destroyed, but it is not a thread that is lost.
+            1 => frag![
+                "    if (",
+                self.condition(scope, 1),
+                format!(") destroy {thread};\n    else if ("),
+                self.condition(scope, 1),
+                format!(") {thread} => {to};\n")
+            ],
+            2..=8 => frag![
                 "    if (",
                 self.condition(scope, 2),
                 format!(") {thread} => {to};\n    else {thread} => {otherwise};\n")

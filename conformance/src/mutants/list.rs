@@ -294,13 +294,13 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "attach-keeps-globals",
         "a new start keeps old values",
-        "    attune_random_state = attune_host->seed;",
-        "    static int again; attune_random_state = attune_host->seed; if (again++) return;",
+        "    attune_random_state = attune_seed;",
+        "    static int again; attune_random_state = attune_seed; if (again++) return;",
     ),
     mutant(
         "seed-ignored",
         "random does not depend on the seed",
-        "attune_random_state = attune_host->seed;",
+        "attune_random_state = attune_seed;",
         "attune_random_state = 1;",
     ),
     mutant("invariants-off", "invariants do not run", "    attune_watch(attune_call);", "    ;"),

@@ -28,6 +28,8 @@ struct task_struct {
     unsigned int flags;
     uint8_t on_rq;
     int nr_cpus_allowed;
+    int static_prio;
+    unsigned int policy;
     const struct cpumask *cpus_ptr;
     unsigned short migration_disabled;
     struct sched_ext_entity scx;
@@ -52,12 +54,15 @@ struct sched_ext_ops {
     int32_t (*select_cpu)(struct task_struct *task, int32_t previous, uint64_t flags);
     void (*enqueue)(struct task_struct *task, uint64_t flags);
     void (*dispatch)(int32_t cpu, struct task_struct *previous);
+    void (*running)(struct task_struct *task);
     _Bool (*yield)(struct task_struct *from, struct task_struct *to);
     void (*set_weight)(struct task_struct *task, uint32_t weight);
     void (*set_cpumask)(struct task_struct *task, const struct cpumask *mask);
     int32_t (*init_task)(struct task_struct *task, struct scx_init_task_args *args);
     void (*exit_task)(struct task_struct *task, struct scx_exit_task_args *args);
     void (*disable)(struct task_struct *task);
+    void (*cpu_online)(int32_t cpu);
+    void (*cpu_offline)(int32_t cpu);
     int32_t (*init)(void);
     void (*exit)(struct scx_exit_info *info);
     uint64_t flags;
@@ -79,6 +84,7 @@ struct sched_ext_ops {
 #define SCX_OPS_ENQ_MIGRATION_DISABLED 16ull
 #define SCX_OPS_TID_TO_TASK 256ull
 #define TASK_DEAD 0x80u
+#define SCHED_IDLE 5
 
 ATTUNE_KFUNC int32_t scx_bpf_create_dsq(uint64_t dsq, int32_t node);
 ATTUNE_KFUNC void scx_bpf_dsq_insert(struct task_struct *task, uint64_t dsq, uint64_t slice, uint64_t flags);

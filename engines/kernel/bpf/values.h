@@ -129,8 +129,7 @@ ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
     if (task->tgid == binding->tgid) {
         struct attune_slot *slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
         if (slot && slot->record) {
-            /* A program that names nothing in the arena may not use addresses of it. */
-            (void)*(volatile uint32_t ATTUNE_ARENA *)&attune_locked;
+            ATTUNE_USES_ARENA;
             ((struct thread ATTUNE_ARENA *)slot->record)->attune_task.bound = binding->bound;
             result = 0;
         }

@@ -149,9 +149,9 @@ pub fn try_load(image: Image, settings: &Settings) -> Result<(), Error> {
 /// As in kernel.h: SCX_OPS_ENQ_LAST, _ENQ_EXITING, _ENQ_MIGRATION_DISABLED, _TID_TO_TASK.
 const OPS_FLAGS: u64 = 2 | 4 | 16 | 256;
 const SWITCH_PARTIAL: u64 = 8;
-/// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; engine.h asserts it.
-const OPS_FLAGS_AT: usize = 88;
-/// As in engine.h.
+/// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; life.h asserts it.
+const OPS_FLAGS_AT: usize = 112;
+/// As in state.h.
 const ARENA_AT: u64 = 1 << 44;
 
 fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {

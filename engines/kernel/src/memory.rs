@@ -7,7 +7,7 @@ use std::ptr;
 
 use crate::image::Image;
 
-/// Bytes of the arena: `max_entries` pages in engine.h.
+/// Bytes of the arena: `max_entries` pages in state.h.
 const ARENA: u64 = 65536 * 4096;
 
 pub(crate) struct Memory {

@@ -4,18 +4,26 @@ use attune_backend_c as c;
 use attune_language::ir::{Program, Verdicts};
 use attune_language::source::SourceMap;
 
-const KERNEL: &str = include_str!("../bpf/kernel.h");
-const THREAD: &str = include_str!("../bpf/thread.h");
-const ALARM: &str = include_str!("../bpf/alarm.h");
-const VALUES: &str = include_str!("../bpf/values.h");
-const ENGINE: &str = include_str!("../bpf/engine.h");
+/// In front of the scheduler: the kernel's types, and what the engine keeps of a thread.
+const BEFORE: [&str; 2] = [include_str!("../bpf/kernel.h"), include_str!("../bpf/thread.h")];
+
+/// Behind it, each using those above it.
+const BEHIND: [&str; 10] = [
+    include_str!("../bpf/state.h"),
+    include_str!("../bpf/lock.h"),
+    include_str!("../bpf/record.h"),
+    include_str!("../bpf/weight.h"),
+    include_str!("../bpf/alarm.h"),
+    include_str!("../bpf/values.h"),
+    include_str!("../bpf/policy.h"),
+    include_str!("../bpf/preempt.h"),
+    include_str!("../bpf/engine.h"),
+    include_str!("../bpf/life.h"),
+];
 
 /// The scheduler as a BPF program in C that compiles by itself. `verdicts` are the kernel engine's.
 pub fn source(program: &Program, verdicts: &Verdicts, sources: &SourceMap) -> Result<String, c::Refusal> {
-    let around = c::Surroundings {
-        before: format!("{KERNEL}\n{THREAD}"),
-        behind: ENGINE.replace("#include \"alarm.h\"\n", ALARM).replace("#include \"values.h\"\n", VALUES),
-    };
+    let around = c::Surroundings { before: BEFORE.join("\n"), behind: BEHIND.join("\n") };
     let options = c::Options { debug: false, target: c::Target::Bpf(around) };
     c::generate(program, verdicts, sources, &options)
 }

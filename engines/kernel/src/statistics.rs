@@ -1,4 +1,4 @@
-//! Counters of a running scheduler: `struct attune_statistics` in engine.h.
+//! Counters of a running scheduler: `struct attune_statistics` in state.h.
 
 use attune_language::event::Event;
 

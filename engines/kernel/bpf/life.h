@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Threads come and go, and the scheduler itself. */
+static inline void attune_leaves(struct task_struct *task, int ends)
+{
+    struct attune_slot *slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
+    uint32_t cpu = bpf_get_smp_processor_id();
+    struct thread ATTUNE_ARENA *t;
+    unsigned long interrupts;
+    if (!slot || !slot->record)
+        return;
+    t = (struct thread ATTUNE_ARENA *)slot->record;
+    bpf_local_irq_save(&interrupts);
+    if (!attune_lock()) {
+        bpf_local_irq_restore(&interrupts);
+        return;
+    }
+    if (!attune_failure.failed) {
+        uint32_t state = t->attune_task.state;
+        if (state == ATTUNE_RUNNING) {
+            cpu = t->attune_task.cpu;
+            attune_stop(&attune_cpus[cpu], cpu, t, 1);
+            attune_kick(cpu);
+        } else if (state == ATTUNE_READY || state == ATTUNE_WAITING) {
+            ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
+            attune_forget(t, cpu);
+        }
+    }
+    t->attune_task.state = ATTUNE_UNKNOWN;
+    if (ends) {
+#if ATTUNE_CPUS > 1
+        attune_pinned -= t->attune_task.pinned;
+#endif
+        attune_give_record(t);
+        slot->record = 0;
+    }
+    attune_unlock();
+    bpf_local_irq_restore(&interrupts);
+}
+
+ATTUNE_SECTION("struct_ops/disable") void attune_disable(unsigned long long *context)
+{
+    attune_leaves((void *)context[0], 0);
+}
+
+ATTUNE_SECTION("struct_ops/exit_task") void attune_exit_task(unsigned long long *context)
+{
+    attune_leaves((void *)context[0], 1);
+}
+
+ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long long *context)
+{
+    struct task_struct *task = (void *)context[0];
+    struct attune_slot *slot;
+    struct attune_chunk ATTUNE_ARENA *fresh = NULL;
+    struct thread ATTUNE_ARENA *t;
+    unsigned long flags;
+    slot = bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!slot)
+        return 0;                                       /* it will be a stranger */
+    if (!attune_free && !attune_fresh_left)
+        fresh = bpf_arena_alloc_pages(&attune_arena, NULL, ATTUNE_CHUNK, -1, 0);
+    bpf_local_irq_save(&flags);
+    if (!attune_lock()) {
+        bpf_local_irq_restore(&flags);
+        return 0;
+    }
+    if (fresh && !attune_fresh_left) {
+        fresh->before = attune_chunks;
+        fresh->records = ATTUNE_CHUNK_RECORDS;
+        attune_chunks = fresh;
+        attune_fresh = fresh->record;
+        attune_fresh_left = ATTUNE_CHUNK_RECORDS;
+    }
+    t = attune_take_record();
+    if (t) {
+        t->attune.id = (uint64_t)task->pid;
+        t->attune.where = NULL;
+        t->attune_task.was = NULL;
+        t->attune_task.tid = task->scx.tid;
+        t->attune_task.pid = task->pid;
+        t->attune_task.tgid = task->tgid;
+        t->attune_task.state = ATTUNE_UNKNOWN;
+        t->attune_task.pinned = 0;
+        t->attune_task.yielded = 0;
+        t->attune_task.dispatches = 0;
+        attune_find_values(t);
+        slot->record = (uint64_t)t;
+    }
+    attune_unlock();
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* Called when the task comes under the scheduler, and after each change of its nice value. */
+ATTUNE_SECTION("struct_ops/set_weight") void attune_set_weight(unsigned long long *context)
+{
+    struct task_struct *task = (void *)context[0];
+    struct thread ATTUNE_ARENA *t = attune_record_of(task);
+    if (!t)
+        return;
+    ATTUNE_USES_ARENA;
+    t->attune_task.weight = attune_weight(task);
+    attune_supply(t);
+}
+
+static inline void attune_note_hotplug(uint32_t cpu, uint32_t offline)
+{
+    unsigned long interrupts;
+    bpf_local_irq_save(&interrupts);
+    if (cpu < ATTUNE_CPUS && attune_lock()) {
+        attune_cpus[cpu].offline = offline;
+        attune_unlock();
+    }
+    bpf_local_irq_restore(&interrupts);
+}
+
+/* A CPU that is going away: what runs there is the policy's choice no more as soon as the kernel moves it (enqueue). */
+ATTUNE_SECTION("struct_ops.s/cpu_offline") void attune_cpu_offline(unsigned long long *context)
+{
+    attune_note_hotplug((uint32_t)context[0], 1);
+}
+
+ATTUNE_SECTION("struct_ops.s/cpu_online") void attune_cpu_online(unsigned long long *context)
+{
+    attune_note_hotplug((uint32_t)context[0], 0);
+}
+
+ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
+{
+    attune_origin = (uint64_t)&attune_locked;
+    attune_record_size = sizeof(struct thread);
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++) {
+        uint32_t key = cpu;
+        struct attune_timer *timer = bpf_map_lookup_elem(&attune_timers, &key);
+        if (!timer)
+            return -2;
+        bpf_timer_init(&timer->timer, &attune_timers, CLOCK_MONOTONIC);
+        bpf_timer_set_callback(&timer->timer, attune_fires);
+    }
+    attune_answer.cpus = attune_cpu_count;
+    attune_start(attune_seed, attune_cpu_count);
+    attune_start_alarms();
+    ATTUNE_CALL(INIT, 0, NULL);
+    return scx_bpf_create_dsq(ATTUNE_STRANGERS, -1);
+}
+
+ATTUNE_SECTION("struct_ops/exit") void attune_exit(unsigned long long *context)
+{
+    struct scx_exit_info *info = (void *)context[0];
+    attune_exit_code = info->exit_code;
+    bpf_probe_read_kernel_str(attune_exit_reason, sizeof attune_exit_reason, info->reason);
+    bpf_probe_read_kernel_str(attune_exit_message, sizeof attune_exit_message, info->msg);
+    attune_exit_kind = (uint32_t)info->kind;
+}
+
+_Static_assert(offsetof(struct sched_ext_ops, flags) == 112, "the loader changes flags, timeout_ms and name");
+
+ATTUNE_SECTION(".struct_ops.link") struct sched_ext_ops attune_ops = {
+#if ATTUNE_CPUS > 1
+    .select_cpu = (void *)attune_select_cpu,
+#endif
+    .enqueue = (void *)attune_enqueue,
+    .dispatch = (void *)attune_dispatch,
+    .running = (void *)attune_running,
+    .yield = (void *)attune_yield,
+    .set_weight = (void *)attune_set_weight,
+    .cpu_online = (void *)attune_cpu_online,
+    .cpu_offline = (void *)attune_cpu_offline,
+    .init_task = (void *)attune_init_task,
+    .exit_task = (void *)attune_exit_task,
+    .disable = (void *)attune_disable,
+    .init = (void *)attune_init,
+    .exit = (void *)attune_exit,
+    .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_TID_TO_TASK,
+    .timeout_ms = 5000,
+    .name = "attune",
+};
+
+const char attune_license[] ATTUNE_SECTION("license") = "GPL";

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The policy is told, handler by handler, and given up when it went wrong. All of this under the lock, but for giving up. */
+/* The loader makes the sentence from attune_failure. */
+static __attribute__((noinline)) void attune_give_up(void)
+{
+    static char text[] = "attune: check %llu failed";
+    unsigned long long number = attune_failure.check;
+    scx_bpf_error_bstr(text, &number, sizeof number);
+}
+
+enum attune_wrong { ATTUNE_WRONG_DISPATCH = 3, ATTUNE_LOCK_LOST = 4 };
+
+/* Not a check of the scheduler's text: it did what the engine cannot do for it. */
+static __attribute__((noinline)) void attune_wrong(uint32_t about, struct attune_thread ATTUNE_ARENA *t)
+{
+    if (!attune_first_failure(UINT32_MAX, about) || !t)
+        return;
+    attune_failure.thread = t->id;
+    attune_failure.index = attune_task(t)->state;
+    attune_failure.length = t->line;
+    attune_failure.contents[0].container = t->where;
+}
+
+#define ATTUNE_CALL(NAME, where, thread) do { \
+    if (ATTUNE_HAS_##NAME) { \
+        attune_answer.cpu = (where); \
+        attune_statistics.calls[ATTUNE_##NAME]++; \
+        ATTUNE_ON_##NAME(&attune_answer, thread); \
+    } \
+} while (0)
+
+/* A policy that does not know of waiting is told by the handlers for suspending. */
+static inline void attune_call_waiting(uint32_t cpu, struct attune_thread ATTUNE_ARENA *t)
+{
+    if (ATTUNE_HAS_SET_WAITING)
+        ATTUNE_CALL(SET_WAITING, cpu, t);
+    else
+        ATTUNE_CALL(SUSPEND_THREAD, cpu, t);
+}
+
+static inline void attune_call_woken(uint32_t cpu, struct attune_thread ATTUNE_ARENA *t)
+{
+    if (ATTUNE_HAS_EVENT_RAISED)
+        ATTUNE_CALL(EVENT_RAISED, cpu, t);
+    else
+        ATTUNE_CALL(RESUME_THREAD, cpu, t);
+}
+
+#if ATTUNE_HAS_ALARM
+/* The alarms that are due. */
+static inline void attune_ring(uint32_t cpu)
+{
+    int64_t now;
+    if (!attune_alarms.first)
+        return;
+    now = attune_now();
+    while (attune_alarms.first && attune_alarms.first->key <= now && ATTUNE_MAY_LOOP) {
+        struct attune_thread ATTUNE_ARENA *node = attune_alarms.first;
+        attune_remove(node);
+        ATTUNE_CALL(ALARM, cpu, &attune_alarmed(node)->attune);
+        attune_events++;
+    }
+    attune_alarm_cpu = cpu;
+}
+#endif
+
+static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)
+{
+    t->attune_task.state = ATTUNE_READY;
+    attune_ready++;
+    attune_events++;
+}
+
+/* The policy meets a thread. */
+static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    struct attune_thread ATTUNE_ARENA *head = &t->attune;
+    head->where = NULL;
+    head->destroyed = 0;
+    head->line = 0;
+    attune_answer.cpu = cpu;
+    attune_answer.now = attune_now();
+    attune_thread_init(&attune_answer, head);
+    attune_supply(t);
+    attune_exchange_values(t);
+    ATTUNE_CALL(NEWTHREAD, cpu, head);
+    attune_becomes_ready(t);
+}
+
+/* The policy forgets a thread. Under the lock; `t` is READY, WAITING or, where `leaving`, RUNNING. */
+static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    if (t->attune_task.state == ATTUNE_READY)
+        attune_ready--;
+    t->attune_task.state = ATTUNE_GONE;
+    attune_alarm(&t->attune, 0);
+    t->attune_task.was = t->attune.where;               /* a stall's message wants to know */
+    attune_thread_remove(&t->attune);
+    (void)cpu;
+}
+
+/* The thread that runs on `cpu` stops: [quantum_expired] switch_out. It is ready afterwards. */
+static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *t, int expired)
+{
+    attune_exchange_values(t);
+    if (expired)
+        ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
+    ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
+    me->running = NULL;
+    attune_becomes_ready(t);
+}
+
+/* It blocks, or ends. */
+static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *t, int ended)
+{
+    attune_exchange_values(t);
+    if (ended)
+        ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
+    else
+        attune_call_waiting(cpu, &t->attune);
+    ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
+    me->running = NULL;
+    attune_events++;
+    t->attune_task.state = ATTUNE_WAITING;
+    if (ended)
+        attune_forget(t, cpu);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A CPU is made to choose again: its slice is over, the policy said `preempt`, or it idles while somebody is ready.
+ *
+ * Kicks do it, and dispatch looks at the clock. A kick is lost while a higher class runs there: so whoever kicks says so in
+ * `kicked`, and a thread that starts to run on a CPU that was kicked and has not been asked since is kicked again.
+ */
+/* It stops what it runs and asks. */
+static inline void attune_kick(uint32_t cpu)
+{
+    attune_cpus[cpu].kicked = 1;
+    scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_PREEMPT);
+}
+
+/* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the look: the timer stays armed for
+ * the earliest end that it ever had, and finds out when it fires. */
+static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
+{
+    int64_t at = me->deadline;
+    int64_t alarm = attune_next_alarm(cpu);
+    struct attune_timer *timer;
+    if (alarm && (!at || alarm < at))
+        at = alarm;
+    if (!at || (me->armed && me->armed <= at))
+        return;
+    timer = bpf_map_lookup_elem(&attune_timers, &cpu);
+    if (!timer)
+        return;
+    me->armed = at;
+    bpf_timer_start(&timer->timer, (uint64_t)at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
+{
+    uint32_t cpu = *key;
+    struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
+    int64_t now = attune_now(), at = me->deadline, alarm = attune_next_alarm(cpu);
+    attune_statistics.timers++;
+    if (alarm && (!at || alarm < at))
+        at = alarm;
+    if (!at) {
+        me->armed = 0;
+    } else if (at <= now) {
+        me->armed = 0;
+        attune_kick(cpu);
+    } else {
+        me->armed = at;
+        bpf_timer_start(&timer->timer, (uint64_t)at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+    }
+    return 0;
+}
+
+/* `preempt c`. */
+static void attune_preempt(int64_t cpu)
+{
+    struct attune_cpu ATTUNE_ARENA *it;
+    if (cpu < 0 || cpu >= (int64_t)attune_cpu_count)
+        return;
+    it = &attune_cpus[cpu];
+    if (!it->running || it->preempt)
+        return;
+    it->preempt = 1;
+    attune_statistics.kicks++;
+    attune_kick((uint32_t)cpu);
+}
+
+/* Somebody is ready and CPUs are idle: those that have not been asked since the last event are. */
+static inline void attune_ask_idle(uint32_t but)
+{
+#if ATTUNE_CPUS > 1
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
+        struct attune_cpu ATTUNE_ARENA *it = &attune_cpus[cpu];
+        if (cpu == but || it->running || it->asked == attune_events)
+            continue;
+        if (scx_bpf_test_and_clear_cpu_idle((int32_t)cpu)) {
+            attune_statistics.kicks++;
+            scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_IDLE);
+            return;                                     /* it asks the next one */
+        }
+    }
+#endif
+}
+
+/* The running thread's time on that CPU is over. */
+static inline int attune_is_over(struct attune_cpu ATTUNE_ARENA *it)
+{
+    return it->preempt || (it->deadline && attune_now() >= it->deadline);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Records of threads: where they come from, whose they are, and where their threads may run. */
+#define ATTUNE_CHUNK 16                                 /* pages asked for at once */
+
+struct attune_chunk {
+    struct attune_chunk ATTUNE_ARENA *before;
+    uint64_t records;
+    struct thread record[];
+};
+
+#define ATTUNE_CHUNK_RECORDS ((ATTUNE_CHUNK * 4096 - sizeof(struct attune_chunk)) / sizeof(struct thread))
+
+static struct thread ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_free;
+static struct thread ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_fresh;
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_fresh_left;
+
+/* Under the lock. NULL: there is none left. */
+static inline struct thread ATTUNE_ARENA *attune_take_record(void)
+{
+    struct thread ATTUNE_ARENA *t = attune_free;
+    if (t) {
+        attune_free = ATTUNE_RECORD(t->attune.next);
+        return t;
+    }
+    if (!attune_fresh_left)
+        return NULL;
+    attune_fresh_left--;
+    attune_statistics.records++;
+    return attune_fresh++;
+}
+
+/* Under the lock. */
+static inline void attune_give_record(struct thread ATTUNE_ARENA *t)
+{
+    t->attune.next = &attune_free->attune;
+    attune_free = t;
+}
+
+/* The kernel's task knows its record by its virtual time, which nothing else uses: the engine's queues are first in, first out. */
+static inline struct thread ATTUNE_ARENA *attune_record_of(struct task_struct *task)
+{
+    struct attune_slot *slot;
+    uint64_t record = task->scx.dsq_vtime;
+    if (record)
+        return (struct thread ATTUNE_ARENA *)record;
+    slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
+    if (!slot || !slot->record)
+        return NULL;
+    scx_bpf_task_set_dsq_vtime(task, slot->record);
+    return (struct thread ATTUNE_ARENA *)slot->record;
+}
+
+/* Under the lock: where the task may run, as `schedule` sees it. */
+static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct task_struct *task)
+{
+#if ATTUNE_CPUS > 1
+    struct attune_task ATTUNE_ARENA *own = &t->attune_task;
+    /* A task that is being enqueued while it runs is seen with migration disabled: by this very program. */
+    int fixed = task->migration_disabled > (bpf_get_current_task_btf() == task);
+    uint8_t pinned = fixed || task->nr_cpus_allowed < (int)attune_cpu_count;
+    if (pinned != own->pinned) {
+        own->pinned = pinned;
+        attune_pinned += pinned ? 1 : -1;
+    }
+    if (!pinned)
+        return;
+    const struct cpumask *mask = task->cpus_ptr;
+    int32_t here = scx_bpf_task_cpu(task);
+    for (uint32_t word = 0; word < ATTUNE_WORDS; word++)
+        own->allowed[word] = !fixed ? mask->bits[word] : here / 64 == (int32_t)word ? 1ull << here % 64 : 0;
+#endif
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the engine keeps beside the threads: its CPUs, its figures, its maps, and what the loader says and reads.
+ *
+ * Invariant: what is in the arena is written under the lock, but for `armed`, which belongs to its CPU, and `kicked`.
+ */
+struct attune_cpu {
+    struct thread ATTUNE_ARENA *running;                /* the policy's; NULL: idle to the policy */
+    int64_t deadline;                                   /* end of its slice, 0: none */
+    int64_t armed;                                      /* when this CPU's timer fires, 0: it does not */
+    uint64_t asked;                                     /* attune_events when `schedule` last ran here */
+    uint32_t preempt;                                   /* `preempt c` */
+    uint32_t kicked;                                    /* to choose again, and not asked since */
+    uint32_t offline;                                   /* or about to be */
+    uint32_t others;                                    /* the last choice was a thread without a record */
+};
+
+struct attune_statistics {
+    uint64_t calls[ATTUNE_EVENTS];
+    uint64_t dispatches, kept, kicks, timers, strangers, records;
+};
+
+/* The loader finds everything in the arena from here on. */
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_locked;
+static struct attune_cpu ATTUNE_KEPT ATTUNE_ARENA attune_cpus[ATTUNE_CPUS];
+static struct attune_statistics ATTUNE_KEPT ATTUNE_ARENA attune_statistics;
+static struct attune_call ATTUNE_KEPT ATTUNE_ARENA attune_answer;
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_ready;
+static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_events;
+
+struct attune_chunk;
+
+/* For the loader, which looks for threads. */
+static struct attune_chunk ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_chunks;
+uint32_t attune_record_size;
+
+/* In a program that names nothing else in the arena: it may use no addresses of it otherwise. */
+#define ATTUNE_USES_ARENA ((void)*(volatile uint32_t ATTUNE_ARENA *)&attune_locked)
+
+/* Set by the loader before it loads. */
+const volatile uint64_t attune_seed = 0;
+const volatile uint32_t attune_cpu_count = 1;
+
+/* Read by the loader after the end. */
+uint64_t attune_origin;                                 /* address of attune_locked */
+uint32_t attune_exit_kind;
+int64_t attune_exit_code;
+char attune_exit_reason[128], attune_exit_message[1024];
+
+/* The arena lies at one address here and in the loader. */
+struct {
+    int (*type)[BPF_MAP_TYPE_ARENA];
+    int (*map_flags)[BPF_F_MMAPABLE];
+    int (*max_entries)[65536];                          /* pages */
+    enum { ATTUNE_ARENA_AT = 1ull << 44 } map_extra;
+} attune_arena ATTUNE_SECTION(".maps");
+
+struct attune_slot {
+    uint64_t record;
+};
+
+struct {
+    int (*type)[BPF_MAP_TYPE_TASK_STORAGE];
+    int (*map_flags)[BPF_F_NO_PREALLOC];
+    int *key;
+    struct attune_slot *value;
+} attune_slots ATTUNE_SECTION(".maps");
+
+struct attune_timer {
+    struct bpf_timer timer;
+};
+
+struct {
+    int (*type)[BPF_MAP_TYPE_ARRAY];
+    int (*max_entries)[ATTUNE_CPUS];
+    uint32_t *key;
+    struct attune_timer *value;
+} attune_timers ATTUNE_SECTION(".maps");
