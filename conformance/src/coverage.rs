@@ -53,7 +53,8 @@ fn execute(scheduler: &Scheduler, effort: &Effort, seed: u64, reached: &mut BTre
     let mut random = Random::new(derive(seed, 2));
     for _ in 0..effort.runs {
         let cpus = 1 + random.below(3) as u32;
-        let setting = Setting { cpus, pinning: true, preemptive: true, max_threads: 8, imports: true };
+        let setting =
+            Setting { cpus, pinning: true, preemptive: true, killing: false, max_threads: 8, imports: true };
         let options = Options { cpus, seed, debug: true, notes: true };
         let Ok(mut subject) = Interpreted::new(scheduler.program.clone(), &scheduler.sources, options) else {
             continue;

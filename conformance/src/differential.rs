@@ -1,4 +1,4 @@
-//! Interpreter against compiled C: random schedulers, each compiled once, each under many random event sequences.
+//! Interpreter against a rival, compiled C or BPF in the kernel: random schedulers, each compiled once, each under many random event sequences.
 //!
 //! A difference is shrunk to a small scheduler and a short sequence, and shown with both sides' answers.
 
@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use attune_backend_c::generate;
+use attune_kernel::Replay;
 use attune_language::event::Engine;
 use attune_language::ir::Verdicts;
 use attune_simulator::interpreter::Options;
@@ -16,12 +17,24 @@ use crate::generator::{self, Sources};
 use crate::interpreted::Interpreted;
 use crate::pair::Pair;
 use crate::random::{Random, derive};
+use crate::replayed::{self, Replayed};
+use crate::rival::Rival;
 use crate::scheduler::{Rejected, Scheduler};
 use crate::shrink::{Candidate, shrink};
 use crate::world::{self, Ending, Setting, Step, World};
 
+/// What the interpreter is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// C in this process, as the threads engine runs it.
+    C,
+    /// BPF in this machine's kernel, as the kernel engine runs it.
+    Kernel,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
+    pub against: Against,
     pub schedulers: u64,
     /// Event sequences a scheduler: each is one case.
     pub runs: u64,
@@ -41,25 +54,49 @@ pub struct Effort {
 /// How a scheduler is compiled and which events it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
-    /// Without the checks that are proved for the threads engine, under that engine's events.
+    pub against: Against,
+    /// Without the checks that are proved for the engine, under that engine's events.
     pub proved_left_out: bool,
     /// Invariants run.
     pub debug: bool,
     /// By the C compiler.
     pub optimised: bool,
-    /// No thread is pinned: compiled C knows no affinity.
     pub cpus: u32,
 }
 
 impl Mode {
-    fn random(random: &mut Random) -> Mode {
+    fn random(against: Against, random: &mut Random) -> Mode {
+        if against == Against::Kernel {
+            let cpus = 1 + [0, 1, 1, 3][random.below(4)];
+            return Mode {
+                against,
+                proved_left_out: random.percent(50),
+                debug: false,
+                optimised: true,
+                cpus,
+            };
+        }
         let proved_left_out = random.percent(50);
         let several = !proved_left_out && random.percent(40);
         Mode {
+            against,
             proved_left_out,
             debug: random.percent(50),
             optimised: random.percent(10),
             cpus: if several { 2 + random.below(2) as u32 } else { 1 },
+        }
+    }
+
+    fn setting(self, random: &mut Random) -> Setting {
+        let kernel = self.against == Against::Kernel;
+        Setting {
+            cpus: self.cpus,
+            // Compiled C knows no affinity.
+            pinning: kernel && random.percent(60),
+            preemptive: kernel || !self.proved_left_out,
+            killing: kernel,
+            max_threads: 1 + random.below(13) as u32,
+            imports: random.percent(60),
         }
     }
 }
@@ -85,7 +122,12 @@ pub struct Report {
 /// A scheduler compiled both ways.
 struct Built {
     scheduler: Scheduler,
-    library: Library,
+    code: Code,
+}
+
+enum Code {
+    C(Library),
+    Kernel(Box<Replay>),
 }
 
 enum Failed {
@@ -123,10 +165,13 @@ fn lock(report: &Mutex<Report>) -> std::sync::MutexGuard<'_, Report> {
 /// One scheduler under all its sequences, up to the first difference.
 fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
     let mut random = Random::new(derive(seed, 1));
-    let mode = Mode::random(&mut random);
-    let sources = generator::scheduler(seed, effort.size);
+    let mode = Mode::random(effort.against, &mut random);
+    let sources = match effort.against {
+        Against::C => generator::scheduler(seed, effort.size),
+        Against::Kernel => generator::for_kernel(seed, effort.size),
+    };
     let mut report = Report::default();
-    let built = match build(&sources, mode, edit) {
+    let mut built = match build(&sources, mode, edit) {
         Ok(built) => built,
         Err(Failed::Rejected(rejected)) => {
             report.rejected = 1;
@@ -160,17 +205,11 @@ fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
     };
     report.schedulers = 1;
     for _ in 0..effort.runs {
-        let setting = Setting {
-            cpus: mode.cpus,
-            pinning: false,
-            preemptive: !mode.proved_left_out,
-            max_threads: 1 + random.below(13) as u32,
-            imports: random.percent(60),
-        };
+        let setting = mode.setting(&mut random);
         let run_seed = random.draw();
         let steps = world::steps(run_seed, effort.steps);
         let mut world = World::new(setting);
-        let ending = run_case(&built, mode, setting, run_seed, &steps, &mut world);
+        let ending = run_case(&mut built, mode, setting, run_seed, &steps, &mut world);
         report.cases += 1;
         report.calls += world.calls;
         match ending {
@@ -189,22 +228,33 @@ fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
 
 fn build(sources: &Sources, mode: Mode, edit: Edit) -> Result<Built, Failed> {
     let scheduler = Scheduler::new(sources).map_err(Failed::Rejected)?;
+    let engine = if mode.against == Against::Kernel { Engine::Kernel } else { Engine::Threads };
     let verdicts = match mode.proved_left_out {
-        true => scheduler.verdicts(Engine::Threads),
+        true => scheduler.verdicts(engine),
         false => Verdicts::default(),
     };
-    let options = attune_backend_c::Options { debug: mode.debug, ..Default::default() };
-    let text = generate(&scheduler.program, &verdicts, &scheduler.sources, &options)
-        .map_err(|refusal| Failed::Broken(refusal.to_string()))?;
+    let text = match mode.against {
+        Against::C => {
+            let options = attune_backend_c::Options { debug: mode.debug, ..Default::default() };
+            generate(&scheduler.program, &verdicts, &scheduler.sources, &options)
+        }
+        Against::Kernel => attune_kernel::replay_source(&scheduler.program, &verdicts, &scheduler.sources),
+    };
+    let text = text.map_err(|refusal| Failed::Broken(refusal.to_string()))?;
     let text = edit(&text).ok_or(Failed::Skipped)?;
-    match Library::build(&text, mode.cpus, mode.optimised) {
-        Ok(library) => Ok(Built { scheduler, library }),
-        Err(BuildError::Compiler(message) | BuildError::System(message)) => Err(Failed::Broken(message)),
-    }
+    let code = match mode.against {
+        Against::C => Library::build(&text, mode.cpus, mode.optimised)
+            .map(Code::C)
+            .map_err(|(BuildError::Compiler(message) | BuildError::System(message))| Failed::Broken(message)),
+        Against::Kernel => replayed::load(&text, mode.cpus)
+            .map(|replay| Code::Kernel(Box::new(replay)))
+            .map_err(Failed::Broken),
+    };
+    Ok(Built { code: code?, scheduler })
 }
 
 fn run_case(
-    built: &Built,
+    built: &mut Built,
     mode: Mode,
     setting: Setting,
     seed: u64,
@@ -216,12 +266,21 @@ fn run_case(
     let interpreted = Interpreted::new(scheduler.program.clone(), &scheduler.sources, options)
         .map_err(|refusal| Ending::Differs(format!("the interpreter refuses: {refusal}")))?;
     let _limit = Limit::new(20);
-    let (compiled, trap) = Compiled::new(&built.library, setting.cpus, seed, setting.imports);
+    let (rival, trap): (Box<dyn Rival>, _) = match &mut built.code {
+        Code::C(library) => {
+            let (compiled, trap) = Compiled::new(library, setting.cpus, seed, setting.imports);
+            (Box::new(compiled), trap)
+        }
+        Code::Kernel(replay) => {
+            let (replayed, trap) = Replayed::new(replay, scheduler.program.clone(), setting.cpus, seed);
+            (Box::new(replayed), trap)
+        }
+    };
     if let Some(trap) = trap {
         let message = if trap.crashed { format!("signal {}", trap.check) } else { trap.message };
         return Err(Ending::Differs(format!("attaching failed: {message}")));
     }
-    let mut pair = Pair::new(interpreted, compiled);
+    let mut pair = Pair::new(interpreted, rival);
     world.run(steps, &mut pair)
 }
 
@@ -236,10 +295,10 @@ fn shown(
     edit: Edit,
 ) -> String {
     let differs = |candidate: &Candidate, history: &mut Vec<String>| -> Option<String> {
-        let built = build(&candidate.sources, mode, edit).ok()?;
+        let mut built = build(&candidate.sources, mode, edit).ok()?;
         let mut world = World::new(setting);
         world.history = Some(Vec::new());
-        let ending = run_case(&built, mode, setting, run_seed, &candidate.steps, &mut world);
+        let ending = run_case(&mut built, mode, setting, run_seed, &candidate.steps, &mut world);
         *history = world.history.unwrap_or_default();
         match ending {
             Err(Ending::Differs(difference)) => Some(difference),

@@ -1,8 +1,8 @@
 //! One meaning, tested as such: random schedulers under random events must do the same on every engine.
 //!
-//! - [`generator`] writes schedulers, made of [`fragment`]s that can be simplified; [`scheduler`] checks them;
+//! - [`generator`] writes schedulers (a crate of its own, which others use too); [`scheduler`] checks them;
 //! - [`world`] makes random events that keep to the engines' protocol, for whatever [`world::Subject`] runs the scheduler:
-//!   the interpreter ([`interpreted`]), or a [`pair`] of it and [`compiled`] C;
+//!   the interpreter ([`interpreted`]), or a [`pair`] of it and a [`rival`], [`compiled`] C or BPF [`replayed`] in the kernel;
 //! - [`differential`] compares the two in many cases, and [`shrink`]s what differs;
 //! - [`mutants`] says what that comparison is worth;
 //! - [`coverage`] says what of the language the cases execute;
@@ -11,15 +11,15 @@
 pub mod compiled;
 pub mod coverage;
 pub mod differential;
-pub mod fragment;
-pub mod generator;
 pub mod interpreted;
-pub mod kernel;
 pub mod mutants;
 pub mod pair;
 pub mod proof;
-pub mod random;
 pub mod refuted;
+pub mod replayed;
+pub mod rival;
 pub mod scheduler;
 pub mod shrink;
 pub mod world;
+
+pub use attune_generator::{self as generator, random};

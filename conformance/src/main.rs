@@ -1,11 +1,11 @@
 //! The commands of the conformance tests; CONTRIBUTING.md says when to use which.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
-use attune_conformance::{coverage, differential, generator, kernel, proof, refuted};
+use attune_conformance::differential::Against;
+use attune_conformance::mutants::{self, Fate, line, try_mutant};
+use attune_conformance::{coverage, differential, generator, proof, refuted};
 use clap::{Args, Parser, Subcommand};
 
 /// Tests that every engine means the same by a scheduler.
@@ -25,8 +25,11 @@ enum Command {
         #[command(flatten)]
         chance: Chance,
     },
-    /// Compare interpreter and compiled C; a difference is shrunk and shown
+    /// Compare interpreter and compiled code; a difference is shrunk and shown
     Differential {
+        /// What the interpreter is compared with: C in this process, or BPF in this machine's kernel (as root)
+        #[arg(long, value_enum, default_value_t = Engine::Threads)]
+        engine: Engine,
         /// Random schedulers, each compiled once
         #[arg(long, default_value_t = 200)]
         cases: u64,
@@ -42,8 +45,11 @@ enum Command {
         #[command(flatten)]
         chance: Chance,
     },
-    /// Put mistakes into the generated C one by one; each must be found
+    /// Put mistakes into the generated code one by one; each must be found
     Mutants {
+        /// Only mutants of the code for this engine
+        #[arg(long, value_enum)]
+        engine: Option<Engine>,
         /// Only mutants whose name holds this
         #[arg(long, default_value = "")]
         name: String,
@@ -81,17 +87,6 @@ enum Command {
         #[command(flatten)]
         chance: Chance,
     },
-    /// Compile random schedulers for the kernel engine, as objects in a folder: `attune check --load` tries them
-    Kernel {
-        /// Random schedulers that the kernel engine accepts; every other one has over 150 lines
-        #[arg(long, default_value_t = 200)]
-        cases: u64,
-        /// Where the objects go
-        #[arg(short, long)]
-        output: PathBuf,
-        #[command(flatten)]
-        chance: Chance,
-    },
     /// Run random schedulers and look for a proved check that fails
     Proof {
         /// Random schedulers
@@ -106,6 +101,21 @@ enum Command {
         #[command(flatten)]
         chance: Chance,
     },
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    Threads,
+    Kernel,
+}
+
+impl Engine {
+    fn against(self) -> Against {
+        match self {
+            Engine::Threads => Against::C,
+            Engine::Kernel => Against::Kernel,
+        }
+    }
 }
 
 #[derive(Args, Clone, Copy)]
@@ -125,9 +135,10 @@ fn main() -> ExitCode {
             println!("{}", scheduler(chance.seed, chance.size).listing());
             ExitCode::SUCCESS
         }
-        Command::Differential { cases, runs, steps, jobs, chance } => {
+        Command::Differential { engine, cases, runs, steps, jobs, chance } => {
             let Chance { seed, size } = chance;
             let effort = differential::Effort {
+                against: engine.against(),
                 schedulers: cases,
                 runs,
                 steps,
@@ -144,7 +155,7 @@ fn main() -> ExitCode {
         Command::Mutants { alone: Some(name), cases, jobs, chance, .. } => {
             mutant_alone(&name, cases, jobs, chance)
         }
-        Command::Mutants { name, .. } => mutants(&name),
+        Command::Mutants { name, engine, .. } => try_mutants(&name, engine),
         Command::Coverage { cases, chance } => {
             let Chance { seed, size } = chance;
             let effort = coverage::Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
@@ -157,18 +168,6 @@ fn main() -> ExitCode {
             println!("{}", report.table());
             first_of(&report.wrong)
         }
-        Command::Kernel { cases, output, chance } => {
-            match kernel::compile(cases, chance.seed, chance.size, &output) {
-                Ok(summary) => {
-                    println!("{summary}");
-                    ExitCode::SUCCESS
-                }
-                Err(error) => {
-                    eprintln!("{error:#}");
-                    ExitCode::FAILURE
-                }
-            }
-        }
         Command::Proof { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;
             let report = proof::run(&proof::Effort { schedulers: cases, runs, steps, seed, size });
@@ -180,10 +179,13 @@ fn main() -> ExitCode {
 
 /// Prints the table as it grows. Each mutant has a process of its own with the same options: what it does to memory is its own
 /// affair, and a crash is a difference like any other.
-fn mutants(name: &str) -> ExitCode {
+fn try_mutants(name: &str, engine: Option<Engine>) -> ExitCode {
     let mut missed = 0;
     let mut tried = 0;
-    for mutant in MUTANTS.iter().filter(|mutant| mutant.name.contains(name)) {
+    let wanted = |mutant: &&mutants::Mutant| {
+        mutant.name.contains(name) && engine.is_none_or(|engine| engine.against() == mutant.against)
+    };
+    for mutant in mutants::all().filter(wanted) {
         let child = std::env::current_exe().and_then(|program| {
             std::process::Command::new(program)
                 .args(std::env::args().skip(1))
@@ -212,11 +214,13 @@ fn mutants(name: &str) -> ExitCode {
 fn mutant_alone(name: &str, schedulers: u64, jobs: usize, chance: Chance) -> ExitCode {
     let Chance { seed, size } = chance;
     let (runs, steps, differences, shrinking) = (10, 60, 1, 0);
-    let effort = differential::Effort { schedulers, runs, steps, seed, size, jobs, differences, shrinking };
-    let Some(mutant) = MUTANTS.iter().find(|mutant| mutant.name == name) else {
+    let Some(mutant) = mutants::all().find(|mutant| mutant.name == name) else {
         eprintln!("no mutant is named {name}");
         return ExitCode::from(2);
     };
+    let against = mutant.against;
+    let effort =
+        differential::Effort { against, schedulers, runs, steps, seed, size, jobs, differences, shrinking };
     let fate = try_mutant(mutant, &effort);
     println!("{}", line(mutant, fate));
     if matches!(fate, Fate::Caught { .. }) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

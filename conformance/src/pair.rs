@@ -1,27 +1,35 @@
-//! Interpreter and compiled C side by side: every call goes to both, and after every call everything that they show is
+//! Interpreter and a rival side by side: every call goes to both, and after every call everything that they show is
 //! compared.
 
+use std::time::{Duration, Instant};
+
+use attune_kernel::{Contents, Found};
 use attune_language::event::{Answer, Event};
 use attune_language::ir::{Program, Scope, Storage, Value as IrValue};
-use attune_simulator::interpreter::Failure;
+use attune_simulator::interpreter::{Failure, Snapshot};
 use attune_simulator::policy::{Call, CpuSet, Decision, ThreadId, Value};
 
-use crate::compiled::{Bits, CTrap, Compiled};
 use crate::interpreted::{Interpreted, check_number, trapped};
+use crate::rival::{Bits, Rival, Trap};
 use crate::world::{Ending, Subject};
 
-pub struct Pair<'l> {
+/// Threads that are noted of a container: ATTUNE_LISTED of failure.h.
+const LISTED: usize = 16;
+
+/// A handler that takes less must come to its end.
+const ALLOWED: Duration = Duration::from_millis(200);
+
+pub struct Pair<'r> {
     interpreted: Interpreted,
-    compiled: Compiled<'l>,
-    /// Of the compiled side; its memory is kept.
+    rival: Box<dyn Rival + 'r>,
+    /// Of the rival; its memory is kept.
     decision: Decision,
     living: Vec<ThreadId>,
 }
 
-impl<'l> Pair<'l> {
-    /// `at_start`: what attaching the compiled scheduler ended in.
-    pub fn new(interpreted: Interpreted, compiled: Compiled<'l>) -> Pair<'l> {
-        Pair { interpreted, compiled, decision: Decision::default(), living: Vec::new() }
+impl<'r> Pair<'r> {
+    pub fn new(interpreted: Interpreted, rival: Box<dyn Rival + 'r>) -> Pair<'r> {
+        Pair { interpreted, rival, decision: Decision::default(), living: Vec::new() }
     }
 
     fn program(&self) -> &Program {
@@ -33,18 +41,18 @@ impl<'l> Pair<'l> {
         call: &Call,
         mine: &Decision,
         outcome: &Result<(), Failure>,
-        trap: &Option<CTrap>,
+        trap: &Option<Trap>,
     ) -> Result<(), String> {
         if let Some(trap) = trap.as_ref().filter(|trap| trap.crashed) {
-            return Err(format!("compiled: ended by signal {}", trap.check));
+            return Err(format!("rival: ended by signal {} {}", trap.check, trap.message));
         }
         match (outcome, trap) {
             (Ok(()), None) => self.compare_decisions(call.event, mine),
             (Err(failure), Some(trap)) => compare_traps(failure, trap),
             (Ok(()), Some(trap)) => {
-                Err(format!("interpreter: no check failed\ncompiled:    {}", trap.message))
+                Err(format!("interpreter: no check failed\nrival:       {}", trap.message))
             }
-            (Err(failure), None) => Err(format!("interpreter: {failure:?}\ncompiled:    no check failed")),
+            (Err(failure), None) => Err(format!("interpreter: {failure:?}\nrival:       no check failed")),
         }
     }
 
@@ -62,14 +70,54 @@ impl<'l> Pair<'l> {
         }
     }
 
+    /// What a rival noted that went on behind the check: the interpreter still stands there.
+    fn compare_found(&self, outcome: &Result<(), Failure>, found: &Found) -> Result<(), String> {
+        let message = outcome.as_ref().err().map_or("", |failure| failure.message.as_str());
+        match found {
+            Found::Index { index, length } => {
+                differ("what was found", &message, &format!("index {index} is outside 0..{length}").as_str())
+            }
+            Found::Thread(thread) if message.contains(&format!("thread {thread} ")) => Ok(()),
+            Found::Thread(thread) => Err(format!("interpreter: {message}\nrival:       thread {thread}")),
+            // Dealt with before anything is compared.
+            Found::Cut => Ok(()),
+            Found::Containers(all) => {
+                let snapshot = self.interpreted.interpreter.snapshot();
+                let mut names: Vec<&str> = all.iter().map(|noted| noted.name.as_str()).collect();
+                names.sort_unstable();
+                differ("containers that were found", &contents_named(message), &names)?;
+                all.iter().try_for_each(|noted| self.compare_noted(&snapshot, noted))
+            }
+        }
+    }
+
+    fn compare_noted(&self, snapshot: &Snapshot, noted: &Contents) -> Result<(), String> {
+        let (name, element) = match noted.name.split_once('[') {
+            Some((name, rest)) => (name, rest.trim_end_matches(']').parse().unwrap_or(usize::MAX)),
+            None => (noted.name.as_str(), 0),
+        };
+        let all = self.program().containers.values().zip(&snapshot.containers);
+        // Handlers may each have a local container of that name.
+        let named = all.filter(|(container, _)| container.name == name);
+        let mine: Vec<Contents> = named
+            .filter_map(|(_, elements)| {
+                let threads = elements.get(element)?;
+                let listed = threads.iter().take(LISTED).map(|thread| thread.0.into()).collect();
+                Some(Contents { name: noted.name.clone(), size: threads.len() as u32, threads: listed })
+            })
+            .collect();
+        if mine.contains(noted) { Ok(()) } else { differ("what was found", &mine.first(), &Some(noted)) }
+    }
+
     fn compare_states(&mut self) -> Result<(), String> {
         let snapshot = self.interpreted.interpreter.snapshot();
-        let theirs = self.compiled.state();
+        let theirs = self.rival.state();
         let program = self.interpreted.interpreter.program().clone();
         for (container, mine) in program.containers.values().zip(&snapshot.containers) {
             if container.scope == Scope::Scheduler {
                 let found = theirs.containers.get(&container.name);
-                let found = found.ok_or_else(|| format!("compiled shows no container {}", container.name))?;
+                let found =
+                    found.ok_or_else(|| format!("the rival shows no container {}", container.name))?;
                 differ(&container.name, mine, found)?;
             }
         }
@@ -78,21 +126,21 @@ impl<'l> Pair<'l> {
             let found = match (found, global.storage) {
                 (Some(found), _) => found,
                 (None, Storage::Const) => continue,
-                (None, _) => return Err(format!("compiled shows no variable {}", global.name)),
+                (None, _) => return Err(format!("the rival shows no variable {}", global.name)),
             };
             compare_values(&global.name, mine, found)?;
         }
         for (thread, mine) in &snapshot.threads {
-            let found = self.compiled.attributes_of(*thread);
+            let found = self.rival.attributes_of(*thread);
             for (attribute, value) in program.attributes.values().zip(mine) {
                 let found = found.get(&attribute.name);
                 let found =
-                    found.ok_or_else(|| format!("compiled shows no thread variable {}", attribute.name))?;
+                    found.ok_or_else(|| format!("the rival shows no thread variable {}", attribute.name))?;
                 compare_values(&format!("{}.{}", thread, attribute.name), &[*value], &[*found])?;
             }
         }
         for &thread in &self.living {
-            let (mine, found) = (self.interpreted.is_stored(thread), self.compiled.is_stored(thread));
+            let (mine, found) = (self.interpreted.is_stored(thread), self.rival.is_stored(thread));
             differ(&format!("thread {thread} sits in a container"), &mine, &found)?;
         }
         differ("divisions by zero", &snapshot.divisions_by_zero, &theirs.divisions_by_zero)
@@ -111,8 +159,11 @@ impl Subject for Pair<'_> {
     fn create(&mut self, thread: ThreadId, affinity: &CpuSet, now: i64) -> Result<(), Ending> {
         self.living.push(thread);
         self.interpreted.create(thread, affinity, now)?;
-        match self.compiled.create(thread, now) {
-            None => Ok(()),
+        match self.rival.create(thread, now) {
+            None => {
+                self.rival.set_affinity(thread, affinity);
+                Ok(())
+            }
             // The interpreter runs the prologue with `newthread`: initial values that fail are no part of the comparison.
             Some(trap) => Err(Ending::Trapped { check: Some(trap.check), message: trap.message }),
         }
@@ -120,33 +171,42 @@ impl Subject for Pair<'_> {
 
     fn set_affinity(&mut self, thread: ThreadId, affinity: &CpuSet) {
         self.interpreted.set_affinity(thread, affinity);
+        self.rival.set_affinity(thread, affinity);
     }
 
     fn remove(&mut self, thread: ThreadId) {
         self.living.retain(|&living| living != thread);
         self.interpreted.remove(thread);
-        self.compiled.remove(thread);
+        self.rival.remove(thread);
     }
 
     fn write_thread_import(&mut self, thread: ThreadId, import: usize, value: Value) {
         self.interpreted.write_thread_import(thread, import, value);
-        self.compiled.write_thread_import(thread, import, value);
+        self.rival.write_thread_import(thread, import, value);
     }
 
     fn write_global_import(&mut self, import: usize, value: Value) {
         self.interpreted.write_global_import(import, value);
-        self.compiled.write_global_import(import, value);
+        self.rival.write_global_import(import, value);
     }
 
     fn call(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Ending> {
-        if self.compiled.handles(call.event) != self.handles(call.event) {
+        if self.rival.handles(call.event) != self.handles(call.event) {
             return Err(Ending::Differs(format!("{}: only one engine has a handler", call.event)));
         }
         let outcome = self.interpreted.interpreter.run(call, decision);
         self.decision.clear();
-        let trap = self.compiled.call(call, &mut self.decision);
-        let same =
-            self.compare_outcomes(call, decision, &outcome, &trap).and_then(|()| self.compare_states());
+        let began = Instant::now();
+        let trap = self.rival.call(call, &mut self.decision);
+        if let Some(trap) = trap.as_ref().filter(|trap| trap.found == Some(Found::Cut)) {
+            return Err(cut_short(call, trap, began.elapsed()));
+        }
+        let same = self.compare_outcomes(call, decision, &outcome, &trap).and_then(|()| {
+            match trap.and_then(|trap| trap.found) {
+                Some(found) => self.compare_found(&outcome, &found),
+                None => self.compare_states(),
+            }
+        });
         match (same, outcome) {
             (Err(difference), _) => {
                 Err(Ending::Differs(format!("{} of {}: {difference}", call.event, self.program().name)))
@@ -166,7 +226,24 @@ impl Subject for Pair<'_> {
     }
 }
 
-fn compare_traps(failure: &Failure, trap: &CTrap) -> Result<(), String> {
+/// The containers that a message of the interpreter's tells, each once: `.. (current: 3; RQ: empty)`.
+fn contents_named(message: &str) -> Vec<&str> {
+    let told = message.rsplit_once('(').map_or("", |(_, told)| told.trim_end_matches(')'));
+    let mut names: Vec<&str> = told.split("; ").filter_map(|one| Some(one.split_once(':')?.0)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The kernel ends a loop after a time. What other engines would have done then is no matter, but it must have been long.
+fn cut_short(call: &Call, trap: &Trap, took: Duration) -> Ending {
+    if took < ALLOWED || trap.line == 0 {
+        return Ending::Differs(format!("{}: ended after {took:?}: {}", call.event, trap.message));
+    }
+    Ending::Trapped { check: None, message: trap.message.clone() }
+}
+
+fn compare_traps(failure: &Failure, trap: &Trap) -> Result<(), String> {
     let place = failure.place.as_ref();
     let mine =
         (failure.check.map(check_number), place.map(|place| (place.file.clone(), place.line, place.column)));
@@ -175,7 +252,7 @@ fn compare_traps(failure: &Failure, trap: &CTrap) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "different checks failed\ninterpreter: {:?} {:?} {}\ncompiled:    {:?} {:?} {}",
+        "different checks failed\ninterpreter: {:?} {:?} {}\nrival:       {:?} {:?} {}",
         mine.0, mine.1, failure.message, theirs.0, theirs.1, trap.message
     ))
 }
@@ -197,13 +274,13 @@ fn compare_values(name: &str, mine: &[IrValue], theirs: &[Bits]) -> Result<(), S
         .iter()
         .map(|&bits| if float { IrValue::Float(f64::from_bits(bits as u64)) } else { IrValue::Int(bits) })
         .collect();
-    Err(format!("{name} differs\ninterpreter: {mine:?}\ncompiled:    {shown:?}"))
+    Err(format!("{name} differs\ninterpreter: {mine:?}\nrival:       {shown:?}"))
 }
 
 fn differ<T: PartialEq + std::fmt::Debug>(name: &str, mine: &T, theirs: &T) -> Result<(), String> {
     if mine == theirs {
         Ok(())
     } else {
-        Err(format!("{name} differs\ninterpreter: {mine:?}\ncompiled:    {theirs:?}"))
+        Err(format!("{name} differs\ninterpreter: {mine:?}\nrival:       {theirs:?}"))
     }
 }

@@ -77,6 +77,7 @@ pub fn setting(engine: Engine, random: &mut Random) -> Setting {
         cpus: if simulator { 1 + random.below(4) as u32 } else { 1 },
         pinning: random.percent(50),
         preemptive: simulator,
+        killing: false,
         max_threads: 1 + random.below(13) as u32,
         imports: true,
     }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use attune_language::Checked;
 use attune_language::diagnostic::{Diagnostic, render};
 use attune_language::event::Engine;
 use attune_language::ir::{Program, Verdicts};
 use attune_language::source::SourceMap;
-use attune_language::{Checked, Options, check};
 
 use crate::generator::Sources;
 
@@ -27,7 +27,7 @@ pub struct Rejected {
 
 impl Scheduler {
     pub fn new(sources: &Sources) -> Result<Scheduler, Rejected> {
-        let mut checked = front_end(sources);
+        let mut checked = sources.checked();
         let Some(program) = checked.program.take() else {
             let errors: Vec<_> = checked.diagnostics.iter().filter(|each| each.is_error()).collect();
             return Err(Rejected {
@@ -40,7 +40,7 @@ impl Scheduler {
 
     /// One that the front end refuses for nothing but checks that always fail.
     pub fn refuted(sources: &Sources) -> Option<Scheduler> {
-        let mut checked = front_end(sources);
+        let mut checked = sources.checked();
         let only_refuted = |each: &Diagnostic| !each.is_error() || is_refutation(each.code.name());
         let program = checked.refuted.take().filter(|_| checked.diagnostics.iter().all(only_refuted))?;
         Some(Scheduler { program: Arc::new(program), sources: checked.sources.clone(), checked })
@@ -50,14 +50,6 @@ impl Scheduler {
     pub fn verdicts(&self, engine: Engine) -> Verdicts {
         self.checked.engine(engine).verdicts.clone()
     }
-}
-
-fn front_end(sources: &Sources) -> Checked {
-    let bases = sources.bases();
-    let bases: Vec<(&str, &str)> =
-        bases.iter().map(|base| (base.name.as_str(), base.text.as_str())).collect();
-    let mut loader = &bases[..];
-    check(&sources.main(), &mut loader, &Options { aspects: sources.aspects() })
 }
 
 /// E0610 and on: a check that fails whenever it is reached.

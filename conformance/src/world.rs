@@ -35,6 +35,8 @@ pub struct Setting {
     pub pinning: bool,
     /// Slices expire, `preempt` is obeyed.
     pub preemptive: bool,
+    /// A thread may be taken away whatever it does, as the kernel can.
+    pub killing: bool,
     pub max_threads: u32,
     /// The application has registered the imports, and writes them.
     pub imports: bool,
@@ -104,7 +106,7 @@ pub struct World {
 }
 
 /// What may happen, with its weight.
-const HAPPENINGS: [(Happening, u32); 16] = [
+const HAPPENINGS: [(Happening, u32); 17] = [
     (Happening::Spawn, 14),
     (Happening::Yield, 22),
     (Happening::SliceUsedUp, 10),
@@ -121,6 +123,7 @@ const HAPPENINGS: [(Happening, u32); 16] = [
     (Happening::WriteGlobalImport, 5),
     (Happening::SetAffinity, 4),
     (Happening::Pass, 4),
+    (Happening::Kill, 4),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +145,7 @@ enum Happening {
     SetAffinity,
     /// Time goes by, and idle CPUs ask again.
     Pass,
+    Kill,
 }
 
 impl World {
@@ -227,6 +231,7 @@ impl World {
                 self.setting.pinning && self.setting.cpus > 1 && !self.threads.is_empty()
             }
             Happening::Pass => true,
+            Happening::Kill => self.setting.killing && !self.threads.is_empty(),
         }
     }
 
@@ -306,6 +311,7 @@ impl World {
                 }
             }
             Happening::Pass => {}
+            Happening::Kill => self.kill(step, cpu, subject)?,
         }
         Ok(true)
     }
@@ -355,11 +361,26 @@ impl World {
         self.call(subject, Event::SetDead, Some(thread), cpu)?;
         self.call(subject, Event::SwitchOut, Some(thread), cpu)?;
         self.running[cpu as usize] = None;
+        self.forget(thread, subject);
+        self.schedule(cpu, subject).map(|_| ())
+    }
+
+    /// A thread is taken away, perhaps by another CPU than its own: no `switch_out` follows.
+    fn kill(&mut self, step: Step, cpu: u32, subject: &mut dyn Subject) -> Result<(), Ending> {
+        let Some(thread) = self.pick(step, |_| true) else { return Ok(()) };
+        self.call(subject, Event::SetDead, Some(thread), cpu)?;
+        for running in &mut self.running {
+            running.take_if(|(running, _)| *running == thread);
+        }
+        self.forget(thread, subject);
+        Ok(())
+    }
+
+    fn forget(&mut self, thread: ThreadId, subject: &mut dyn Subject) {
         self.threads.remove(&thread);
         self.alarms.remove(&thread);
         self.note(|| format!("thread {thread} is removed"));
         subject.remove(thread);
-        self.schedule(cpu, subject).map(|_| ())
     }
 
     fn wake(&mut self, step: Step, cpu: u32, subject: &mut dyn Subject) -> Result<(), Ending> {

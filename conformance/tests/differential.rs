@@ -1,13 +1,19 @@
-//! Interpreter and compiled C decide the same; mistakes put into the C are found.
+//! Interpreter, compiled C and BPF in the kernel decide the same; mistakes put into the generated code are found.
 //!
 //! A bounded part of what `attune-conformance differential` and `attune-conformance mutants` do.
 
 use std::sync::Mutex;
 
-use attune_conformance::differential::{Effort, run};
-use attune_conformance::mutants::{Fate, MUTANTS, line, try_mutant};
+use attune_conformance::differential::{Against, Effort, run};
+use attune_conformance::mutants::{self, Fate, Mutant, line, try_mutant};
+use attune_conformance::replayed;
+use attune_language::event::Event;
+use attune_language::ir::Verdicts;
+use attune_language::resolve::SourceText;
+use attune_language::{Options, check};
 
 const EFFORT: Effort = Effort {
+    against: Against::C,
     schedulers: 150,
     runs: 10,
     steps: 60,
@@ -47,26 +53,136 @@ fn mistakes_in_the_generated_c_are_found() {
         "less-or-equal",
         "removal-forgotten",
     ];
-    for mutant in MUTANTS.iter().filter(|mutant| quick.contains(&mutant.name)) {
+    for mutant in mutants::all().filter(|mutant| quick.contains(&mutant.name)) {
         let fate = try_mutant(mutant, &EFFORT);
         assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
     }
 }
 
+const KERNEL: Effort = Effort { against: Against::Kernel, schedulers: 60, ..EFFORT };
+
+/// Whether this machine's kernel can run the programs made for the kernel engine. On CI it must.
+fn can_replay() -> bool {
+    match attune_kernel::support::check_replay() {
+        Ok(()) => true,
+        Err(missing) => {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
+            eprintln!("not run: {missing}");
+            false
+        }
+    }
+}
+
 #[test]
-fn every_mutant_has_a_place_in_the_generated_c() {
-    let left = Mutex::new(MUTANTS.iter().collect::<Vec<_>>());
-    run(&EFFORT, &|text| {
+fn interpreter_and_bpf_in_the_kernel_decide_the_same() {
+    if !can_replay() {
+        return;
+    }
+    let report = run(&KERNEL, &|text| Some(text.to_string()));
+    println!("{}", report.summary());
+    assert!(report.differences.is_empty(), "{}", report.differences[0]);
+    assert!(
+        report.cases >= 300,
+        "the front end refuses too many generated schedulers:\n{}",
+        report.summary()
+    );
+    assert!(report.endings.iter().all(|&count| count > 0), "cases all end alike:\n{}", report.summary());
+}
+
+#[test]
+fn mistakes_in_the_bpf_are_found() {
+    if !can_replay() {
+        return;
+    }
+    let quick = [
+        "bpf-loops-never",
+        "bpf-wrong-check",
+        "bpf-lists-one-less",
+        "bpf-first-anywhere",
+        "bpf-pinned-free",
+        "bpf-need-anywhere",
+        "bpf-unfiltered",
+        "bpf-check-lines",
+        "bpf-import-lost",
+    ];
+    for mutant in mutants::all().filter(|mutant| quick.contains(&mutant.name)) {
+        let fate = try_mutant(mutant, &KERNEL);
+        assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
+    }
+}
+
+/// Five loops around each other over fifty threads: a third of a milliard rounds.
+const LONG: &str = "scheduler long {
+    data { threadref current; queue RQ; int rounds = 0; }
+    event newthread(t) { t => RQ; }
+    event schedule {
+        foreach a in RQ
+            foreach b in RQ
+                foreach c in RQ
+                    foreach d in RQ
+                        foreach e in RQ
+                            rounds++;
+        if (|current| == 0 && |RQ| > 0) RQ => current;
+        if (|current| > 0) dispatch current;
+    }
+    event switch_out { if (|current| > 0) current => RQ; }
+    event set_waiting(t) { int i = 0; while (1) { i = 1; while (i != 0) i++; } }
+    event event_raised(t) { t => RQ; }
+}
+";
+
+#[test]
+fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
+    if !can_replay() {
+        return;
+    }
+    let file = SourceText { name: "long.sched".into(), text: LONG.into() };
+    let mut nothing: &[(&str, &str)] = &[];
+    let checked = check(&file, &mut nothing, &Options::default());
+    let program = checked.program.as_ref().expect("it checks");
+    let text = attune_kernel::replay_source(program, &Verdicts::default(), &checked.sources).expect("C");
+    let mut replay = replayed::load(&text, 2).expect("the kernel takes it");
+    for thread in 0..50 {
+        replay.begin(thread, 0).unwrap();
+        replay.call(Event::NewThread, Some(thread), 0, 0).unwrap();
+    }
+    assert_eq!(replay.failed(), None);
+    replay.call(Event::Schedule, None, 0, 0).unwrap();
+    let failed = replay.failed().expect("it went on for too long");
+    assert_eq!((failed.file.as_str(), failed.line), ("long.sched", 9), "{failed:?}");
+    assert_eq!(
+        failed.sentence,
+        "long.sched:9:25: the foreach over RQ went on for longer than the kernel allows, 250 ms"
+    );
+    // Loops that end in 1 048 576 rounds are not cut short: their own check says so.
+    replay.start(0).unwrap();
+    replay.begin(0, 0).unwrap();
+    replay.call(Event::SetWaiting, Some(0), 0, 0).unwrap();
+    let failed = replay.failed().expect("the loop has no end");
+    assert_eq!(failed.line, 15, "{failed:?}");
+    assert!(failed.sentence.contains("more than 1048576 iterations"), "{failed:?}");
+}
+
+/// Those that replace something that no generated text holds.
+fn without_place(effort: &Effort) -> Vec<&'static str> {
+    let all = mutants::all().filter(|mutant| mutant.against == effort.against);
+    let left = Mutex::new(all.collect::<Vec<&Mutant>>());
+    run(effort, &|text| {
         left.lock().unwrap().retain(|mutant| !text.contains(mutant.find));
         None
     });
-    let names: Vec<&str> = left.into_inner().unwrap().iter().map(|mutant| mutant.name).collect();
-    assert!(names.is_empty(), "what these replace is nowhere: {names:?}");
+    left.into_inner().unwrap().iter().map(|mutant| mutant.name).collect()
+}
+
+#[test]
+fn every_mutant_has_a_place_in_the_generated_code() {
+    let lost = [without_place(&EFFORT), without_place(&KERNEL)].concat();
+    assert!(lost.is_empty(), "what these replace is nowhere: {lost:?}");
 }
 
 #[test]
 fn mutants_have_names_of_their_own() {
-    let names: std::collections::HashSet<&str> = MUTANTS.iter().map(|mutant| mutant.name).collect();
-    assert_eq!(names.len(), MUTANTS.len());
+    let names: std::collections::HashSet<&str> = mutants::all().map(|mutant| mutant.name).collect();
+    assert_eq!(names.len(), mutants::all().count());
     assert!(names.len() >= 30);
 }

@@ -29,7 +29,8 @@
 
 /* A function large enough not to be repeated wherever it is used, and its parameters in the arena. */
 #ifndef ATTUNE_OUTLINE
-#define ATTUNE_OUTLINE static inline
+#define ATTUNE_OUTLINE static inline void
+#define ATTUNE_RETURN return
 #define ATTUNE_IN_ARENA
 #endif
 

@@ -12,6 +12,8 @@
 /* How generated code refers to a check: its number in the compiler's list. */
 typedef uint32_t attune_place;
 
+enum attune_about { ATTUNE_CONTAINERS, ATTUNE_THREAD, ATTUNE_INDEX, ATTUNE_CUT };
+
 struct attune_contents {
     struct attune_container ATTUNE_ARENA *container;  /* NULL: none */
     uint32_t size, listed;
@@ -21,7 +23,7 @@ struct attune_contents {
 struct attune_failure {
     uint32_t failed;                                  /* 1 when there is one */
     uint32_t check;
-    uint32_t about;                                   /* 0 containers, 1 a thread, 2 an index */
+    uint32_t about;                                   /* enum attune_about; the engine has more */
     uint32_t unused;
     uint64_t thread;
     int64_t index, length;
@@ -50,6 +52,21 @@ static inline int attune_first_failure(attune_place check, uint32_t about)
     return 1;
 }
 
+/* A loop without a place was cut short inside something that has one. */
+static inline void attune_cut_inside(attune_place place)
+{
+    if (attune_failure.about == ATTUNE_CUT && attune_failure.check == ATTUNE_NOWHERE)
+        attune_failure.check = place;
+}
+
+/* What the handler does behind it does not count: once a function's time is over, all its loops end at once. */
+ATTUNE_OUTLINE attune_cut(attune_place place)
+{
+    if (!attune_first_failure(place, ATTUNE_CUT))
+        attune_cut_inside(place);
+    ATTUNE_RETURN;
+}
+
 static inline void attune_note(struct attune_contents ATTUNE_ARENA *note, const struct attune_container ATTUNE_ARENA *c)
 {
     uint32_t listed = (uint32_t)ATTUNE_ZERO;
@@ -63,29 +80,32 @@ static inline void attune_note(struct attune_contents ATTUNE_ARENA *note, const 
 }
 
 /* The check failed. The containers are those that it is about, each may be NULL. */
-ATTUNE_OUTLINE void attune_trap(attune_place check, const struct attune_container ATTUNE_ARENA *a ATTUNE_IN_ARENA,
-                                const struct attune_container ATTUNE_ARENA *b ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_trap(attune_place check, const struct attune_container ATTUNE_ARENA *a ATTUNE_IN_ARENA,
+                           const struct attune_container ATTUNE_ARENA *b ATTUNE_IN_ARENA)
 {
-    if (!attune_first_failure(check, 0))
-        return;
+    if (!attune_first_failure(check, ATTUNE_CONTAINERS))
+        ATTUNE_RETURN;
     attune_note(&attune_failure.contents[0], a ? a : b);
     attune_note(&attune_failure.contents[1], a && b != a ? b : NULL);
+    ATTUNE_RETURN;
 }
 
 /* The check failed for that thread. */
-ATTUNE_OUTLINE void attune_trap_thread(attune_place check, const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_trap_thread(attune_place check, const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
-    if (attune_first_failure(check, 1))
+    if (attune_first_failure(check, ATTUNE_THREAD))
         attune_failure.thread = t->id;
+    ATTUNE_RETURN;
 }
 
 /* An index is outside 0..length-1. */
-ATTUNE_OUTLINE void attune_trap_index(attune_place check, int64_t index, int64_t length)
+ATTUNE_OUTLINE attune_trap_index(attune_place check, int64_t index, int64_t length)
 {
-    if (attune_first_failure(check, 2)) {
+    if (attune_first_failure(check, ATTUNE_INDEX)) {
         attune_failure.index = index;
         attune_failure.length = length;
     }
+    ATTUNE_RETURN;
 }
 
 #endif

@@ -102,8 +102,8 @@ static inline void attune_tree_balance(struct attune_container ATTUNE_ARENA *c, 
     }
 }
 
-ATTUNE_OUTLINE void attune_tree_insert(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
-                                       struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_tree_insert(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                  struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct attune_thread ATTUNE_ARENA *parent = NULL, *at = c->root;
     int left = 1, leftmost = 1;
@@ -125,10 +125,11 @@ ATTUNE_OUTLINE void attune_tree_insert(struct attune_container ATTUNE_ARENA *c A
     if (leftmost)
         c->first = t;
     attune_tree_balance(c, parent);
+    ATTUNE_RETURN;
 }
 
-ATTUNE_OUTLINE void attune_tree_remove(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
-                                       struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_tree_remove(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                  struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct attune_thread ATTUNE_ARENA *shrunk = t->parent, *heir;
     if (c->first == t)
@@ -150,6 +151,7 @@ ATTUNE_OUTLINE void attune_tree_remove(struct attune_container ATTUNE_ARENA *c A
         attune_tree_replace(c, t, heir);
     }
     attune_tree_balance(c, shrunk);
+    ATTUNE_RETURN;
 }
 
 #ifdef ATTUNE_DEBUG

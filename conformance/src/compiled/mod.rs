@@ -15,8 +15,7 @@ use attune_simulator::policy::{Call, Decision, Dispatch, ThreadId, Value};
 use abi::{Conformance, ContainerInfo, EVENTS, FLOAT, Import, Thread, Variable, WIDTH_F64, WIDTH_I64};
 pub use library::{BuildError, Library};
 
-/// A variable's value as 64 bits: an i64, or a double's bits.
-pub type Bits = i64;
+use crate::rival::{Bits, Rival, State, Trap, bits};
 
 pub struct Compiled<'l> {
     library: &'l Library,
@@ -67,30 +66,9 @@ impl Drop for Link {
     }
 }
 
-/// A failed check of compiled C.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CTrap {
-    /// It crashed or did not end: the signal is in `check`.
-    pub crashed: bool,
-    pub check: u32,
-    pub file: String,
-    pub line: u32,
-    pub column: u32,
-    pub message: String,
-}
-
-/// The state of everything that a compiled scheduler shows.
-#[derive(Clone, Debug, Default)]
-pub struct CState {
-    /// By name, elements in order.
-    pub containers: HashMap<String, Vec<Vec<ThreadId>>>,
-    pub globals: HashMap<String, Vec<Bits>>,
-    pub divisions_by_zero: u64,
-}
-
 impl<'l> Compiled<'l> {
     /// Attaches anew. `linked`: the application has registered all imports, as 64-bit variables.
-    pub fn new(library: &'l Library, cpus: u32, seed: u64, linked: bool) -> (Compiled<'l>, Option<CTrap>) {
+    pub fn new(library: &'l Library, cpus: u32, seed: u64, linked: bool) -> (Compiled<'l>, Option<Trap>) {
         // Safety: the counter lives in the library.
         let divisions_before = unsafe { *library.table.divisions_by_zero };
         // Safety: the shim's function; a failed check comes back.
@@ -107,131 +85,6 @@ impl<'l> Compiled<'l> {
         compiled.link_globals();
         let trap = compiled.trap();
         (compiled, trap)
-    }
-
-    pub fn handles(&self, event: Event) -> bool {
-        self.library.table.handler[event as usize].is_some()
-    }
-
-    pub fn create(&mut self, thread: ThreadId, now: i64) -> Option<CTrap> {
-        let size = self.library.table.thread_size as usize;
-        let mut record = Record { memory: vec![0; size.div_ceil(8).max(16)], links: HashMap::new() };
-        let pointer = record.thread();
-        // Safety: the record is as large as the table says and zeroed.
-        unsafe { (*pointer).id = thread.0.into() };
-        let mut call = self.new_call(now, 0);
-        // Safety: a record with its head set; the call outlives the function.
-        crash::guarded(self.library.crash, || unsafe {
-            (self.library.call)(EVENTS as u32, &mut call, pointer)
-        });
-        if self.linked {
-            self.link_thread(&mut record);
-        }
-        self.records.insert(thread, record);
-        self.trap()
-    }
-
-    pub fn remove(&mut self, thread: ThreadId) {
-        if let Some(mut record) = self.records.remove(&thread) {
-            // Safety: the record is alive until the end of this block.
-            unsafe { (self.library.table.thread_remove)(record.thread()) };
-        }
-    }
-
-    pub fn call(&mut self, call: &Call, decision: &mut Decision) -> Option<CTrap> {
-        let thread = call.thread.and_then(|id| self.records.get_mut(&id));
-        let pointer = thread.map_or(std::ptr::null_mut(), Record::thread);
-        let mut c_call = self.new_call(call.now, call.cpu);
-        // Safety: the record is alive, the call outlives the function.
-        crash::guarded(self.library.crash, || unsafe {
-            (self.library.call)(call.event as u32, &mut c_call, pointer)
-        });
-        let id = |thread: *mut Thread| {
-            // Safety: the scheduler only knows records that are alive.
-            (!thread.is_null()).then(|| ThreadId(unsafe { (*thread).id } as u32))
-        };
-        let slice = (c_call.slice >= 0).then_some(c_call.slice);
-        decision.dispatch = id(c_call.dispatched).map(|thread| Dispatch { thread, slice });
-        decision.value_thread = id(c_call.value_thread);
-        decision.value = Some(c_call.value);
-        // Safety: the shim's record of the last call; only so many entries are kept.
-        let kept = unsafe { &*self.conformance };
-        let alarms = kept.alarm.iter().take(kept.alarms as usize);
-        decision.alarms.extend(alarms.filter_map(|alarm| Some((id(alarm.thread)?, alarm.at))));
-        decision.preempt.extend(kept.preempt.iter().take(kept.preempts as usize));
-        self.trap()
-    }
-
-    /// Writes an import that is linked; `import` counts the imports among the attributes.
-    pub fn write_thread_import(&mut self, thread: ThreadId, import: usize, value: Value) {
-        let Some((position, float)) = self.nth_import(self.attributes(), import) else { return };
-        if let Some(record) = self.records.get(&thread)
-            && let Some(link) = record.links.get(&position)
-        {
-            link.set(bits(float, value));
-        }
-    }
-
-    /// Writes an import that is linked; `import` counts the imports among the globals.
-    pub fn write_global_import(&mut self, import: usize, value: Value) {
-        let Some((position, float)) = self.nth_import(self.globals(), import) else { return };
-        if let Some(link) = self.global_links.get(&position) {
-            link.set(bits(float, value));
-        }
-    }
-
-    /// Whether the thread sits in a container.
-    pub fn is_stored(&mut self, thread: ThreadId) -> bool {
-        let Some(record) = self.records.get_mut(&thread) else { return false };
-        // Safety: the record is alive.
-        unsafe { !(*record.thread()).container.is_null() }
-    }
-
-    pub fn state(&self) -> CState {
-        let table = self.library.table;
-        let mut state = CState::default();
-        // Safety: the table's counts say how long its arrays are.
-        let infos = unsafe { slice(table.containers, table.container_count) };
-        for info in infos {
-            state.containers.insert(text(info.name), self.contents(info));
-        }
-        for (position, variable) in self.globals().iter().enumerate() {
-            let values = match self.global_links.get(&position) {
-                Some(link) => vec![link.get()],
-                None => {
-                    let count = variable.length.max(1) as usize;
-                    // Safety: storage holds so many elements of 8 bytes.
-                    unsafe { std::slice::from_raw_parts(variable.storage.cast::<Bits>(), count) }.to_vec()
-                }
-            };
-            state.globals.insert(text(variable.name), values);
-        }
-        // Safety: the counter lives in the library.
-        state.divisions_by_zero = unsafe { *table.divisions_by_zero } - self.divisions_before;
-        state
-    }
-
-    /// The thread's attributes, by name.
-    pub fn attributes_of(&mut self, thread: ThreadId) -> HashMap<String, Bits> {
-        let table = self.library.table;
-        // Safety: the table's counts say how long its arrays are.
-        let attributes = unsafe { slice(table.attributes, table.attribute_count) };
-        let Some(record) = self.records.get_mut(&thread) else { return HashMap::new() };
-        let start: *mut u8 = record.thread().cast();
-        let mut values = HashMap::new();
-        for (position, attribute) in attributes.iter().enumerate() {
-            let linked = record.links.get(&position).map(Link::get);
-            let value = linked.unwrap_or_else(|| {
-                // Safety: offsets lie inside the record, and are aligned.
-                let place = unsafe { start.add(attribute.offset) };
-                match attribute.imported {
-                    1 => unsafe { (*place.cast::<Import>()).value },
-                    _ => unsafe { *place.cast::<Bits>() },
-                }
-            });
-            values.insert(text(attribute.name), value);
-        }
-        values
     }
 
     fn contents(&self, info: &ContainerInfo) -> Vec<Vec<ThreadId>> {
@@ -255,16 +108,17 @@ impl<'l> Compiled<'l> {
         (0..info.length.max(1)).map(element).collect()
     }
 
-    fn trap(&self) -> Option<CTrap> {
+    fn trap(&self) -> Option<Trap> {
         // Safety: the shim's record of the last call.
         let kept = unsafe { &*self.conformance };
-        (kept.trapped != 0).then(|| CTrap {
+        (kept.trapped != 0).then(|| Trap {
             crashed: kept.trapped == 2,
             check: kept.check,
             file: text(kept.file),
             line: kept.line,
             column: kept.column,
             message: text(kept.message),
+            found: None,
         })
     }
 
@@ -332,21 +186,134 @@ impl<'l> Compiled<'l> {
     }
 }
 
+impl Rival for Compiled<'_> {
+    fn handles(&self, event: Event) -> bool {
+        self.library.table.handler[event as usize].is_some()
+    }
+
+    fn create(&mut self, thread: ThreadId, now: i64) -> Option<Trap> {
+        let size = self.library.table.thread_size as usize;
+        let mut record = Record { memory: vec![0; size.div_ceil(8).max(16)], links: HashMap::new() };
+        let pointer = record.thread();
+        // Safety: the record is as large as the table says and zeroed.
+        unsafe { (*pointer).id = thread.0.into() };
+        let mut call = self.new_call(now, 0);
+        // Safety: a record with its head set; the call outlives the function.
+        crash::guarded(self.library.crash, || unsafe {
+            (self.library.call)(EVENTS as u32, &mut call, pointer)
+        });
+        if self.linked {
+            self.link_thread(&mut record);
+        }
+        self.records.insert(thread, record);
+        self.trap()
+    }
+
+    fn remove(&mut self, thread: ThreadId) {
+        if let Some(mut record) = self.records.remove(&thread) {
+            // Safety: the record is alive until the end of this block.
+            unsafe { (self.library.table.thread_remove)(record.thread()) };
+        }
+    }
+
+    fn call(&mut self, call: &Call, decision: &mut Decision) -> Option<Trap> {
+        let thread = call.thread.and_then(|id| self.records.get_mut(&id));
+        let pointer = thread.map_or(std::ptr::null_mut(), Record::thread);
+        let mut c_call = self.new_call(call.now, call.cpu);
+        // Safety: the record is alive, the call outlives the function.
+        crash::guarded(self.library.crash, || unsafe {
+            (self.library.call)(call.event as u32, &mut c_call, pointer)
+        });
+        let id = |thread: *mut Thread| {
+            // Safety: the scheduler only knows records that are alive.
+            (!thread.is_null()).then(|| ThreadId(unsafe { (*thread).id } as u32))
+        };
+        let slice = (c_call.slice >= 0).then_some(c_call.slice);
+        decision.dispatch = id(c_call.dispatched).map(|thread| Dispatch { thread, slice });
+        decision.value_thread = id(c_call.value_thread);
+        decision.value = Some(c_call.value);
+        // Safety: the shim's record of the last call; only so many entries are kept.
+        let kept = unsafe { &*self.conformance };
+        let alarms = kept.alarm.iter().take(kept.alarms as usize);
+        decision.alarms.extend(alarms.filter_map(|alarm| Some((id(alarm.thread)?, alarm.at))));
+        decision.preempt.extend(kept.preempt.iter().take(kept.preempts as usize));
+        self.trap()
+    }
+
+    fn write_thread_import(&mut self, thread: ThreadId, import: usize, value: Value) {
+        let Some((position, float)) = self.nth_import(self.attributes(), import) else { return };
+        if let Some(record) = self.records.get(&thread)
+            && let Some(link) = record.links.get(&position)
+        {
+            link.set(bits(float, value));
+        }
+    }
+
+    fn write_global_import(&mut self, import: usize, value: Value) {
+        let Some((position, float)) = self.nth_import(self.globals(), import) else { return };
+        if let Some(link) = self.global_links.get(&position) {
+            link.set(bits(float, value));
+        }
+    }
+
+    fn is_stored(&mut self, thread: ThreadId) -> bool {
+        let Some(record) = self.records.get_mut(&thread) else { return false };
+        // Safety: the record is alive.
+        unsafe { !(*record.thread()).container.is_null() }
+    }
+
+    fn state(&self) -> State {
+        let table = self.library.table;
+        let mut state = State::default();
+        // Safety: the table's counts say how long its arrays are.
+        let infos = unsafe { slice(table.containers, table.container_count) };
+        for info in infos {
+            state.containers.insert(text(info.name), self.contents(info));
+        }
+        for (position, variable) in self.globals().iter().enumerate() {
+            let values = match self.global_links.get(&position) {
+                Some(link) => vec![link.get()],
+                None => {
+                    let count = variable.length.max(1) as usize;
+                    // Safety: storage holds so many elements of 8 bytes.
+                    unsafe { std::slice::from_raw_parts(variable.storage.cast::<Bits>(), count) }.to_vec()
+                }
+            };
+            state.globals.insert(text(variable.name), values);
+        }
+        // Safety: the counter lives in the library.
+        state.divisions_by_zero = unsafe { *table.divisions_by_zero } - self.divisions_before;
+        state
+    }
+
+    fn attributes_of(&mut self, thread: ThreadId) -> HashMap<String, Bits> {
+        let table = self.library.table;
+        // Safety: the table's counts say how long its arrays are.
+        let attributes = unsafe { slice(table.attributes, table.attribute_count) };
+        let Some(record) = self.records.get_mut(&thread) else { return HashMap::new() };
+        let start: *mut u8 = record.thread().cast();
+        let mut values = HashMap::new();
+        for (position, attribute) in attributes.iter().enumerate() {
+            let linked = record.links.get(&position).map(Link::get);
+            let value = linked.unwrap_or_else(|| {
+                // Safety: offsets lie inside the record, and are aligned.
+                let place = unsafe { start.add(attribute.offset) };
+                match attribute.imported {
+                    1 => unsafe { (*place.cast::<Import>()).value },
+                    _ => unsafe { *place.cast::<Bits>() },
+                }
+            });
+            values.insert(text(attribute.name), value);
+        }
+        values
+    }
+}
+
 /// More threads than any case has.
 const MANY: usize = 10_000;
 
 fn width(variable: &Variable) -> u32 {
     if variable.ty == FLOAT { WIDTH_F64 } else { WIDTH_I64 }
-}
-
-/// A value from outside as the bits of a variable of that type.
-fn bits(float: bool, value: Value) -> Bits {
-    match (float, value) {
-        (true, Value::Float(value)) => value.to_bits() as i64,
-        (true, Value::Int(value)) => (value as f64).to_bits() as i64,
-        (false, Value::Int(value)) => value,
-        (false, Value::Float(value)) => value as i64,
-    }
 }
 
 /// # Safety

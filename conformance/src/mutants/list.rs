@@ -2,13 +2,8 @@
 //!
 //! Every occurrence of `find` is replaced. Spelling is that of the runtime's files and of the writer.
 
-pub struct Mutant {
-    pub name: &'static str,
-    /// What a user would see go wrong.
-    pub breaks: &'static str,
-    pub find: &'static str,
-    pub replace: &'static str,
-}
+use super::Mutant;
+use crate::differential::Against;
 
 const fn mutant(
     name: &'static str,
@@ -16,7 +11,7 @@ const fn mutant(
     find: &'static str,
     replace: &'static str,
 ) -> Mutant {
-    Mutant { name, breaks, find, replace }
+    Mutant { name, breaks, find, replace, against: Against::C }
 }
 
 pub const MUTANTS: &[Mutant] = &[

@@ -1,10 +1,24 @@
-//! What the differential test is worth: mistakes put into the generated C and the runtime, each of which it must find.
+//! What the differential test is worth: mistakes put into the generated code and the runtime, each of which it must find.
 
+mod kernel;
 mod list;
 
-use crate::differential::{self, Effort};
+use crate::differential::{self, Against, Effort};
 
-pub use list::{MUTANTS, Mutant};
+pub struct Mutant {
+    pub name: &'static str,
+    /// What a user would see go wrong.
+    pub breaks: &'static str,
+    pub find: &'static str,
+    pub replace: &'static str,
+    /// Whose code holds `find`.
+    pub against: Against,
+}
+
+/// Of compiled C, then of BPF.
+pub fn all() -> impl Iterator<Item = &'static Mutant> {
+    list::MUTANTS.iter().chain(kernel::MUTANTS)
+}
 
 /// What became of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +35,8 @@ pub enum Fate {
 
 pub fn try_mutant(mutant: &Mutant, effort: &Effort) -> Fate {
     let edit = |text: &str| text.contains(mutant.find).then(|| text.replace(mutant.find, mutant.replace));
-    let report = differential::run(&Effort { differences: 1, shrinking: 0, ..*effort }, &edit);
+    let against = mutant.against;
+    let report = differential::run(&Effort { against, differences: 1, shrinking: 0, ..*effort }, &edit);
     if !report.differences.is_empty() {
         Fate::Caught { schedulers: report.schedulers, cases: report.cases }
     } else if report.schedulers == 0 {

@@ -177,6 +177,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
         return 1;
     }
+    attune_kick(cpu);                                   /* asked often enough for now: once more, and soon */
     return 0;
 }
 

@@ -127,7 +127,7 @@ ATTUNE_SECTION("struct_ops.s/cpu_online") void attune_cpu_online(unsigned long l
 
 ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
 {
-    attune_origin = (uint64_t)&attune_locked;
+    attune_origin = (uint64_t)&attune_failure;
     attune_record_size = sizeof(struct thread);
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++) {
         uint32_t key = cpu;

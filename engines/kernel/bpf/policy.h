@@ -8,7 +8,7 @@ static __attribute__((noinline)) void attune_give_up(void)
     scx_bpf_error_bstr(text, &number, sizeof number);
 }
 
-enum attune_wrong { ATTUNE_WRONG_DISPATCH = 3, ATTUNE_LOCK_LOST = 4 };
+enum attune_wrong { ATTUNE_WRONG_DISPATCH = ATTUNE_CUT + 1, ATTUNE_LOCK_LOST };
 
 /* Not a check of the scheduler's text: it did what the engine cannot do for it. */
 static __attribute__((noinline)) void attune_wrong(uint32_t about, struct attune_thread ATTUNE_ARENA *t)

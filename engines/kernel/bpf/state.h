@@ -41,7 +41,7 @@ const volatile uint64_t attune_seed = 0;
 const volatile uint32_t attune_cpu_count = 1;
 
 /* Read by the loader after the end. */
-uint64_t attune_origin;                                 /* address of attune_locked */
+uint64_t attune_origin;                                 /* address of attune_failure */
 uint32_t attune_exit_kind;
 int64_t attune_exit_code;
 char attune_exit_reason[128], attune_exit_message[1024];

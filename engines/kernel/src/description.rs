@@ -4,8 +4,9 @@
 //! scheduler  NAME  FILE
 //! check      NUMBER  LINE  COLUMN  FILE  what was tried
 //! global     NAME  C-NAME  data|const|tunable|import
+//! attribute  NAME  MEMBER  data|import          of the record; an import is a struct attune_import
 //! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED
-//! container  NAME  C-NAME  LENGTH (0: a single one)
+//! container  NAME  C-NAME
 //! ```
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ pub struct Description {
     pub file: String,
     pub checks: HashMap<u32, Check>,
     pub globals: Vec<Global>,
+    pub attributes: Vec<Attribute>,
     /// Thread imports that processes may supply.
     pub thread_imports: Vec<Import>,
     pub containers: Vec<Container>,
@@ -42,6 +44,22 @@ pub struct Global {
     pub storage: Storage,
 }
 
+impl Global {
+    /// Bytes from the variable's start to its value: an import's link stands in front.
+    pub fn offset(&self) -> u64 {
+        if self.storage == Storage::Import { 8 } else { 0 }
+    }
+}
+
+/// A variable that every thread has.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    pub name: String,
+    /// Of `struct thread`.
+    pub member: String,
+    pub import: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
     Data,
@@ -54,8 +72,6 @@ pub enum Storage {
 pub struct Container {
     pub name: String,
     pub c_name: String,
-    /// 0: a single one.
-    pub length: u32,
 }
 
 impl Description {
@@ -89,16 +105,18 @@ impl Description {
                         _ => return None,
                     },
                 }),
+                ["attribute", name, member, storage] => description.attributes.push(Attribute {
+                    name: name.to_string(),
+                    member: member.to_string(),
+                    import: *storage == "import",
+                }),
                 ["threadimport", name, default] => {
                     let default = default.parse().ok()?;
                     description.thread_imports.push(Import { name: name.to_string(), default });
                 }
-                ["container", name, c_name, length] => description.containers.push(Container {
-                    name: name.to_string(),
-                    c_name: c_name.to_string(),
-                    // A per-CPU container's length is a macro of the program's.
-                    length: length.parse().unwrap_or(u32::MAX),
-                }),
+                ["container", name, c_name] => description
+                    .containers
+                    .push(Container { name: name.to_string(), c_name: c_name.to_string() }),
                 _ => return None,
             }
         }

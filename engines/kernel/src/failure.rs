@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use crate::contents::ELEMENT;
 use crate::image::Image;
 use crate::memory::Memory;
 
@@ -60,44 +61,103 @@ pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     Some(Exit { kind, reason: text("attune_exit_reason", 128), message, failure })
 }
 
-/// The check that failed.
-fn failure(image: &Image, memory: &Memory) -> Option<String> {
+/// What `struct attune_failure` says.
+#[derive(Clone, Debug)]
+pub(crate) struct Noted {
+    pub check: u32,
+    about: u32,
+    pub found: Found,
+}
+
+/// What was noted of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// How full they are.
+    Containers(Vec<Contents>),
+    Thread(u64),
+    Index {
+        index: i64,
+        length: i64,
+    },
+    /// Nothing: the kernel ended a loop that went on for too long.
+    Cut,
+}
+
+/// `enum attune_about`, and behind it what the engine says (`enum attune_wrong`).
+const ABOUT_CONTAINERS: u32 = 0;
+const ABOUT_INDEX: u32 = 2;
+const ABOUT_CUT: u32 = 3;
+const WRONG_DISPATCH: u32 = 4;
+const LOCK_LOST: u32 = 5;
+
+/// A container at the moment of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contents {
+    pub name: String,
+    pub size: u32,
+    /// The first of its threads, in its order.
+    pub threads: Vec<u64>,
+}
+
+/// None while no check has failed.
+pub(crate) fn noted(image: &Image, memory: &Memory) -> Option<Noted> {
     let base = memory.address(image, "attune_failure")?;
     if memory.u32(base)? == 0 {
         return None;
     }
     let (check, about) = (memory.u32(base + 4)?, memory.u32(base + 8)?);
-    let thread = memory.u64(base + 16)?;
-    let (index, length) = (memory.u64(base + 24)? as i64, memory.u64(base + 32)? as i64);
-    match about {
-        3 => return Some(wrong_dispatch(image, memory, base, thread, index, length)),
-        4 => {
+    let found = match about {
+        ABOUT_CONTAINERS => {
+            let both = [base + CONTENTS, base + CONTENTS + CONTENTS_SIZE];
+            Found::Containers(both.into_iter().filter_map(|at| contents(image, memory, at)).collect())
+        }
+        ABOUT_INDEX => {
+            Found::Index { index: memory.u64(base + 24)? as i64, length: memory.u64(base + 32)? as i64 }
+        }
+        ABOUT_CUT => Found::Cut,
+        _ => Found::Thread(memory.u64(base + 16)?),
+    };
+    Some(Noted { check, about, found })
+}
+
+/// The check that failed, in a sentence.
+pub(crate) fn failure(image: &Image, memory: &Memory) -> Option<String> {
+    let base = memory.address(image, "attune_failure")?;
+    let noted = noted(image, memory)?;
+    match (noted.about, &noted.found) {
+        (WRONG_DISPATCH, Found::Thread(thread)) => {
+            let (state, line) = (memory.u64(base + 24)? as i64, memory.u64(base + 32)? as i64);
+            return Some(wrong_dispatch(image, memory, base, *thread, state, line));
+        }
+        (LOCK_LOST, _) => {
             return Some(
                 "the engine waited for its own lock for too long; this is a mistake of Attune's".to_string(),
             );
         }
         _ => {}
     }
-    let mut text = match image.description.checks.get(&check) {
+    let mut text = match image.description.checks.get(&noted.check) {
         Some(check) => format!("{}:{}:{}: {}", check.file, check.line, check.column, check.what),
-        None => format!("check {check} failed"),
+        None if noted.found == Found::Cut => {
+            format!("{}: a loop went on for longer than the kernel allows, 250 ms", image.description.file)
+        }
+        None => format!("check {} failed", noted.check),
     };
     // Writing to a String cannot fail.
-    match about {
-        0 => {
-            let first = contents(image, memory, base + CONTENTS);
-            let second = contents(image, memory, base + CONTENTS + CONTENTS_SIZE);
-            let said: Vec<String> = first.into_iter().chain(second).collect();
+    match noted.found {
+        Found::Containers(all) => {
+            let said: Vec<String> = all.iter().map(Contents::said).collect();
             if !said.is_empty() {
                 let _ = write!(text, " ({})", said.join("; "));
             }
         }
-        1 => {
+        Found::Thread(thread) => {
             let _ = write!(text, " (thread {})", named(thread));
         }
-        _ => {
+        Found::Index { index, length } => {
             let _ = write!(text, " (it is {index}, outside 0..{})", length - 1);
         }
+        Found::Cut => {}
     }
     Some(text)
 }
@@ -107,32 +167,38 @@ const CONTENTS: u64 = 40;
 const CONTENTS_SIZE: u64 = 16 + 8 * LISTED;
 const LISTED: u64 = 16;
 
-/// `RQ holds threads 1, 2 and 7 more`; None for no container.
-fn contents(image: &Image, memory: &Memory, base: u64) -> Option<String> {
+/// None for no container.
+fn contents(image: &Image, memory: &Memory, base: u64) -> Option<Contents> {
     let container = memory.u64(base).filter(|&address| address != 0)?;
     let (size, listed) = (memory.u32(base + 8)?, memory.u32(base + 12)?);
     let name = container_name(image, memory, container).unwrap_or("a container".to_string());
-    if size == 0 {
-        return Some(format!("{name} is empty"));
-    }
     let threads = (0..u64::from(listed).min(LISTED)).filter_map(|index| memory.u64(base + 16 + 8 * index));
-    let threads: Vec<String> = threads.map(named).collect();
-    let more = if listed < size { format!(" and {} more", size - listed) } else { String::new() };
-    let s = if size == 1 { "" } else { "s" };
-    Some(format!("{name} holds thread{s} {}{more}", threads.join(", ")))
+    Some(Contents { name, size, threads: threads.collect() })
 }
 
-/// What `container.h` says of the size of a container.
-const CONTAINER_SIZE: u64 = 48;
+impl Contents {
+    /// `RQ holds threads 1, 2 and 7 more`.
+    fn said(&self) -> String {
+        let (name, size) = (&self.name, self.size);
+        if size == 0 {
+            return format!("{name} is empty");
+        }
+        let threads: Vec<String> = self.threads.iter().copied().map(named).collect();
+        let more = (size as usize).saturating_sub(threads.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let s = if size == 1 { "" } else { "s" };
+        format!("{name} holds thread{s} {}{more}", threads.join(", "))
+    }
+}
 
 /// The name in the scheduler of the container at an address: `RQ`, `RQ[3]`.
 pub(crate) fn container_name(image: &Image, memory: &Memory, address: u64) -> Option<String> {
     // The one that begins last before the address: how many elements a per-CPU container has, the compiler knew.
     let containers = image.description.containers.iter();
     let bases = containers.filter_map(|it| Some((memory.address(image, &it.c_name)?, it)));
-    let (base, container) = bases.filter(|(base, _)| *base <= address).max_by_key(|(base, _)| *base)?;
-    let single = container.length == 0;
-    let index = if single { String::new() } else { format!("[{}]", (address - base) / CONTAINER_SIZE) };
+    let (_, container) = bases.filter(|(base, _)| *base <= address).max_by_key(|(base, _)| *base)?;
+    let element = memory.u32(address + ELEMENT)? as i32;
+    let index = if element < 0 { String::new() } else { format!("[{element}]") };
     Some(format!("{}{index}", container.name))
 }
 

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{self, MemberAttr};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::description::Description;
@@ -58,6 +60,23 @@ impl Image {
     pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.get(name)
     }
+}
+
+/// Bytes from a record's start to each attribute's value, in the order of the description.
+pub(crate) fn attribute_offsets(image: &Image) -> Option<Vec<u64>> {
+    let types = Btf::from_raw("scheduler", &image.bytes).ok()??;
+    let record = types.type_by_name::<types::Struct>("thread")?;
+    let offset = |wanted: &str| {
+        record.iter().find(|member| member.name.is_some_and(|name| name == wanted)).and_then(|member| {
+            match member.attr {
+                MemberAttr::Normal { offset } => Some(u64::from(offset) / 8),
+                MemberAttr::BitField { .. } => None,
+            }
+        })
+    };
+    let attributes = image.description.attributes.iter();
+    // An import's link stands in front of its value.
+    attributes.map(|it| Some(offset(&it.member)? + if it.import { 8 } else { 0 })).collect()
 }
 
 const DESCRIPTION: &str = ".rodata.attune";

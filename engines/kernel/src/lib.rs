@@ -4,14 +4,17 @@
 //! - [`Image`] is such an object; [`start`] loads it, and [`Running`] is the scheduler at work: statistics, tunables, and in the
 //!   end the reason ([`Exit`]) in the words of the scheduler's text.
 //! - [`Values`] takes what other processes supply for thread imports.
+//! - [`Replay`] runs a policy's handlers one at a time, in the kernel but without sched_ext, so that they can be compared.
 //! - [`support`] says whether the machine can run any of this.
 
 mod compiler;
+mod contents;
 mod description;
 mod failure;
 mod image;
 mod load;
 mod memory;
+mod replay;
 mod source;
 mod statistics;
 pub mod support;
@@ -19,9 +22,10 @@ mod threads;
 mod values;
 
 pub use compiler::{Compiler, Error as CompileError, compile};
-pub use failure::{Exit, Kind};
+pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, Running, SetError, Settings, start, try_load};
-pub use source::source;
+pub use replay::{Answer, Failed, Replay, THREADS as REPLAY_THREADS};
+pub use source::{replay_source, source};
 pub use statistics::Statistics;
 pub use values::Values;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, Once};
 
 use attune_values::text;
 use libbpf_rs::libbpf_sys;
-use libbpf_rs::{AsRawLibbpf, Link, MapCore, ObjectBuilder, PrintLevel};
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapType, ObjectBuilder, PrintLevel};
 
 use crate::description::Storage;
 use crate::failure::{self, Exit};
@@ -105,7 +105,7 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
     Ok(Running { image, memory, link, object: ManuallyDrop::new(object) })
 }
 
-fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
+pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
     listen();
     let mut open =
         ObjectBuilder::default().open_memory(&image.bytes).map_err(|error| refused(image, error))?;
@@ -151,13 +151,18 @@ const OPS_FLAGS: u64 = 2 | 4 | 16 | 256;
 const SWITCH_PARTIAL: u64 = 8;
 /// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; life.h asserts it.
 const OPS_FLAGS_AT: usize = 112;
-/// As in state.h.
-const ARENA_AT: u64 = 1 << 44;
 
-fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
-    let mut plain = Vec::new();
+pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
+    let (mut plain, mut arena) = (Vec::new(), None);
     for map in object.maps() {
         let name = map.name().to_string_lossy().into_owned();
+        if map.map_type() == MapType::Arena {
+            let mut bytes = 0;
+            // SAFETY: the map is loaded and alive; libbpf maps an arena when it makes it.
+            let start =
+                unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes) };
+            arena = Some(start as u64).filter(|start| *start != 0);
+        }
         for section in [".bss", ".data", ".rodata"] {
             if !name.ends_with(section) {
                 continue;
@@ -180,9 +185,9 @@ fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
     }
     // SAFETY: inside the section, aligned as the compiler aligned it.
     let origin = unsafe { std::ptr::read_volatile(bss.start.add(origin_place.offset).cast::<u64>()) };
-    // SAFETY: libbpf maps the arena at its `map_extra`, and keeps it as long as the object lives.
-    unsafe { Memory::new(image, ARENA_AT, origin, plain) }
-        .ok_or(Error::Inconsistent("it lacks attune_locked"))
+    let arena = arena.ok_or(Error::Inconsistent("it has no arena"))?;
+    // SAFETY: libbpf maps the arena there, and keeps it as long as the object lives.
+    unsafe { Memory::new(image, arena, origin, plain) }.ok_or(Error::Inconsistent("it lacks attune_failure"))
 }
 
 impl Running {
@@ -228,8 +233,7 @@ impl Running {
         let number = text::parse(value).ok_or_else(|| SetError::NoValue(value.to_string()))?;
         // A tunable that no handler reads has no place, and nothing to change.
         if let Some(address) = self.memory.address(&self.image, &global.c_name) {
-            let member = if global.storage == Storage::Import { 8 } else { 0 };
-            self.memory.set_u64(address + member, number as u64);
+            self.memory.set_u64(address + global.offset(), number as u64);
         }
         Ok(())
     }

@@ -26,13 +26,13 @@ pub(crate) struct Section {
 }
 
 impl Memory {
-    /// `origin` is the address of `attune_locked`.
+    /// `origin` is the address of `attune_failure`.
     ///
     /// # Safety
     /// The arena is mapped here at its own address, readable and writable, and the sections are as they say, for as long as the
     /// value lives.
     pub unsafe fn new(image: &Image, arena: u64, origin: u64, plain: Vec<Section>) -> Option<Memory> {
-        let first = image.variable("attune_locked")?;
+        let first = image.variable("attune_failure")?;
         let variables = origin.checked_sub(first.offset as u64)?;
         Some(Memory { arena, variables, plain })
     }
@@ -75,6 +75,16 @@ impl Memory {
         if holds {
             // SAFETY: as above; the programs expect that words change at any time.
             unsafe { ptr::write_volatile(address as *mut u64, value) };
+        }
+        holds
+    }
+
+    /// False if there is no such word.
+    pub fn set_u32(&self, address: u64, value: u32) -> bool {
+        let holds = self.holds(address, 4);
+        if holds {
+            // SAFETY: as above.
+            unsafe { ptr::write_volatile(address as *mut u32, value) };
         }
         holds
     }

@@ -21,9 +21,34 @@ const BEHIND: [&str; 10] = [
     include_str!("../bpf/life.h"),
 ];
 
+/// In the engine's place.
+const REPLAY: &str = include_str!("../bpf/replay.h");
+/// The replay's own clock, in front of what reads it.
+const CLOCK: &str =
+    "static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_clock;\n#define ATTUNE_CLOCK() attune_clock\n";
+
 /// The scheduler as a BPF program in C that compiles by itself. `verdicts` are the kernel engine's.
 pub fn source(program: &Program, verdicts: &Verdicts, sources: &SourceMap) -> Result<String, c::Refusal> {
-    let around = c::Surroundings { before: BEFORE.join("\n"), behind: BEHIND.join("\n") };
+    around(program, verdicts, sources, BEFORE.join("\n"), BEHIND.join("\n"))
+}
+
+/// The scheduler with [`crate::Replay`] in the engine's place.
+pub fn replay_source(
+    program: &Program,
+    verdicts: &Verdicts,
+    sources: &SourceMap,
+) -> Result<String, c::Refusal> {
+    around(program, verdicts, sources, format!("{CLOCK}{}", BEFORE.join("\n")), REPLAY.to_string())
+}
+
+fn around(
+    program: &Program,
+    verdicts: &Verdicts,
+    sources: &SourceMap,
+    before: String,
+    behind: String,
+) -> Result<String, c::Refusal> {
+    let around = c::Surroundings { before, behind };
     let options = c::Options { debug: false, target: c::Target::Bpf(around) };
     c::generate(program, verdicts, sources, &options)
 }

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use libbpf_rs::MapType;
+
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Missing {
     #[error(
@@ -16,6 +18,11 @@ pub enum Missing {
     Privilege,
     #[error("a scheduler is loaded already: {0}; end it first")]
     Busy(String),
+    #[error(
+        "this kernel has no BPF arenas (Linux 6.10 or newer), or you may not use them: run it as root, or in a virtual machine, \
+         `attune vm -- ..`"
+    )]
+    Arena,
 }
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
@@ -33,6 +40,14 @@ pub fn check() -> Result<(), Missing> {
     match state.trim() {
         "disabled" => Ok(()),
         _ => Err(Missing::Busy(current().unwrap_or_else(|| state.trim().to_string()))),
+    }
+}
+
+/// Ok if [`crate::Replay`] can run here. It needs no sched_ext.
+pub fn check_replay() -> Result<(), Missing> {
+    match MapType::Arena.is_supported() {
+        Ok(true) => Ok(()),
+        _ => Err(Missing::Arena),
     }
 }
 

@@ -9,7 +9,7 @@
 
 use attune_language::event::Event;
 use attune_language::ir::{Attribute, ContainerRef, Extent, Storage, Value};
-use attune_language::source::SourceId;
+use attune_language::source::{SourceId, Span};
 
 use super::Writer;
 use super::declarations::abi_event;
@@ -59,9 +59,14 @@ impl Writer<'_> {
         self.bounded_by(format!("attune_i < {length}"))
     }
 
-    /// The test of a loop.
+    /// The test of a loop of the runtime's kind, without a place.
     pub(super) fn bounded_by(&self, test: String) -> String {
         if self.is_bpf() { format!("{test} && ATTUNE_MAY_LOOP") } else { test }
+    }
+
+    /// Asks whether a loop of the scheduler's may go on.
+    pub(super) fn may_loop(&mut self, span: Span, what: impl FnOnce(&Self) -> String) -> Option<String> {
+        self.is_bpf().then(|| format!("ATTUNE_MAY_LOOP_AT({})", self.cut(span, what)))
     }
 
     /// The handlers as the engine reaches them, and the engine.
@@ -132,14 +137,20 @@ impl Writer<'_> {
             };
             lines.push(format!("global\t{}\t{name}\t{storage}", global.name));
         }
+        for (id, attribute) in self.program.attributes.iter() {
+            let (member, storage) = match self.names.thread_import(id) {
+                Some((state, _)) => (state, "import"),
+                None => (self.names.attribute(id), "data"),
+            };
+            lines.push(format!("attribute\t{}\t{member}\t{storage}", attribute.name));
+        }
         for (_, import) in self.program.attributes.iter().filter(|(_, it)| is_supplied(it)) {
             if let Value::Int(default) = import.initial {
                 lines.push(format!("threadimport\t{}\t{default}", import.name));
             }
         }
         for (id, container) in self.program.containers.iter() {
-            let length = self.length(container.extent).unwrap_or("0".to_string());
-            lines.push(format!("container\t{}\t{}\t{length}", container.name, self.names.container(id)));
+            lines.push(format!("container\t{}\t{}", container.name, self.names.container(id)));
         }
         self.out.blank();
         self.out.line("const char attune_description[] ATTUNE_SECTION(\".rodata.attune\") =");

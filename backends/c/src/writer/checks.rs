@@ -15,6 +15,8 @@ pub struct Checks {
     /// In the order of their first use: C name, check, sentence.
     performed: Vec<(String, CheckId, String)>,
     named: HashMap<CheckId, String>,
+    /// Places where the kernel may cut a loop short, numbered behind the checks: C name, place, sentence.
+    cut: Vec<(String, Span, String)>,
     taken: HashSet<String>,
 }
 
@@ -81,9 +83,24 @@ impl Writer<'_> {
         })
     }
 
+    /// The number under which a loop is noted that the kernel cut short.
+    pub(super) fn cut(&mut self, span: Span, what: impl FnOnce(&Self) -> String) -> String {
+        let location = self.sources.location(span);
+        let plain = format!("attune_loop_{}_{}", location.line, location.column);
+        let mut name = plain.clone();
+        let mut number = 2;
+        while !self.checks.taken.insert(name.clone()) {
+            name = format!("{plain}_{number}");
+            number += 1;
+        }
+        let what = format!("{} went on for longer than the kernel allows, 250 ms", what(self));
+        self.checks.cut.push((name.clone(), span, what));
+        name
+    }
+
     pub(super) fn check_records(&mut self) {
         let performed = std::mem::take(&mut self.checks.performed);
-        if performed.is_empty() {
+        if performed.is_empty() && self.checks.cut.is_empty() {
             return;
         }
         self.out.blank();
@@ -109,20 +126,29 @@ impl Writer<'_> {
 
     /// The loader knows the rest.
     fn check_numbers(&mut self, performed: &[(String, CheckId, String)]) {
-        self.out.line("/* Checks that were not proved, by their number. */");
+        self.out.line("/* Checks that were not proved and loops that may take too long, by their number. */");
         self.out.open("enum {");
         for (name, check, _) in performed {
             let line = format!("{name} = {},", check.into_raw().into_u32());
             self.out.line(line);
         }
+        for (name, number) in self.checks.cut.iter().map(|(name, ..)| name).zip(self.first_cut()..) {
+            self.out.line(format!("{name} = {number},"));
+        }
         self.out.close("};");
     }
 
-    /// The checks that are left to the running scheduler: number, place, sentence.
+    fn first_cut(&self) -> u32 {
+        self.program.checks.len() as u32
+    }
+
+    /// What may fail in the running scheduler: number, place, sentence.
     pub(super) fn performed_checks(&self) -> impl Iterator<Item = (u32, Span, &str)> {
-        self.checks.performed.iter().map(|(_, check, what)| {
+        let checks = self.checks.performed.iter().map(|(_, check, what)| {
             (check.into_raw().into_u32(), self.program.checks[*check].span, what.as_str())
-        })
+        });
+        let cut = self.checks.cut.iter().zip(self.first_cut()..);
+        checks.chain(cut.map(|((_, span, what), number)| (number, *span, what.as_str())))
     }
 
     /// The source text of a span on one line, cut if it is long.

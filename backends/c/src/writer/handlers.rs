@@ -39,7 +39,7 @@ impl Writer<'_> {
             self.line(handler.span)
         ));
         let (storage, parameters) = self.signature();
-        self.out.line(format!("{storage} void {}({parameters})", self.names.handler(handler.event)));
+        self.out.line(format!("{storage} {}({parameters})", self.names.handler(handler.event)));
         self.out.open("{");
         if self.is_bpf() && uses.now {
             self.out.line("attune_call->now = attune_now();");
@@ -52,7 +52,9 @@ impl Writer<'_> {
         let stored = handler.stored.filter(|&check| self.performed(check));
         let emptied: Vec<_> =
             handler.emptied.iter().copied().filter(|&(_, check)| self.performed(check)).collect();
-        let exits = stored.is_some() || !emptied.is_empty();
+        // Containers that are read for one CPU are walked by loops that know no place.
+        let walked = self.is_bpf() && handler.event == Event::Schedule;
+        let exits = stored.is_some() || !emptied.is_empty() || walked;
         let mut labels = 0;
         for (number, part) in handler.parts.iter().enumerate() {
             let last = number + 1 == handler.parts.len() && !exits;
@@ -97,7 +99,13 @@ impl Writer<'_> {
                 }
             }
         }
-        self.out.close("}");
+        if walked {
+            let place = self.cut(handler.span, |_| "schedule".to_string());
+            self.out.raw("#if ATTUNE_CPUS > 1");
+            self.out.line(format!("attune_cut_inside({place});"));
+            self.out.raw("#endif");
+        }
+        self.end_function();
     }
 
     fn part(&mut self, part: &Part, several: bool) {
@@ -218,7 +226,7 @@ impl Writer<'_> {
         self.out.blank();
         self.out.line("/* Initial values that are no constants. */");
         let (storage, parameters) = self.signature();
-        self.out.line(format!("{storage} void attune_prologue({parameters})"));
+        self.out.line(format!("{storage} attune_prologue({parameters})"));
         self.prologue_body(routine);
     }
 
@@ -230,7 +238,7 @@ impl Writer<'_> {
         self.out.blank();
         self.out.line("/* Initial values of a new thread's attributes that are no constants. */");
         let (storage, parameters) = self.signature();
-        self.out.line(format!("{storage} void attune_thread_prologue({parameters})"));
+        self.out.line(format!("{storage} attune_thread_prologue({parameters})"));
         self.prologue_body(routine);
     }
 
@@ -248,7 +256,7 @@ impl Writer<'_> {
         self.function.counted = true;
         self.routine(routine);
         self.own_lines();
-        self.out.close("}");
+        self.end_function();
     }
 
     /// In debug builds: the invariants, and what runs them where a container has changed.
@@ -326,13 +334,20 @@ impl Writer<'_> {
         self.out.close("}");
     }
 
-    /// A handler's storage class and parameters.
+    /// A handler's storage class and type, and its parameters.
     fn signature(&self) -> (&'static str, &'static str) {
-        if self.is_bpf() { ("ATTUNE_OUTLINE", bpf::PARAMETERS) } else { ("static", PARAMETERS) }
+        if self.is_bpf() { ("ATTUNE_OUTLINE", bpf::PARAMETERS) } else { ("static void", PARAMETERS) }
     }
 
     fn file(&self, handler: &Handler) -> &str {
         self.sources.name(handler.span.source)
+    }
+
+    fn end_function(&mut self) {
+        if self.is_bpf() {
+            self.out.line("ATTUNE_RETURN;");
+        }
+        self.out.close("}");
     }
 
     /// The events that have a handler.

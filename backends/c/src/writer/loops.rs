@@ -7,6 +7,7 @@
 use attune_language::ir::{
     Block, ContainerRef, ExprKind, Loop, NameId, Place, Statement, StatementKind, Test, Value,
 };
+use attune_language::source::Span;
 
 use super::Writer;
 
@@ -19,18 +20,19 @@ pub enum Frame {
 }
 
 impl Writer<'_> {
-    pub(super) fn iterate(&mut self, each: &Loop) {
+    pub(super) fn iterate(&mut self, each: &Loop, span: Span) {
         let counted = self.function.counted.then(|| {
             let check = self.loop_check(each.bound);
             format!("attune_iterate({check})")
         });
+        let may = self.may_loop(span, |_| "the loop".to_string());
         match each.test {
-            Test::First => self.test_first(each, counted),
-            Test::Last => self.test_last(each, counted),
+            Test::First => self.test_first(each, counted, may),
+            Test::Last => self.test_last(each, counted, may),
         }
     }
 
-    fn test_first(&mut self, each: &Loop, counted: Option<String>) {
+    fn test_first(&mut self, each: &Loop, counted: Option<String>, may: Option<String>) {
         let endless = matches!(self.program.exprs[each.condition].kind, ExprKind::Constant(Value::Int(value)) if value != 0);
         let step = self.step_text(&each.step);
         if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some()) {
@@ -39,7 +41,7 @@ impl Writer<'_> {
                 (Some(counted), true) => counted,
                 (Some(counted), false) => format!("{counted} && {}", self.clause(each.condition)),
             };
-            let test = self.bounded_by(test);
+            let test = std::iter::once(test).chain(may).collect::<Vec<_>>().join(" && ");
             self.out.open(match step {
                 None => format!("while ({test}) {{"),
                 Some(step) => format!("for (; {test}; {step}) {{"),
@@ -50,7 +52,10 @@ impl Writer<'_> {
             self.out.close("}");
             return;
         }
-        self.out.open(if self.is_bpf() { "for (; ATTUNE_MAY_LOOP;) {" } else { "for (;;) {" });
+        self.out.open(match may {
+            Some(may) => format!("for (; {may};) {{"),
+            None => "for (;;) {".to_string(),
+        });
         self.count(counted);
         self.block(&each.prelude, false);
         if !endless {
@@ -63,7 +68,7 @@ impl Writer<'_> {
         self.out.close("}");
     }
 
-    fn test_last(&mut self, each: &Loop, counted: Option<String>) {
+    fn test_last(&mut self, each: &Loop, counted: Option<String>, may: Option<String>) {
         self.out.open("do {");
         self.count(counted);
         if each.step.statements.is_empty() && each.prelude.statements.is_empty() {
@@ -75,7 +80,7 @@ impl Writer<'_> {
             self.block(&each.prelude, false);
         }
         let condition = self.clause(each.condition);
-        let condition = self.bounded_by(condition);
+        let condition = std::iter::once(condition).chain(may).collect::<Vec<_>>().join(" && ");
         self.out.close(format!("}} while ({condition});"));
     }
 
@@ -122,7 +127,10 @@ impl Writer<'_> {
         Some(format!("{} = {}", self.variable(place), self.expr(*value)))
     }
 
-    pub(super) fn foreach(&mut self, name: NameId, container: &ContainerRef, body: &Block) {
+    pub(super) fn foreach(&mut self, name: NameId, container: &ContainerRef, body: &Block, span: Span) {
+        let over = &self.program.containers[container.container].name;
+        let may = self.may_loop(span, |_| format!("the foreach over {over}"));
+        let may = may.map(|may| format!(" && {may}")).unwrap_or_default();
         let (visit, next) = (self.here("attune_visit", container), self.here("attune_next", container));
         let container = self.container(container);
         self.names.name_thread(self.program, name);
@@ -130,7 +138,7 @@ impl Writer<'_> {
         let cursor = self.names.in_function(&format!("{thread}_cursor"));
         self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
         self.out.open(format!(
-            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD({visit}&{container}, &{cursor})); {thread} && ATTUNE_MAY_LOOP;"
+            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD({visit}&{container}, &{cursor})); {thread}{may};"
         ));
         self.out.line(format!("    {thread} = ATTUNE_RECORD({next}&{cursor}))) {{"));
         self.function.frames.push(Frame::Foreach(cursor));

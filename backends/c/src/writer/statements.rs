@@ -107,8 +107,10 @@ impl Writer<'_> {
             StatementKind::If { condition, then, otherwise } => {
                 self.branch(*condition, then, otherwise, tail);
             }
-            StatementKind::Loop(each) => self.iterate(each),
-            StatementKind::Foreach { name, container, body } => self.foreach(*name, container, body),
+            StatementKind::Loop(each) => self.iterate(each, statement.span),
+            StatementKind::Foreach { name, container, body } => {
+                self.foreach(*name, container, body, statement.span);
+            }
             StatementKind::Break => self.leave_loop(),
             StatementKind::Continue => self.next_iteration(),
             StatementKind::Return(value) => self.give(value.as_ref(), tail),
@@ -368,7 +370,7 @@ impl Writer<'_> {
         }
         match &self.function.leave {
             _ if tail => {}
-            Leave::Return => self.out.line("return;"),
+            Leave::Return => self.out.line(if self.is_bpf() { "ATTUNE_RETURN;" } else { "return;" }),
             Leave::Answer => self.out.line("return 1;"),
             Leave::To(label) => {
                 let line = format!("goto {label};");

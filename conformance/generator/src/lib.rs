@@ -6,19 +6,23 @@
 //! some end in a failed check.
 //!
 //! - [`scope`] what is declared and in sight; [`declare`] sections; [`skeleton`] handlers;
-//! - [`statement`] and [`expression`] fill their bodies.
+//! - [`statement`] and [`expression`] fill their bodies;
+//! - all of it is made of [`fragment`]s, which can be simplified, from numbers of [`random`].
 
 mod declare;
 mod expression;
+pub mod fragment;
+pub mod random;
 mod scope;
 mod skeleton;
 mod statement;
 
 use attune_language::resolve::SourceText;
+use attune_language::{Checked, Options, check};
 
-use crate::fragment::Fragment;
-use crate::random::Random;
-use scope::{Declared, File};
+use fragment::Fragment;
+use random::Random;
+use scope::{Declared, File, Ty};
 
 /// A scheduler in one or several files.
 #[derive(Clone, Debug)]
@@ -42,6 +46,15 @@ impl Sources {
 
     pub fn aspects(&self) -> Vec<SourceText> {
         self.aspects.iter().map(rendered).collect()
+    }
+
+    /// What the front end says of it.
+    pub fn checked(&self) -> Checked {
+        let bases = self.bases();
+        let bases: Vec<(&str, &str)> =
+            bases.iter().map(|base| (base.name.as_str(), base.text.as_str())).collect();
+        let mut loader = &bases[..];
+        check(&self.main(), &mut loader, &Options { aspects: self.aspects() })
     }
 
     /// How many pieces could be simpler.
@@ -88,15 +101,27 @@ fn rendered((name, fragment): &(String, Fragment)) -> SourceText {
 
 /// A random scheduler. `size` is about the number of statements in a handler, from 1.
 pub fn scheduler(seed: u64, size: usize) -> Sources {
-    generate(seed, size, false)
+    generate(seed, size, Taste { floats: true, reckless: false })
 }
 
 /// A random scheduler that leaves guards out or asks the wrong question: many of its transfers always fail.
 pub fn reckless(seed: u64, size: usize) -> Sources {
-    generate(seed, size, true)
+    generate(seed, size, Taste { floats: true, reckless: true })
 }
 
-fn generate(seed: u64, size: usize, reckless: bool) -> Sources {
+/// A random scheduler without floats, as the kernel engine wants it.
+pub fn for_kernel(seed: u64, size: usize) -> Sources {
+    generate(seed, size, Taste { floats: false, reckless: false })
+}
+
+#[derive(Clone, Copy)]
+struct Taste {
+    floats: bool,
+    /// Transfers go without the condition that makes them possible.
+    reckless: bool,
+}
+
+fn generate(seed: u64, size: usize, taste: Taste) -> Sources {
     let mut generator = Generator {
         random: Random::new(seed),
         declared: Declared::default(),
@@ -104,7 +129,7 @@ fn generate(seed: u64, size: usize, reckless: bool) -> Sources {
         fuel: 0,
         names: 0,
         wild: false,
-        reckless,
+        taste,
     };
     generator.wild = generator.random.percent(15);
     generator.sources()
@@ -119,8 +144,7 @@ pub(crate) struct Generator {
     names: usize,
     /// Checks fail often: threads that may be missing are asked, indices may be outside.
     wild: bool,
-    /// Transfers go without the condition that makes them possible.
-    reckless: bool,
+    taste: Taste,
 }
 
 impl Generator {
@@ -179,6 +203,14 @@ impl Generator {
             return Vec::new();
         }
         vec![(file.name.clone(), file.fragment())]
+    }
+
+    /// One of these; an int for a float where there are no floats.
+    fn a_type(&mut self, of: &[Ty]) -> Ty {
+        match *self.random.pick(of) {
+            Ty::Float if !self.taste.floats => Ty::Int,
+            ty => ty,
+        }
     }
 
     /// A name that is used nowhere else. Some are words of C.

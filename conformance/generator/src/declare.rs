@@ -56,7 +56,7 @@ impl Generator {
 
     fn attributes(&mut self, file: &mut File, count: usize) {
         for _ in 0..count {
-            let ty = *self.random.pick(&Ty::ALL);
+            let ty = self.a_type(&Ty::ALL);
             let name = self.fresh("a");
             let initial = self.initial(ty, 25);
             file.members.push(member(frag![
@@ -73,7 +73,7 @@ impl Generator {
 
     fn thread_imports(&mut self, file: &mut File, count: usize) {
         for _ in 0..count {
-            let ty = *self.random.pick(&Ty::ALL);
+            let ty = self.a_type(&Ty::ALL);
             let name = self.fresh("ti");
             let default = self.constant(ty);
             file.members.push(member(frag![
@@ -91,7 +91,7 @@ impl Generator {
 
     fn imports(&mut self, file: &mut File, count: usize) {
         for _ in 0..count {
-            let ty = *self.random.pick(&Ty::ALL);
+            let ty = self.a_type(&Ty::ALL);
             let name = self.fresh("im");
             let default = self.constant(ty);
             file.members.push(member(frag![
@@ -116,7 +116,7 @@ impl Generator {
             }
         }
         for _ in 0..count {
-            let ty = *self.random.pick(&Ty::ALL);
+            let ty = self.a_type(&Ty::ALL);
             let unusual = *self.random.pick(&AWKWARD);
             let taken = |name: &str| self.declared.globals.iter().any(|global| global.name == name);
             let name = match awkward && self.random.percent(12) && !taken(unusual) {

@@ -46,7 +46,7 @@ impl Generator {
             3 => frag!["!(", self.condition(scope, depth), ")"],
             4 => self.expr(scope, Ty::Int, depth),
             5 => {
-                let ty = *self.random.pick(&[Ty::Float, Ty::Time]);
+                let ty = self.a_type(&[Ty::Float, Ty::Time]);
                 self.expr(scope, ty, depth)
             }
             6 => self.same_thread(scope),
@@ -55,8 +55,8 @@ impl Generator {
     }
 
     fn comparison(&mut self, scope: &Scope, depth: usize) -> Fragment {
-        let ty = *self.random.pick(&[Ty::Int, Ty::Int, Ty::Int, Ty::Float, Ty::Time]);
-        let other = if self.random.percent(10) { *self.random.pick(&Ty::ALL) } else { ty };
+        let ty = self.a_type(&[Ty::Int, Ty::Int, Ty::Int, Ty::Float, Ty::Time]);
+        let other = if self.random.percent(10) { self.a_type(&Ty::ALL) } else { ty };
         let op = *self.random.pick(&["==", "!=", "<", ">", "<=", ">="]);
         frag!["(", self.expr(scope, ty, depth), " ", op, " ", self.expr(scope, other, depth), ")"]
     }
@@ -177,7 +177,7 @@ impl Generator {
                 ]
             }
             2 => {
-                let ty = *self.random.pick(&[Ty::Int, Ty::Float]);
+                let ty = self.a_type(&[Ty::Int, Ty::Float]);
                 let op = *self.random.pick(&["*", "/"]);
                 frag!["(", self.expr(scope, Ty::Time, next), " ", op, " ", self.expr(scope, ty, next), ")"]
             }
@@ -201,7 +201,7 @@ impl Generator {
     /// A value of another type, converted by being assigned.
     fn conversion(&mut self, scope: &Scope, ty: Ty, depth: usize) -> Fragment {
         let from = match ty {
-            Ty::Int => *self.random.pick(&[Ty::Float, Ty::Time]),
+            Ty::Int => self.a_type(&[Ty::Float, Ty::Time]),
             Ty::Float | Ty::Time => Ty::Int,
         };
         match self.assignable(scope, ty) {

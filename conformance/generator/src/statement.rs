@@ -79,7 +79,7 @@ impl Generator {
     }
 
     fn assignment(&mut self, scope: &Scope) -> Fragment {
-        let ty = *self.random.pick(&Ty::ALL);
+        let ty = self.a_type(&Ty::ALL);
         if self.random.percent(20) {
             return frag![self.effect(scope, ty, 2), ";"];
         }
@@ -92,7 +92,7 @@ impl Generator {
                 None => frag![place, " = ", self.expr(scope, ty, 2), ";"],
             },
             _ => {
-                let from = *self.random.pick(&Ty::ALL);
+                let from = self.a_type(&Ty::ALL);
                 frag![place, " = ", self.expr(scope, from, 2), ";"]
             }
         }
@@ -106,7 +106,7 @@ impl Generator {
     }
 
     fn declaration(&mut self, scope: &mut Scope) -> Fragment {
-        let ty = *self.random.pick(&Ty::ALL);
+        let ty = self.a_type(&Ty::ALL);
         let name = self.fresh("v");
         let shape = if self.random.percent(20) { Shape::Array(1 + self.random.below(4)) } else { Shape::One };
         let constant = shape == Shape::One && self.random.percent(10);
@@ -231,7 +231,7 @@ impl Generator {
             true => from.clone(),
             false => self.holder_reference(scope, Some(Role::Ready)),
         };
-        if self.reckless && self.random.percent(40) {
+        if self.taste.reckless && self.random.percent(40) {
             return self.unguarded_transfer(&from, &to);
         }
         let careful = to != from && !self.random.percent(if self.wild { 60 } else { 25 });
