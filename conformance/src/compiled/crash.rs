@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::Once;
 
-use super::abi::Crash;
+use super::shim::Crash;
 
 thread_local! {
     static CRASH: Cell<Option<Crash>> = const { Cell::new(None) };

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::abi::{self, Attach, CallHandler, Crash, Table};
+use attune_abi as abi;
+
+use super::shim::{Attach, CallHandler, Crash};
 
 const SHIM: &str = include_str!("../../shim/shim.c");
 
@@ -21,7 +23,9 @@ pub enum BuildError {
 /// A compiled scheduler in this process. Its variables are its own: two libraries never share them.
 pub struct Library {
     handle: *mut c_void,
-    pub table: &'static Table,
+    pub table: &'static abi::Scheduler,
+    pub thread_remove: unsafe extern "C" fn(*mut abi::Thread),
+    pub container_each: unsafe extern "C" fn(*mut abi::Container, abi::Visit, *mut c_void),
     pub attach: Attach,
     pub call: CallHandler,
     pub crash: Crash,
@@ -60,21 +64,24 @@ impl Library {
         };
         let (table, attach) = (symbol(c"attune_scheduler")?, symbol(c"conformance_attach")?);
         let (call, crash) = (symbol(c"conformance_call")?, symbol(c"conformance_crash")?);
-        // Safety: the generated text and the shim declare these symbols with these types; the table lives as long as
-        // the object is loaded, and whoever holds the reference holds the library.
-        let library = unsafe {
-            Library {
-                handle,
-                table: &*table.cast::<Table>(),
-                attach: std::mem::transmute::<*mut c_void, Attach>(attach),
-                call: std::mem::transmute::<*mut c_void, CallHandler>(call),
-                crash: std::mem::transmute::<*mut c_void, Crash>(crash),
-            }
-        };
-        if library.table.abi != abi::ABI {
-            return Err(BuildError::System(format!("the object has ABI {}", library.table.abi)));
+        // Safety: the generated text declares the symbol with this type; the table lives as long as the object is loaded, and
+        // whoever holds the reference holds the library.
+        let table = unsafe { &*table.cast::<abi::Scheduler>() };
+        if table.abi != abi::VERSION {
+            return Err(BuildError::System(format!("the object has ABI {}", table.abi)));
         }
-        Ok(library)
+        let (Some(thread_remove), Some(container_each)) = (table.thread_remove, table.container_each) else {
+            return Err(BuildError::System("the object's table lacks functions".into()));
+        };
+        // Safety: the shim declares these symbols with these types.
+        let (attach, call, crash) = unsafe {
+            (
+                std::mem::transmute::<*mut c_void, Attach>(attach),
+                std::mem::transmute::<*mut c_void, CallHandler>(call),
+                std::mem::transmute::<*mut c_void, Crash>(crash),
+            )
+        };
+        Ok(Library { handle, table, thread_remove, container_each, attach, call, crash })
     }
 }
 

@@ -2,18 +2,20 @@
 //!
 //! Invariant: every record that the scheduler may still know is kept alive, at one address, until it is removed.
 
-pub mod abi;
 pub mod crash;
 mod library;
+pub mod shim;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use attune_abi::{self as abi, ContainerInfo, EVENTS, IMPORTED, Import, TYPE_FLOAT, Thread, Variable};
 use attune_language::event::Event;
 use attune_simulator::policy::{Call, Decision, Dispatch, ThreadId, Value};
+use attune_values::Width;
 
-use abi::{Conformance, ContainerInfo, EVENTS, FLOAT, Import, Thread, Variable, WIDTH_F64, WIDTH_I64};
 pub use library::{BuildError, Library};
+use shim::Conformance;
 
 use crate::rival::{Bits, Rival, State, Trap, bits};
 
@@ -101,7 +103,7 @@ impl<'l> Compiled<'l> {
             // Safety: elements stand `stride` bytes apart, as many as the length says.
             unsafe {
                 let container = start.add(number as usize * info.stride as usize);
-                (self.library.table.container_each)(container.cast(), collect, (&raw mut found).cast());
+                (self.library.container_each)(container.cast(), collect, (&raw mut found).cast());
             }
             found
         };
@@ -145,13 +147,13 @@ impl<'l> Compiled<'l> {
     }
 
     fn nth_import(&self, variables: &[Variable], import: usize) -> Option<(usize, bool)> {
-        let mut imports = variables.iter().enumerate().filter(|(_, each)| each.imported == 1);
-        imports.nth(import).map(|(position, each)| (position, each.ty == FLOAT))
+        let mut imports = variables.iter().enumerate().filter(|(_, each)| each.imported == IMPORTED);
+        imports.nth(import).map(|(position, each)| (position, each.ty == TYPE_FLOAT))
     }
 
     fn link_globals(&mut self) {
         for (position, variable) in self.globals().iter().enumerate() {
-            if variable.imported != 1 {
+            if variable.imported != IMPORTED {
                 continue;
             }
             if !self.linked {
@@ -171,12 +173,12 @@ impl<'l> Compiled<'l> {
 
     fn link_thread(&self, record: &mut Record) {
         for (position, attribute) in self.attributes().iter().enumerate() {
-            if attribute.imported == 1 {
+            if attribute.imported == IMPORTED {
                 let start: *mut u8 = record.thread().cast();
                 // Safety: the record holds an import at this offset; the width is a cell of the library.
                 unsafe {
                     let import = start.add(attribute.offset).cast::<Import>();
-                    let link = Link::new((*import).value);
+                    let link = Link::new((*import).value.cast_signed());
                     *attribute.width = width(attribute);
                     (*import).link = link.0.cast();
                     record.links.insert(position, link);
@@ -212,7 +214,7 @@ impl Rival for Compiled<'_> {
     fn remove(&mut self, thread: ThreadId) {
         if let Some(mut record) = self.records.remove(&thread) {
             // Safety: the record is alive until the end of this block.
-            unsafe { (self.library.table.thread_remove)(record.thread()) };
+            unsafe { (self.library.thread_remove)(record.thread()) };
         }
     }
 
@@ -299,7 +301,7 @@ impl Rival for Compiled<'_> {
                 // Safety: offsets lie inside the record, and are aligned.
                 let place = unsafe { start.add(attribute.offset) };
                 match attribute.imported {
-                    1 => unsafe { (*place.cast::<Import>()).value },
+                    IMPORTED => unsafe { (*place.cast::<Import>()).value.cast_signed() },
                     _ => unsafe { *place.cast::<Bits>() },
                 }
             });
@@ -313,7 +315,7 @@ impl Rival for Compiled<'_> {
 const MANY: usize = 10_000;
 
 fn width(variable: &Variable) -> u32 {
-    if variable.ty == FLOAT { WIDTH_F64 } else { WIDTH_I64 }
+    if variable.ty == TYPE_FLOAT { Width::F64 as u32 } else { Width::I64 as u32 }
 }
 
 /// # Safety

@@ -14,7 +14,6 @@
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_void};
 
-use crate::abi::Event;
 use crate::clock::{self, NEVER};
 use crate::descriptors::{Descriptors, Waiter};
 use crate::errno::{Errno, Result};
@@ -27,6 +26,7 @@ use crate::sync;
 use crate::table::Table;
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::timers::{Kind, Timers};
+use attune_abi::Event;
 
 /// How long threads may go on before the kernel is asked about descriptors again: bounds the cost of asking (about
 /// half a microsecond) to about one per cent, and the delay of what came to this or to one thread's turn. Nanoseconds.

@@ -21,7 +21,6 @@
 //! one `engine` through `process`, which also switches stacks; the engine drives the `scheduler` that `load` found, with
 //! `table`, `timers`, `descriptors` and `stack` for its data.
 
-mod abi;
 mod c_api;
 mod clock;
 mod descriptors;

@@ -10,12 +10,12 @@ use std::ptr;
 
 use attune_values::Width;
 
-use crate::abi::{IMPORTED, Import, TYPE_FLOAT, Variable};
 use crate::errno::{Errno, Result};
 use crate::report;
 use crate::scheduler::Scheduler;
 use crate::table::Table;
 use crate::thread::ThreadRef;
+use attune_abi::{IMPORTED, Import, TYPE_FLOAT, Variable};
 
 /// What to do about a name that the scheduler lacks.
 #[derive(Clone, Copy, PartialEq, Eq)]

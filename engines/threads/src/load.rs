@@ -7,8 +7,8 @@
 use std::ffi::{CStr, CString, OsString, c_char};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::abi::{self, Event};
 use crate::report;
+use attune_abi::{self as abi, Event};
 
 unsafe extern "C" {
     #[link_name = "attune_builtin_scheduler"]

@@ -7,9 +7,9 @@ use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
 
-use crate::abi::{self, Event};
 use crate::report;
 use crate::thread::ThreadRef;
+use attune_abi::{self as abi, Event};
 
 /// What the scheduler's requests go to. Its address is given to the scheduler, so it never moves.
 struct Desk {

@@ -18,10 +18,10 @@ use std::ptr::{self, NonNull};
 
 use corosensei::{Coroutine, Yielder};
 
-use crate::abi;
 use crate::descriptors::Waiter;
 use crate::stack::{Extent, GuardedStack};
 use crate::sync::{RawMutex, WaitQueue};
+use attune_abi as abi;
 
 pub type ThreadId = u64;
 pub type Fiber = Coroutine<(), Leave, (), GuardedStack>;

@@ -1,15 +1,10 @@
 //! The Rust mirror of the interface of compiled schedulers and of the C header against what the C compiler makes of them.
-//!
-//! The mirror is private, so it is included here as a file of its own.
-
-#[allow(dead_code)]
-#[path = "../src/abi.rs"]
-mod abi;
 
 use std::fmt::Write as _;
 use std::mem::offset_of;
 use std::process::Command;
 
+use attune_abi as abi;
 use attune_threads::imports::Width;
 
 /// Pairs of a C expression and what it must be.

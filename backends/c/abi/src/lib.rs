@@ -1,10 +1,11 @@
 //! The ABI of compiled schedulers: a mirror of `backends/c/runtime/attune_scheduler.h`, field by field.
 //!
-//! Invariant: sizes and offsets equal the C compiler's (tests/abi.rs compares them).
+//! Invariant: sizes and offsets equal the C compiler's (engines/threads/tests/abi.rs compares them). Whoever loads a compiled scheduler
+//! uses it: the threads engine, and the conformance tests.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// What `attune_scheduler.abi` of a scheduler for this engine says.
+/// What `attune_scheduler.abi` of a scheduler of this interface says.
 pub const VERSION: u32 = 1;
 
 /// Number of events and queries.
@@ -25,7 +26,7 @@ pub enum Event {
     SetDead,
     SuspendThread,
     ResumeThread,
-    /// Quantum expiry, before it, needs preemption; this engine has none.
+    /// Quantum expiry, before it, needs preemption, which no engine that loads shared objects has.
     Alarm = 11,
     CanSwitchTo = 21,
 }

@@ -1,0 +1,34 @@
+//! `conformance/shim/shim.c` as Rust sees it: what stands between a compiled scheduler and these tests.
+//!
+//! Invariant: field by field the layout in that file.
+
+use std::ffi::{c_char, c_int};
+
+use attune_abi::{Call, Thread};
+
+const KEPT: usize = 4096;
+
+#[repr(C)]
+pub struct Alarm {
+    pub thread: *mut Thread,
+    pub at: i64,
+}
+
+/// What `shim.c` keeps of the last call.
+#[repr(C)]
+pub struct Conformance {
+    pub trapped: u32,
+    pub check: u32,
+    pub line: u32,
+    pub column: u32,
+    pub file: *const c_char,
+    pub message: *const c_char,
+    pub alarms: u32,
+    pub preempts: u32,
+    pub alarm: [Alarm; KEPT],
+    pub preempt: [i64; KEPT],
+}
+
+pub type Attach = unsafe extern "C" fn(seed: u64, cpus: u32) -> *const Conformance;
+pub type CallHandler = unsafe extern "C" fn(event: u32, call: *mut Call, thread: *mut Thread);
+pub type Crash = unsafe extern "C" fn(signal: c_int);
