@@ -15,8 +15,9 @@ case $purpose in
 # What `attune lab peers build` compiles with.
 peers) packages="$packages llvm-strip-19:llvm-19" ;;
 build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
-test) packages="$packages setpriv:util-linux taskset:util-linux wrk:wrk nginx:nginx-light ip:iproute2" ;;
-demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# stress-ng and rt-app run under the kernel engine, in the virtual machine.
+test) packages="$packages setpriv:util-linux taskset:util-linux wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app" ;;
+demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng" ;;
 *)
     echo "usage: tools/setup.sh [build|test|demo|peers]" >&2
     exit 2

@@ -7,15 +7,11 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use common::set_up;
 
 const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
-
-/// Every one that the kernel engine accepts; pth and those with floats are not among them.
-const LIBRARY: [&str; 8] =
-    ["fifo", "round_robin", "fair", "edf", "lottery", "priority", "shortest_reply", "transactions"];
 
 /// A folder for a test alone, with the load in it.
 fn folder(test: &str) -> PathBuf {
@@ -56,20 +52,51 @@ fn in_machine(folder: &Path, cpus: u32, script: &str) -> String {
     said
 }
 
-fn run_well(library: &[&str], cpus: u32) {
+/// The library's schedulers as objects, each in its folder, made once for all tests. Bases alone are none.
+fn library() -> &'static (PathBuf, Vec<&'static str>) {
+    static LIBRARY: OnceLock<(PathBuf, Vec<&'static str>)> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let folder = folder("library");
+        let whole = |name: &&str| {
+            let object = format!("{name}.bpf.o");
+            let mut build = Command::new(ATTUNE);
+            let build = build.current_dir(&folder).args(["build", name, "--engine", "kernel", "-o", &object]);
+            let output = build.output().unwrap();
+            let refusal = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success() || refusal.contains("the scheduler is partial"),
+                "{name}: {refusal}"
+            );
+            output.status.success()
+        };
+        let names = attune_schedulers::LIBRARY.iter().map(|entry| entry.name).filter(whole).collect();
+        (folder, names)
+    })
+}
+
+/// The mixed load, and stress-ng's hogs, forks, switches, yields, timers and changes of affinity.
+const UNDER_STRESS: &str = "./mixed 1 & mixed=$!
+stress-ng --quiet --cpu 1 --fork 1 --switch 1 --yield 1 --timer 1 --affinity 2 --timeout 1 & stress=$!
+wait $mixed && wait $stress
+";
+
+/// All of them in one machine, one after the other.
+fn run_well(cpus: u32) {
     if !set_up() {
         return;
     }
-    let folder = folder(&format!("library_{cpus}"));
-    let mut script = String::new();
-    for scheduler in library {
-        build(&folder, scheduler, &format!("{scheduler}.bpf.o"));
-        script += &format!(
-            "if $attune run {scheduler}.bpf.o --all -- ./mixed 1; then echo {scheduler}: well; fi; \
-             grep -q disabled /sys/kernel/sched_ext/state || echo {scheduler}: still there; "
-        );
-    }
-    let said = in_machine(&folder, cpus, &script);
+    let (folder, library) = library();
+    std::fs::write(folder.join("under-stress"), UNDER_STRESS).unwrap();
+    let script: String = library
+        .iter()
+        .map(|scheduler| {
+            format!(
+                "if $attune run {scheduler}.bpf.o --all -- sh ./under-stress; then echo {scheduler}: well; fi; \
+                 grep -q disabled /sys/kernel/sched_ext/state || echo {scheduler}: still there; "
+            )
+        })
+        .collect();
+    let said = in_machine(folder, cpus, &script);
     for scheduler in library {
         assert!(said.contains(&format!("{scheduler}: well")), "{scheduler} on {cpus} CPUs:\n{said}");
     }
@@ -78,18 +105,18 @@ fn run_well(library: &[&str], cpus: u32) {
 }
 
 #[test]
-fn the_library_runs_a_mixed_load_on_one_cpu() {
-    run_well(&LIBRARY, 1);
+fn the_library_runs_under_stress_on_one_cpu() {
+    run_well(1);
 }
 
 #[test]
-fn the_library_runs_a_mixed_load_on_two_cpus() {
-    run_well(&LIBRARY, 2);
+fn the_library_runs_under_stress_on_two_cpus() {
+    run_well(2);
 }
 
 #[test]
-fn the_library_runs_a_mixed_load_on_four_cpus() {
-    run_well(&LIBRARY, 4);
+fn the_library_runs_under_stress_on_four_cpus() {
+    run_well(4);
 }
 
 /// An index that grows until it is outside.
@@ -123,13 +150,27 @@ const STOPS: &str = "scheduler stops extends lifecycle {
 }
 ";
 
+/// The same, but they stay where the base has put them.
+const PASSES_OVER: &str = "scheduler passes_over extends lifecycle {
+    thread { int wakes = 0; }
+    before event_raised(t) { t.wakes++; }
+    event schedule {
+        foreach t in ready
+            if (t.wakes <= 10 && |current| == 0)
+                t => current;
+        if (|current| > 0)
+            dispatch current for 5ms;
+    }
+}
+";
+
 #[test]
 fn a_scheduler_that_fails_is_ended_and_told_by_its_own_line() {
     if !set_up() {
         return;
     }
     let folder = folder("fails");
-    for (name, text) in [("traps", TRAPS), ("stops", STOPS)] {
+    for (name, text) in [("traps", TRAPS), ("stops", STOPS), ("passes_over", PASSES_OVER)] {
         std::fs::write(folder.join(format!("{name}.sched")), text).unwrap();
         build(&folder, &format!("{name}.sched"), &format!("{name}.bpf.o"));
     }
@@ -138,6 +179,7 @@ fn a_scheduler_that_fails_is_ended_and_told_by_its_own_line() {
         2,
         "$attune run traps.bpf.o --all -- ./mixed 3; echo traps: $?; \
          $attune run stops.bpf.o --all --timeout 2000 -- ./mixed 5; echo stops: $?; \
+         $attune run passes_over.bpf.o --all --timeout 2000 -- ./mixed 5; echo passes over: $?; \
          cat /sys/kernel/sched_ext/state; ./mixed 1",
     );
     assert!(
@@ -150,12 +192,14 @@ fn a_scheduler_that_fails_is_ended_and_told_by_its_own_line() {
         said.contains("was ready and was not dispatched; it sits in forgotten, put there by line 8"),
         "{said}"
     );
-    assert!(
-        said.contains("traps: 1\n") && said.contains("stops: 1\n") && said.contains("disabled\n"),
-        "{said}"
-    );
+    let base = "passes_over.sched: thread ";
+    let told = said.lines().find(|line| line.contains(base)).unwrap_or_default();
+    assert!(told.contains("it sits in ready, put there by lifecycle.sched:"), "{said}");
+    for ended in ["traps: 1\n", "stops: 1\n", "passes over: 1\n", "disabled\n"] {
+        assert!(said.contains(ended), "{ended}: {said}");
+    }
     // The commands and the machine live on under the fair class.
-    assert_eq!(said.matches("mixed: all came back").count(), 3, "{said}");
+    assert_eq!(said.matches("mixed: all came back").count(), 4, "{said}");
 }
 
 #[test]
@@ -177,6 +221,25 @@ fn a_killed_loader_leaves_the_machine_to_the_fair_class() {
     let enabled = said.find("enabled").expect("it was attached");
     assert!(said[enabled..].contains("mixed: all came back"), "{said}");
     assert!(said.trim_end().ends_with("disabled"), "{said}");
+}
+
+#[test]
+fn a_cpu_that_goes_ends_the_scheduler_and_nothing_else() {
+    if !set_up() {
+        return;
+    }
+    let (folder, _) = library();
+    let said = in_machine(
+        folder,
+        2,
+        "$attune run fair.bpf.o --all -- sh -c './mixed 2 & load=$!; sleep 0.5; \
+         echo 0 >/sys/devices/system/cpu/cpu1/online; echo 1 >/sys/devices/system/cpu/cpu1/online; wait $load'; \
+         echo ended: $?; cat /sys/kernel/sched_ext/state /sys/devices/system/cpu/online; \
+         $attune run fair.bpf.o --all -- ./mixed 1; echo again: $?",
+    );
+    assert!(said.contains("the kernel has ended fair: CPUs came or went; start it again"), "{said}");
+    assert!(said.contains("ended: 1\ndisabled\n0-1\n") && said.contains("again: 0\n"), "{said}");
+    assert_eq!(said.matches("mixed: all came back").count(), 2, "{said}");
 }
 
 #[test]

@@ -57,11 +57,9 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     case ATTUNE_RUNNING:
         /* The policy's choice stands: a change of attributes, or a higher class, was in between. */
         to = t->attune_task.cpu;
-        direct = attune_may_run(&t->attune, to) && !attune_is_over(&attune_cpus[to]) && !attune_cpus[to].offline;
+        direct = attune_may_run(&t->attune, to) && !attune_is_over(&attune_cpus[to]);
         t->attune_task.placed = direct;
-        if (attune_cpus[to].offline) {
-            attune_switch_out(&attune_cpus[to], to, t, 0);
-        } else if (!direct) {
+        if (!direct) {
             /* It may not run there any more, or its time is over: that CPU takes it out and chooses again. */
             attune_cpus[to].preempt = 1;
             attune_kick(to);

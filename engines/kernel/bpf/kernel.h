@@ -61,8 +61,6 @@ struct sched_ext_ops {
     int32_t (*init_task)(struct task_struct *task, struct scx_init_task_args *args);
     void (*exit_task)(struct task_struct *task, struct scx_exit_task_args *args);
     void (*disable)(struct task_struct *task);
-    void (*cpu_online)(int32_t cpu);
-    void (*cpu_offline)(int32_t cpu);
     int32_t (*init)(void);
     void (*exit)(struct scx_exit_info *info);
     uint64_t flags;

@@ -103,28 +103,6 @@ ATTUNE_SECTION("struct_ops/set_weight") void attune_set_weight(unsigned long lon
     attune_supply(t);
 }
 
-static inline void attune_note_hotplug(uint32_t cpu, uint32_t offline)
-{
-    unsigned long interrupts;
-    bpf_local_irq_save(&interrupts);
-    if (cpu < ATTUNE_CPUS && attune_lock()) {
-        attune_cpus[cpu].offline = offline;
-        attune_unlock();
-    }
-    bpf_local_irq_restore(&interrupts);
-}
-
-/* A CPU that is going away: what runs there is the policy's choice no more as soon as the kernel moves it (enqueue). */
-ATTUNE_SECTION("struct_ops.s/cpu_offline") void attune_cpu_offline(unsigned long long *context)
-{
-    attune_note_hotplug((uint32_t)context[0], 1);
-}
-
-ATTUNE_SECTION("struct_ops.s/cpu_online") void attune_cpu_online(unsigned long long *context)
-{
-    attune_note_hotplug((uint32_t)context[0], 0);
-}
-
 ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
 {
     attune_origin = (uint64_t)&attune_failure;
@@ -153,7 +131,7 @@ ATTUNE_SECTION("struct_ops/exit") void attune_exit(unsigned long long *context)
     attune_exit_kind = (uint32_t)info->kind;
 }
 
-_Static_assert(offsetof(struct sched_ext_ops, flags) == 112, "the loader changes flags, timeout_ms and name");
+_Static_assert(offsetof(struct sched_ext_ops, flags) == 96, "the loader changes flags, timeout_ms and name");
 
 ATTUNE_SECTION(".struct_ops.link") struct sched_ext_ops attune_ops = {
 #if ATTUNE_CPUS > 1
@@ -164,8 +142,6 @@ ATTUNE_SECTION(".struct_ops.link") struct sched_ext_ops attune_ops = {
     .running = (void *)attune_running,
     .yield = (void *)attune_yield,
     .set_weight = (void *)attune_set_weight,
-    .cpu_online = (void *)attune_cpu_online,
-    .cpu_offline = (void *)attune_cpu_offline,
     .init_task = (void *)attune_init_task,
     .exit_task = (void *)attune_exit_task,
     .disable = (void *)attune_disable,

@@ -10,7 +10,6 @@ struct attune_cpu {
     uint64_t asked;                                     /* attune_events when `schedule` last ran here */
     uint32_t preempt;                                   /* `preempt c` */
     uint32_t kicked;                                    /* to choose again, and not asked since */
-    uint32_t offline;                                   /* or about to be */
     uint32_t others;                                    /* the last choice was a thread without a record */
 };
 

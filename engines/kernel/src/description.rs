@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! scheduler  NAME  FILE
+//! source     NUMBER  FILE   for each file but the scheduler's own; added to a line that stands in it
 //! check      NUMBER  LINE  COLUMN  FILE  what was tried
 //! global     NAME  C-NAME  data|const|tunable|import
 //! attribute  NAME  MEMBER  data|import          of the record; an import is a struct attune_import
@@ -17,6 +18,8 @@ use attune_values::wire::Import;
 pub struct Description {
     pub scheduler: String,
     pub file: String,
+    /// The other files that it is made of, each with what is added to a line to say that it stands in that file.
+    pub sources: Vec<(u32, String)>,
     pub checks: HashMap<u32, Check>,
     pub globals: Vec<Global>,
     pub attributes: Vec<Attribute>,
@@ -85,6 +88,9 @@ impl Description {
                     description.scheduler = name.to_string();
                     description.file = file.to_string();
                 }
+                ["source", number, file] => {
+                    description.sources.push((number.parse().ok()?, file.to_string()));
+                }
                 ["check", number, line, column, file, what @ ..] => {
                     let check = Check {
                         file: file.to_string(),
@@ -121,5 +127,30 @@ impl Description {
             }
         }
         (!description.scheduler.is_empty()).then_some(description)
+    }
+
+    /// A thread's last transfer in words: `line 8`, or `lifecycle.sched:8` where it stands in another file than the scheduler's own.
+    pub fn line(&self, line: u32) -> String {
+        let file =
+            self.sources.iter().filter(|(number, _)| *number <= line).max_by_key(|(number, _)| *number);
+        match file {
+            None => format!("line {line}"),
+            Some((number, file)) => format!("{file}:{}", line - number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_told_with_its_file_where_that_is_another() {
+        let text =
+            "scheduler\tmine\tmine.sched\nsource\t1000\tlifecycle.sched\nsource\t2000\taspects.sched\n";
+        let description = Description::read(text).expect("a description");
+        assert_eq!(description.line(8), "line 8");
+        assert_eq!(description.line(1034), "lifecycle.sched:34");
+        assert_eq!(description.line(2001), "aspects.sched:1");
     }
 }

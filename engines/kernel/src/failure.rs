@@ -45,6 +45,9 @@ impl Kind {
     }
 }
 
+/// In the exit code, as the kernel's SCX_ECODE_RSN_HOTPLUG has it.
+const CPUS_CHANGED: u64 = 1 << 32;
+
 /// None while it runs.
 pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     let number = memory.address(image, "attune_exit_kind").and_then(|at| memory.u32(at))?;
@@ -57,6 +60,9 @@ pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     let kind = Kind::of(number);
     let message = text("attune_exit_message", 1024);
     let failure = failure(image, memory);
+    let code = memory.address(image, "attune_exit_code").and_then(|at| memory.u64(at)).unwrap_or(0);
+    let failure = failure
+        .or_else(|| (code & CPUS_CHANGED != 0).then(|| "CPUs came or went; start it again".to_owned()));
     let failure = failure.or_else(|| (kind == Kind::Stall).then(|| stall(image, memory, &message)).flatten());
     Some(Exit { kind, reason: text("attune_exit_reason", 128), message, failure })
 }
@@ -211,6 +217,11 @@ fn named(thread: u64) -> String {
     }
 }
 
+/// By which line; 0: by none.
+fn put_there(image: &Image, line: u32) -> String {
+    if line > 0 { format!(", put there by {}", image.description.line(line)) } else { String::new() }
+}
+
 fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64, state: i64, line: i64) -> String {
     let state = match state {
         2 => "runs on another CPU already",
@@ -219,7 +230,7 @@ fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64, state:
     };
     let place = memory.u64(base + CONTENTS).and_then(|at| container_name(image, memory, at));
     let place = place.map(|name| format!("; it sits in {name}")).unwrap_or_default();
-    let line = if line > 0 { format!(", put there by line {line}") } else { String::new() };
+    let line = u32::try_from(line).map(|line| put_there(image, line)).unwrap_or_default();
     format!(
         "{}: schedule dispatched thread {}, which {state}{place}{line}",
         image.description.file,
@@ -237,7 +248,7 @@ fn stall(image: &Image, memory: &Memory, message: &str) -> Option<String> {
         Some(name) => format!("it sits in {name}"),
         None => "it sits in no container".to_string(),
     };
-    let by = if line > 0 { format!(", put there by line {line}") } else { String::new() };
+    let by = put_there(image, line);
     Some(format!(
         "{}: thread {pid} ({comm}) was ready and was not dispatched; {place}{by}",
         image.description.file

@@ -150,7 +150,7 @@ pub fn try_load(image: Image, settings: &Settings) -> Result<(), Error> {
 const OPS_FLAGS: u64 = 2 | 4 | 16 | 256;
 const SWITCH_PARTIAL: u64 = 8;
 /// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; life.h asserts it.
-const OPS_FLAGS_AT: usize = 112;
+const OPS_FLAGS_AT: usize = 96;
 
 pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
     let (mut plain, mut arena) = (Vec::new(), None);

@@ -16,6 +16,9 @@ use super::declarations::abi_event;
 use super::expressions::constant;
 use super::output::quoted;
 
+/// A thread's last transfer is a line, with the number of its file above these bits.
+pub const LINE_BITS: u32 = 20;
+
 /// Scalars of a routine that stay on the stack or in registers.
 pub const LOCALS_ON_STACK: usize = 12;
 
@@ -123,6 +126,9 @@ impl Writer<'_> {
     /// What a loader must know to speak in the scheduler's words: lines of words between tabs.
     fn description(&mut self) {
         let mut lines = vec![format!("scheduler\t{}\t{}", self.program.name, self.sources.name(SourceId(0)))];
+        for source in self.sources.ids().filter(|source| *source != SourceId(0)) {
+            lines.push(format!("source\t{}\t{}", source.0 << LINE_BITS, self.sources.name(source)));
+        }
         for (number, span, what) in self.performed_checks() {
             let at = self.sources.location(span);
             let file = self.sources.name(span.source);

@@ -148,6 +148,13 @@ impl Writer<'_> {
         self.sources.location(span).line
     }
 
+    /// The line that a thread remembers of its last transfer; for the kernel engine, whose loader tells it, with the number of its
+    /// file above [`bpf::LINE_BITS`].
+    fn line_of_transfer(&self, span: Span) -> u32 {
+        let file = if self.is_bpf() { span.source.0 << bpf::LINE_BITS } else { 0 };
+        self.line(span) | file
+    }
+
     /// `41`, or `lifecycle.sched:41` outside the main file.
     fn place(&self, span: Span) -> String {
         let line = self.line(span);

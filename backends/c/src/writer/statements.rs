@@ -302,7 +302,7 @@ impl Writer<'_> {
             None => "0".to_string(),
             Some(sort) => self.key(&record, sort.by),
         };
-        let line = self.line(span);
+        let line = self.line_of_transfer(span);
         self.out.line(format!("attune_move({head}, {to}, {key}, {line});"));
         if block_opened {
             self.out.close("}");
