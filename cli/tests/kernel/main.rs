@@ -194,7 +194,7 @@ fn a_scheduler_that_fails_is_ended_and_told_by_its_own_line() {
     );
     let base = "passes_over.sched: thread ";
     let told = said.lines().find(|line| line.contains(base)).unwrap_or_default();
-    assert!(told.contains("it sits in ready, put there by lifecycle.sched:"), "{said}");
+    assert!(told.contains("it sits in ready, put there by library/lifecycle.sched:"), "{said}");
     for ended in ["traps: 1\n", "stops: 1\n", "passes over: 1\n", "disabled\n"] {
         assert!(said.contains(ended), "{ended}: {said}");
     }
