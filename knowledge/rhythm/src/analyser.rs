@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::recording::{Event, Kind};
 use crate::settings::{Method, Settings};
 use crate::spectrum_2010;
-use crate::train::{self, Hypothesis};
+use crate::starts;
+use crate::train::{self, Hypothesis, Train};
 use crate::work::locked_share;
 
 /// One period of a program.
@@ -20,6 +21,8 @@ use crate::work::locked_share;
 pub struct Period {
     pub frequency_hz: f64,
     pub period_ms: f64,
+    /// Standard error of the frequency, as the starts' own jitter sets it (least squares).
+    pub error_hz: f64,
     /// 0 to 1: `1 - exp(-nats / 20)`, where `nats` is the evidence beyond what luck could bring. It orders verdicts.
     pub confidence: f64,
     /// Time of one of its beats, on the recording's clock, in seconds.
@@ -72,60 +75,82 @@ const KEEPS: f64 = 0.25;
 pub fn analyse(events: &[Event], from: f64, to: f64, settings: &Settings) -> Analysis {
     let begin = events.partition_point(|event| event.time < from);
     let end = events.partition_point(|event| event.time < to).max(begin);
-    let entries = events[begin..end].iter().filter(|event| event.kind == Kind::Enter);
-    let mut all: Vec<f64> = Vec::with_capacity(end - begin);
-    let mut by_thread: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for event in entries {
-        all.push(event.time - from);
+    let events = &events[begin..end];
+    match settings.method {
+        Method::Evidence => evidence(events, from, to - from, settings),
+        Method::Spectrum2010(parameters) => published(&entries(events, from), &parameters),
+    }
+}
+
+/// When system calls were entered, counted from `from`.
+fn entries(events: &[Event], from: f64) -> Vec<f64> {
+    events.iter().filter(|event| event.kind == Kind::Enter).map(|event| event.time - from).collect()
+}
+
+/// All threads' events as one train.
+pub fn program(events: &[Event], from: f64) -> Train {
+    let entries = entries(events, from);
+    match events.iter().any(|event| event.kind == Kind::Wake) {
+        true => {
+            let (starts, waits) = (starts::wakes(events.iter(), from), starts::waits(events, from));
+            let blocks = events.iter().filter(|event| event.kind == Kind::Block);
+            let work = blocks.filter_map(|block| block.number).map(|cpu_ns| cpu_ns as f64).sum();
+            Train { entries, starts, waits, work, exact: true }
+        }
+        false => Train::of_entries(entries),
+    }
+}
+
+/// The busiest threads' trains.
+fn threads(events: &[Event], from: f64) -> Vec<(u32, Train)> {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    for event in events.iter().filter(|event| event.kind == Kind::Enter) {
         if let Some(thread) = event.thread {
-            by_thread.entry(thread).or_default().push(event.time - from);
+            *counts.entry(thread).or_default() += 1;
         }
     }
-    match settings.method {
-        Method::Evidence => evidence(&all, by_thread, from, to - from, settings),
-        Method::Spectrum2010(parameters) => published(&all, &parameters),
-    }
+    let mut busiest: Vec<(u32, usize)> =
+        counts.into_iter().filter(|(_, count)| *count >= LEAST_EVENTS).collect();
+    busiest.sort_by_key(|(thread, count)| (std::cmp::Reverse(*count), *thread));
+    busiest.truncate(THREADS);
+    let train = |thread: u32| {
+        let own: Vec<Event> = events.iter().filter(|event| event.thread == Some(thread)).copied().collect();
+        (thread, program(&own, from))
+    };
+    busiest.into_iter().map(|(thread, _)| train(thread)).collect()
 }
 
 /// The spectrum that the method looks at, as pairs of frequency and amplitude: for pictures. Over the first seconds of the events.
 pub fn spectrum(events: &[Event], settings: &Settings) -> Vec<(f64, f64)> {
     const SECONDS: f64 = 10.0;
     let Some(first) = events.first() else { return Vec::new() };
-    let entries = events.iter().filter(|event| event.kind == Kind::Enter);
-    let times: Vec<f64> =
-        entries.map(|event| event.time - first.time).take_while(|time| *time < SECONDS).collect();
-    let length = times.last().copied().unwrap_or(0.0);
+    let end = events.partition_point(|event| event.time < first.time + SECONDS);
+    let train = program(&events[..end], first.time);
+    let length = train.entries.last().copied().unwrap_or(0.0);
     let (grid, amplitudes) = match settings.method {
-        Method::Evidence => train::spectrum(&times, length, settings),
-        Method::Spectrum2010(parameters) => spectrum_2010::spectrum(&times, &parameters),
+        Method::Evidence => train::spectrum(&train, length, settings),
+        Method::Spectrum2010(parameters) => spectrum_2010::spectrum(&train.entries, &parameters),
     };
     (0..).map(|index| grid.frequency(index)).zip(amplitudes).collect()
 }
 
-fn evidence(
-    all: &[f64],
-    by_thread: BTreeMap<u32, Vec<f64>>,
-    from: f64,
-    length: f64,
-    settings: &Settings,
-) -> Analysis {
-    let program = train::periods(all, length, settings);
+fn evidence(events: &[Event], from: f64, length: f64, settings: &Settings) -> Analysis {
+    let all = program(events, from);
+    let program = train::periods(&all, length, settings);
     let mut found: Vec<(Hypothesis, Vec<u32>)> =
         program.periods.into_iter().map(|found| (found, Vec::new())).collect();
-    let mut threads: Vec<(u32, Vec<f64>)> =
-        by_thread.into_iter().filter(|(_, times)| times.len() >= LEAST_EVENTS).collect();
-    threads.sort_by_key(|(thread, times)| (std::cmp::Reverse(times.len()), *thread));
-    threads.truncate(THREADS);
+    let mut threads = threads(events, from);
     if let [(thread, _)] = threads[..] {
         found.iter_mut().for_each(|(_, keepers)| keepers.push(thread));
         threads.clear();
     }
-    let mut searches = SEARCHES;
-    for (thread, times) in &threads {
-        let part = times.len() >= all.len() / LEAST_PART;
-        if !keeps(&mut found, *thread, times, length) && part && searches > 0 {
+    // Where waits are told apart, the program's own train has seen each thread's already.
+    let mut searches = if all.exact { 0 } else { SEARCHES };
+    for (thread, train) in &threads {
+        let part = train.entries.len() >= all.entries.len() / LEAST_PART;
+        if !keeps(&mut found, *thread, &train.entries, length) && part && searches > 0 {
             searches -= 1;
-            search(&mut found, *thread, times, all.len(), length, settings);
+            search(&mut found, *thread, train, &all, length, settings);
         }
     }
     let significance = |found: &Hypothesis| found.net * found.share * if found.sleeper { 1e-3 } else { 1.0 };
@@ -138,6 +163,7 @@ fn evidence(
             Period {
                 frequency_hz: found.evidence.frequency,
                 period_ms: 1e3 / found.evidence.frequency,
+                error_hz: found.evidence.frequency * found.evidence.error,
                 confidence: 1.0 - (-found.net / 20.0).exp(),
                 beat_s: from + found.evidence.origin,
                 hits: found.evidence.hits,
@@ -150,7 +176,7 @@ fn evidence(
     let candidates = program.candidates.iter();
     verdict(
         "evidence",
-        all.len(),
+        all.entries.len(),
         periods,
         candidates
             .map(|found| Candidate { frequency_hz: found.evidence.frequency, score: found.evidence.nats })
@@ -174,12 +200,17 @@ fn keeps(found: &mut [(Hypothesis, Vec<u32>)], thread: u32, times: &[f64], lengt
 fn search(
     found: &mut Vec<(Hypothesis, Vec<u32>)>,
     thread: u32,
-    times: &[f64],
-    events: usize,
+    train: &Train,
+    all: &Train,
     length: f64,
     settings: &Settings,
 ) {
-    for own in train::periods(times, length, settings).periods {
+    for mut own in train::periods(train, length, settings).periods {
+        // Looking at several trains is several tries.
+        own.net -= (1.0 + SEARCHES as f64).ln();
+        if own.net <= 0.0 {
+            continue;
+        }
         let rate = own.evidence.frequency;
         match found.iter_mut().find(|(known, _)| train::related(known.evidence.frequency, rate)) {
             Some((_, keepers)) => {
@@ -188,7 +219,11 @@ fn search(
                 }
             }
             None => {
-                let share = own.share * times.len() as f64 / events as f64;
+                let part = match train.exact {
+                    true => train.work / all.work.max(1.0),
+                    false => train.entries.len() as f64 / all.entries.len() as f64,
+                };
+                let share = own.share * part;
                 found.push((Hypothesis { share, ..own }, vec![thread]));
             }
         }
@@ -204,6 +239,7 @@ fn published(all: &[f64], parameters: &spectrum_2010::Parameters) -> Analysis {
     let periods = found.first().map(|best| Period {
         frequency_hz: best.frequency,
         period_ms: 1e3 / best.frequency,
+        error_hz: parameters.df,
         confidence,
         beat_s: 0.0,
         hits: 0,

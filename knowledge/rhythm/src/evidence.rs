@@ -20,6 +20,8 @@
 pub struct Evidence {
     /// Hz.
     pub frequency: f64,
+    /// Standard error of the frequency, as a share of it: what least squares can know, given the jitter of the starts on the beat.
+    pub error: f64,
     /// Time of a beat, in seconds.
     pub origin: f64,
     /// Half the width of the beat's window, as a share of the period.
@@ -44,6 +46,24 @@ impl Evidence {
     /// Whether two frequencies are one within what a window can tell apart.
     pub fn same_rate(&self, other: &Evidence) -> bool {
         (self.frequency / other.frequency - 1.0).abs() < 0.01
+    }
+
+    /// How many starts hit the first, second, .. of each `k` beats.
+    pub fn hits_by_place(&self, starts: &[f64], k: usize) -> Vec<usize> {
+        let mut hits = vec![0; k.max(1)];
+        for &start in starts.iter().filter(|&&start| self.explains(start)) {
+            let cycle = ((start - self.origin) * self.frequency).round();
+            hits[cycle.rem_euclid(k as f64) as usize % k.max(1)] += 1;
+        }
+        hits
+    }
+
+    /// The same beats, of which only every `k`-th counts: those at the place that is hit most.
+    pub fn slower_at(&self, k: usize, starts: &[f64]) -> Evidence {
+        let hits = self.hits_by_place(starts, k);
+        let place = (0..hits.len()).max_by_key(|&place| hits[place]).unwrap_or(0);
+        let origin = self.origin + place as f64 / self.frequency;
+        Evidence { origin, hits: hits.get(place).copied().unwrap_or(0), ..self.slower(k) }
     }
 
     /// The same beats, of which only every `k`-th counts.
@@ -179,10 +199,14 @@ impl Fold {
 
     fn evidence(&self, starts: &[f64], length: f64, tolerance: f64) -> Evidence {
         let (mut caught, mut hits, mut last) = (0usize, 0usize, f64::NAN);
+        let (mut sx, mut sxx, mut syy) = (0.0, 0.0, 0.0);
         for &start in starts {
             let (cycle, offset) = self.place(start);
             if offset.abs() <= tolerance {
                 caught += 1;
+                sx += cycle;
+                sxx += cycle * cycle;
+                syy += offset * offset;
                 if cycle != last {
                     hits += 1;
                     last = cycle;
@@ -192,8 +216,12 @@ impl Fold {
         let cycles = length * self.frequency;
         let rate = starts.len() as f64 / length;
         let chance = 1.0 - (-rate * 2.0 * tolerance / self.frequency).exp();
+        // Offsets in cycles against cycle numbers: the error of their slope is that of the period, as a share of it.
+        let count = caught as f64;
+        let spread = (sxx - sx * sx / count.max(1.0)).max(f64::MIN_POSITIVE);
         Evidence {
             frequency: self.frequency,
+            error: (syy / (count - 2.0).max(1.0) / spread).sqrt().min(1.0),
             origin: self.origin,
             tolerance,
             cycles,

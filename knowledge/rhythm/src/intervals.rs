@@ -9,6 +9,7 @@
 //! with more CPU time it would be faster.
 
 use crate::evidence::{Evidence, log_likelihood_ratio};
+use crate::starts::Start;
 
 /// Width of the cluster, as a share of its interval.
 const WIDTH: f64 = 0.04;
@@ -19,6 +20,11 @@ const SHORTER: f64 = 0.06;
 /// The share of the intervals that the cluster must hold.
 const LEAST_SHARE: f64 = 0.5;
 
+/// The share of the work that is done after equal pauses.
+const LEAST_WORK: f64 = 0.5;
+/// The share of the time that is slept in equal pauses.
+const LEAST_SLEEP: f64 = 0.5;
+
 /// Weighs the densest cluster of intervals between `starts`, each of which came after a pause longer than `pause` seconds.
 pub fn weigh(starts: &[f64], pause: f64) -> Option<Evidence> {
     let mut intervals: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -26,7 +32,35 @@ pub fn weigh(starts: &[f64], pause: f64) -> Option<Evidence> {
         return None;
     }
     intervals.sort_by(f64::total_cmp);
-    let (from, to) = densest(&intervals);
+    cluster(starts, &intervals, pause)
+}
+
+/// The same of the pauses themselves, where they are known: how long it slept, which no load changes. What is done after the equal
+/// ones must be most of the work: who polls for its next frame sleeps equally before it finds that there is nothing to do. And the
+/// equal pauses must fill most of the window of `length` seconds: who waits for other things as well has no loop of one sleep.
+pub fn weigh_pauses(starts: &[Start], pause: f64, length: f64) -> Option<Evidence> {
+    if starts.len() <= LEAST {
+        return None;
+    }
+    let mut sorted: Vec<f64> = starts.iter().map(|start| start.pause).collect();
+    sorted.sort_by(f64::total_cmp);
+    let (from, to) = densest(&sorted);
+    let cluster = sorted[from]..=sorted[to - 1];
+    let work = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.size).sum::<f64>();
+    if sorted[from..to].iter().sum::<f64>() < LEAST_SLEEP * length {
+        return None;
+    }
+    let equal = work(&mut starts.iter().filter(|start| cluster.contains(&start.pause)));
+    if equal < LEAST_WORK * work(&mut starts.iter()) {
+        return None;
+    }
+    let times: Vec<f64> = starts.iter().map(|start| start.time).collect();
+    self::cluster(&times, &sorted, pause)
+}
+
+/// `intervals`: sorted, each longer than `pause`.
+fn cluster(starts: &[f64], intervals: &[f64], pause: f64) -> Option<Evidence> {
+    let (from, to) = densest(intervals);
     let count = intervals.len() as f64;
     if from as f64 > SHORTER * count || ((to - from) as f64) < LEAST_SHARE * count {
         return None;
@@ -38,7 +72,9 @@ pub fn weigh(starts: &[f64], pause: f64) -> Option<Evidence> {
 
     let nats = log_likelihood_ratio((to - from) as f64, count, chance);
     Some(Evidence {
-        frequency: count / (starts[starts.len() - 1] - starts[0]),
+        frequency: (starts.len() - 1) as f64 / (starts[starts.len() - 1] - starts[0]),
+        // A start more or less at the edges.
+        error: 1.0 / count,
         origin: starts[0],
         tolerance: WIDTH / 2.0,
         cycles: count,

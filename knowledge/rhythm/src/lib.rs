@@ -18,4 +18,4 @@ pub mod windows;
 pub mod work;
 
 pub use analyser::{Analysis, Candidate, Period, analyse};
-pub use settings::{Method, Settings};
+pub use settings::{Constants, Method, Settings};

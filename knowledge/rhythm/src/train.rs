@@ -13,8 +13,38 @@ use crate::evidence::{Evidence, glance, weigh};
 use crate::intervals;
 use crate::settings::Settings;
 use crate::spectrum::{Grid, magnitudes, peaks};
-use crate::starts::{SCALES, Start, starts};
+use crate::starts::{SCALES, Start, after, gaps};
 use crate::work::{contrast, locked_share};
+
+/// The events of a program or a thread. Times count from the beginning of a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Train {
+    /// When it entered system calls: its work. Sorted.
+    pub entries: Vec<f64>,
+    /// When it began its jobs.
+    pub starts: Vec<Start>,
+    /// Its threads' waits, one kind after the other, where wake-ups are told.
+    pub waits: Vec<Vec<Start>>,
+    /// CPU time of all its jobs, in ns, where it is told.
+    pub work: f64,
+    /// Whether the pauses before starts are what it slept, as wake-ups tell, not what lies between two entries.
+    pub exact: bool,
+}
+
+impl Train {
+    /// Of entries alone.
+    pub fn of_entries(entries: Vec<f64>) -> Train {
+        Train { starts: gaps(&entries), entries, ..Train::default() }
+    }
+}
+
+impl Train {
+    /// Of all work, what is done in these jobs.
+    fn share(&self, jobs: &[Start]) -> f64 {
+        let work = jobs.iter().map(|job| job.size).sum::<f64>();
+        if self.work > 0.0 { (work / self.work).min(1.0) } else { 1.0 }
+    }
+}
 
 /// A period that one train speaks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +58,8 @@ pub struct Hypothesis {
     pub share: f64,
     /// Whether equal intervals speak for it, not a common phase.
     pub sleeper: bool,
+    /// Which of the train's kinds of starts speak for it.
+    pub scale: usize,
 }
 
 /// Starts that the spectrum is made of, at most: the ones after the longest pauses.
@@ -36,18 +68,20 @@ const STRONGEST: usize = 192;
 const PEAKS: usize = 20;
 /// Hypotheses that are weighed after the glance.
 const FINALISTS: usize = 12;
-/// Starts that all glances on one scale may look at: the more starts, the fewer proposals. It bounds the time of an analysis.
-const LOOKS: usize = 10_000;
+/// Starts that all glances together may look at: the more starts and scales, the fewer proposals. It bounds the time of an analysis.
+const LOOKS: usize = 100_000;
 /// The share of a train's events that a period must lock.
 const LEAST_SHARE: f64 = 0.08;
 /// What the search for a cluster of intervals can gain by luck, beside the choice of its place.
 const SLEEPER_LUCK: f64 = 8.0;
 /// Periods that are looked for in one train.
 const PERIODS: usize = 4;
-/// The share of cycles that must be hit: below, it is no beat that a server could keep.
-const LEAST_HITS: f64 = 0.3;
 /// Contrast from which every k-th beat is the job and the others are not; by k = 2, 3, ..
 const CONTRASTS: [f64; 4] = [0.15, 0.5, 0.22, 0.3];
+/// A place that is hit so much less often than the most hit one is always missed, but for luck.
+const ALWAYS_MISSED: f64 = 0.15;
+/// Rounds of `k` beats in which that must be so.
+const LEAST_ROUNDS: f64 = 10.0;
 /// Cycles that the sub-harmonic must have in the window.
 const LEAST_JOBS: f64 = 16.0;
 
@@ -60,15 +94,16 @@ pub struct Verdict {
     pub periods: Vec<Hypothesis>,
 }
 
-/// Looks for periods in sorted `times`, counted from the beginning of a window of `length` seconds.
-pub fn periods(times: &[f64], length: f64, settings: &Settings) -> Verdict {
+/// Looks for periods in a window of `length` seconds.
+pub fn periods(train: &Train, length: f64, settings: &Settings) -> Verdict {
+    let times = &train.entries[..];
     let mut verdict = Verdict::default();
-    let mut scales = scales(times);
-    let mut proposals = glance_at(&scales, &propose(times, length, settings), length);
+    let mut scales = scales(train, settings);
+    let mut proposals = glance_at(&scales, &propose(train, length, settings), length);
     while verdict.periods.len() < PERIODS {
-        let weighed = weigh_best(&scales, &proposals, length, settings);
-        let slept = sleeper(&scales, settings);
-        let best = better(weighed.first().copied(), slept);
+        let weighed = weigh_best(&scales, &proposals, train, length, settings);
+        let slept = sleeper(&scales, train, length, settings);
+        let best = better(weighed.first().copied(), slept, train);
         if verdict.candidates.is_empty() {
             verdict.candidates = weighed;
         }
@@ -77,7 +112,14 @@ pub fn periods(times: &[f64], length: f64, settings: &Settings) -> Verdict {
             verdict.periods.push(best);
             break;
         }
-        if let Some(period) = locked(resolve(best, times, length, settings), times, length)
+        let resolved = match train.exact {
+            true => {
+                let patterned = resolve_by_pattern(best, &scales[best.scale].starts, length, settings);
+                Some(resolve_by_size(patterned, &train.starts, length, settings))
+            }
+            false => locked(resolve(best, times, length, settings), times, length),
+        };
+        if let Some(period) = resolved
             && !verdict
                 .periods
                 .iter()
@@ -85,12 +127,10 @@ pub fn periods(times: &[f64], length: f64, settings: &Settings) -> Verdict {
         {
             verdict.periods.push(period);
         }
-        for (_, starts) in &mut scales {
-            starts.retain(|&start| !best.evidence.explains(start));
-        }
-        proposals.retain(|proposal| proposal.nats > luck(length, settings) / 2.0);
+        scales.iter_mut().for_each(|scale| scale.forget(&best.evidence));
+        proposals.retain(|proposal| proposal.nats > luck(length, scales.len(), settings) / 2.0);
         for proposal in &mut proposals {
-            let (_, starts) = &scales[proposal.scale];
+            let starts = &scales[proposal.scale].starts;
             proposal.nats = glance(starts, length, proposal.frequency).map_or(0.0, |evidence| evidence.nats);
         }
     }
@@ -98,8 +138,9 @@ pub fn periods(times: &[f64], length: f64, settings: &Settings) -> Verdict {
 }
 
 /// What speaks for `frequency` alone, in nats without allowance for luck.
-pub fn support(times: &[f64], length: f64, frequency: f64) -> f64 {
-    let weighed = scales(times).into_iter().filter_map(|(_, starts)| weigh(&starts, length, frequency));
+pub fn support(train: &Train, length: f64, frequency: f64, settings: &Settings) -> f64 {
+    let weighed =
+        scales(train, settings).into_iter().filter_map(|scale| weigh(&scale.starts, length, frequency));
     weighed.map(|evidence| evidence.nats).fold(0.0, f64::max)
 }
 
@@ -116,64 +157,116 @@ pub fn related(a: f64, b: f64) -> bool {
     ratio < 12.5 && (ratio / ratio.round() - 1.0).abs() < 0.015
 }
 
-/// The best that intervals speak for.
-fn sleeper(scales: &[(f64, Vec<f64>)], settings: &Settings) -> Option<Hypothesis> {
-    let weighed = scales.iter().filter_map(|(pause, starts)| {
-        let evidence = intervals::weigh(starts, *pause)?;
+/// The best that equal sleeps speak for.
+fn sleeper(scales: &[Scale], train: &Train, length: f64, settings: &Settings) -> Option<Hypothesis> {
+    let weighed = scales.iter().enumerate().filter(|(_, scale)| scale.all).filter_map(|(index, scale)| {
+        let (evidence, share) = match train.exact {
+            true => (intervals::weigh_pauses(&scale.jobs, scale.pause, length)?, train.share(&scale.jobs)),
+            false => (intervals::weigh(&scale.starts, scale.pause)?, 1.0),
+        };
         let in_range = (settings.f_min..=settings.f_max).contains(&evidence.frequency);
         let luck = (evidence.cycles * SCALES.len() as f64).ln() + SLEEPER_LUCK;
         in_range.then_some(Hypothesis {
             evidence,
-            pause: *pause,
+            pause: scale.pause,
             net: evidence.nats - luck,
-            share: 1.0,
+            share,
             sleeper: true,
+            scale: index,
         })
     });
+    let weighed = weighed.filter(|found| found.share > LEAST_SHARE);
     weighed.max_by(|a, b| a.net.total_cmp(&b.net))
 }
 
 /// A common phase explains more than equal intervals do: intervals must be much stronger.
-fn better(phase: Option<Hypothesis>, intervals: Option<Hypothesis>) -> Option<Hypothesis> {
-    match (phase, intervals) {
-        (Some(phase), Some(intervals)) => {
-            Some(if intervals.net > 1.5 * phase.net.max(0.0) + 10.0 { intervals } else { phase })
+fn better(phase: Option<Hypothesis>, slept: Option<Hypothesis>, train: &Train) -> Option<Hypothesis> {
+    match (phase, slept) {
+        (Some(phase), Some(slept)) => {
+            let much_stronger = rank(&slept, train) > 1.5 * rank(&phase, train).max(0.0) + 10.0;
+            Some(if much_stronger { slept } else { phase })
         }
-        (phase, intervals) => phase.or(intervals.filter(|found| found.net > 10.0)),
+        (phase, slept) => phase.or(slept.filter(|found| found.net > 10.0)),
     }
 }
 
-/// Starts on each scale that says something new.
-fn scales(times: &[f64]) -> Vec<(f64, Vec<f64>)> {
-    let mut scales: Vec<(f64, Vec<f64>)> = Vec::new();
-    for pause in SCALES {
-        let starts: Vec<f64> = starts(times, pause).iter().map(|start| start.time).collect();
-        if starts.len() >= 4
-            && scales.last().is_none_or(|(_, last)| last.len() as f64 > 1.05 * starts.len() as f64)
-        {
-            scales.push((pause, starts));
-        }
+/// Where it is told how much is done on a beat, work counts: a poll has many beats and does little.
+fn rank(found: &Hypothesis, train: &Train) -> f64 {
+    if train.exact && found.net > 0.0 { found.net * found.share } else { found.net }
+}
+
+/// Starts of one kind.
+struct Scale {
+    /// The least pause before them.
+    pause: f64,
+    starts: Vec<f64>,
+    /// The same with what is known of them.
+    jobs: Vec<Start>,
+    /// Not only those of big jobs.
+    all: bool,
+}
+
+impl Scale {
+    fn of(pause: f64, starts: &[Start], all: bool) -> Scale {
+        let times = starts.iter().map(|start| start.time).collect();
+        Scale { pause, starts: times, jobs: starts.to_vec(), all }
     }
+
+    /// Leaves those out that a period explains.
+    fn forget(&mut self, evidence: &Evidence) {
+        self.starts.retain(|&start| !evidence.explains(start));
+        self.jobs.retain(|job| !evidence.explains(job.time));
+    }
+}
+
+/// Starts on each scale that says something new, and after each kind of wait; and those of big jobs among them.
+fn scales(train: &Train, settings: &Settings) -> Vec<Scale> {
+    let mut scales: Vec<Scale> = Vec::new();
+    let mut last: Option<usize> = None;
+    for pause in SCALES {
+        let starts = after(&train.starts, pause);
+        if starts.len() < 4 || last.is_some_and(|last| last as f64 <= 1.05 * starts.len() as f64) {
+            continue;
+        }
+        last = Some(starts.len());
+        add(&mut scales, pause, &starts, settings.constants.big);
+    }
+    train.waits.iter().for_each(|starts| add(&mut scales, SCALES[0], starts, settings.constants.big));
     scales
 }
 
+fn add(scales: &mut Vec<Scale>, pause: f64, starts: &[Start], big: f64) {
+    scales.push(Scale::of(pause, starts, true));
+    let mean = starts.iter().map(|start| start.size).sum::<f64>() / starts.len() as f64;
+    let big: Vec<Start> = starts.iter().filter(|start| start.size >= big * mean).copied().collect();
+    if big.len() >= 4 && (big.len() as f64) < 0.8 * starts.len() as f64 {
+        scales.push(Scale::of(pause, &big, false));
+    }
+}
+
 /// The spectrum of the starts after the longest pauses.
-pub fn spectrum(times: &[f64], length: f64, settings: &Settings) -> (Grid, Vec<f64>) {
-    let mut starts: Vec<Start> = starts(times, SCALES[0]);
+pub fn spectrum(train: &Train, length: f64, settings: &Settings) -> (Grid, Vec<f64>) {
+    let mut starts = match train.waits.is_empty() {
+        true => train.starts.clone(),
+        false => train.waits.concat(),
+    };
     if starts.len() > STRONGEST {
         starts.select_nth_unstable_by(STRONGEST, |a, b| b.pause.total_cmp(&a.pause));
         starts.truncate(STRONGEST);
     }
-    // A start after a long pause is more likely a beat than one after a short pause.
-    let weighted: Vec<(f64, f64)> =
-        starts.iter().map(|start| (start.time, start.pause.min(0.05).sqrt())).collect();
+    // A start after a long pause is more likely a beat than one after a short pause, a big job more than a small one.
+    let mean = starts.iter().map(|start| start.size).sum::<f64>() / starts.len().max(1) as f64;
+    let weight = |start: &Start| {
+        start.pause.min(0.05) * if mean > 0.0 { (start.size / mean).clamp(0.1, 1.0) } else { 1.0 }
+    };
+    let weighted: Vec<(f64, f64)> = starts.iter().map(|start| (start.time, weight(start).sqrt())).collect();
     let grid = Grid { low: settings.f_min, high: settings.f_max, step: (0.2 / length).max(0.02) };
     (grid, magnitudes(&weighted, grid))
 }
 
 /// Frequencies worth a look: peaks of the starts' spectrum, then their harmonics and sub-harmonics, the likeliest first.
-fn propose(times: &[f64], length: f64, settings: &Settings) -> Vec<f64> {
-    let (grid, spectrum) = spectrum(times, length, settings);
+fn propose(train: &Train, length: f64, settings: &Settings) -> Vec<f64> {
+    let (grid, spectrum) = spectrum(train, length, settings);
     let mut tops = peaks(&spectrum);
     tops.sort_by(|&a, &b| spectrum[b].total_cmp(&spectrum[a]));
     tops.truncate(PEAKS);
@@ -205,15 +298,15 @@ fn vertex(spectrum: &[f64], top: usize) -> f64 {
 /// A frequency to be weighed on one scale, and what a glance says.
 struct Proposal {
     frequency: f64,
-    scale: usize,
+    pub scale: usize,
     nats: f64,
 }
 
 /// Glances at frequencies on all scales, as many as there is time for.
-fn glance_at(scales: &[(f64, Vec<f64>)], frequencies: &[f64], length: f64) -> Vec<Proposal> {
+fn glance_at(scales: &[Scale], frequencies: &[f64], length: f64) -> Vec<Proposal> {
     let mut proposals = Vec::new();
-    for (scale, (pause, starts)) in scales.iter().enumerate() {
-        for &frequency in frequencies.iter().take(LOOKS / starts.len().max(1)) {
+    for (scale, Scale { pause, starts, .. }) in scales.iter().enumerate() {
+        for &frequency in frequencies.iter().take(LOOKS / scales.len() / starts.len().max(1)) {
             // A pause that fills the period sees every second start at best.
             if pause * frequency < 0.7
                 && let Some(evidence) = glance(starts, length, frequency)
@@ -227,26 +320,35 @@ fn glance_at(scales: &[(f64, Vec<f64>)], frequencies: &[f64], length: f64) -> Ve
 
 /// Weighs the most promising proposals, the best first, each rate once.
 fn weigh_best(
-    scales: &[(f64, Vec<f64>)],
+    scales: &[Scale],
     proposals: &[Proposal],
+    train: &Train,
     length: f64,
     settings: &Settings,
 ) -> Vec<Hypothesis> {
     let mut finalists: Vec<&Proposal> = proposals.iter().collect();
     finalists.sort_by(|a, b| b.nats.total_cmp(&a.nats));
     finalists.truncate(FINALISTS);
-    let luck = luck(length, settings);
+    let luck = luck(length, scales.len(), settings);
     let mut weighed: Vec<Hypothesis> = Vec::new();
     for proposal in finalists {
-        let (pause, starts) = &scales[proposal.scale];
+        let Scale { pause, starts, jobs, .. } = &scales[proposal.scale];
         let Some(evidence) = weigh(starts, length, proposal.frequency) else { continue };
         let in_range = (settings.f_min..=settings.f_max).contains(&evidence.frequency);
-        if in_range && evidence.hits as f64 >= LEAST_HITS * evidence.cycles {
+        if in_range && evidence.hits as f64 >= settings.constants.least_hits * evidence.cycles {
             let net = evidence.nats.min(evidence.concentration + luck / 2.0) - luck;
-            weighed.push(Hypothesis { evidence, pause: *pause, net, share: 0.0, sleeper: false });
+            let share = if train.exact { share_of_beat(jobs, &evidence, train) } else { 0.0 };
+            weighed.push(Hypothesis {
+                evidence,
+                pause: *pause,
+                net,
+                share,
+                sleeper: false,
+                scale: proposal.scale,
+            });
         }
     }
-    weighed.sort_by(|a, b| b.net.total_cmp(&a.net));
+    weighed.sort_by(|a, b| rank(b, train).total_cmp(&rank(a, train)));
     let mut distinct: Vec<Hypothesis> = Vec::new();
     for hypothesis in weighed {
         if !distinct.iter().any(|known| known.evidence.same_rate(&hypothesis.evidence)) {
@@ -256,12 +358,76 @@ fn weigh_best(
     distinct
 }
 
+fn share_of_beat(jobs: &[Start], evidence: &Evidence, train: &Train) -> f64 {
+    let on_beat: Vec<Start> = jobs.iter().filter(|job| evidence.explains(job.time)).copied().collect();
+    train.share(&on_beat)
+}
+
 /// What the search can gain by luck, in nats: the logarithm of the number of distinguishable frequencies, phases, tolerances
-/// and scales that it looks at.
-fn luck(length: f64, settings: &Settings) -> f64 {
+/// and scales that it looks at, the last with four choices each (of tolerances that have little to do with each other).
+fn luck(length: f64, scales: usize, settings: &Settings) -> f64 {
     let frequencies = (length * (settings.f_max - settings.f_min)).max(1.0);
-    let (phases, slopes, choices): (f64, f64, f64) = (20.0, 20.0, 20.0);
-    frequencies.ln() + phases.ln() + slopes.ln() + choices.ln()
+    let (phases, slopes, choices): (f64, f64, f64) = (20.0, 20.0, 4.0 * scales.max(SCALES.len()) as f64);
+    frequencies.ln() + phases.ln() + slopes.ln() + choices.ln() + settings.constants.caution
+}
+
+/// Goes down to a sub-harmonic where the beat is always missed at the same places of `k`: who wakes twice for each picture, the second
+/// time a quarter of its period after the first, hits two of four beats. Load misses beats anywhere; and it moves no wake-ups.
+fn resolve_by_pattern(found: Hypothesis, starts: &[f64], length: f64, settings: &Settings) -> Hypothesis {
+    let slowest = settings.f_min.max(LEAST_ROUNDS / length);
+    let rates = (2..=6).filter(|&k| found.evidence.frequency / k as f64 >= slowest);
+    let ratios = rates.map(|k| (k, least_hit_by_most(starts, &found.evidence, length, k)));
+    let best = ratios.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ratio)| *ratio < ALWAYS_MISSED);
+    match best {
+        Some((k, _)) => Hypothesis { evidence: found.evidence.slower_at(k, starts), ..found },
+        None => found,
+    }
+}
+
+/// Of `k` places: how often the least hit one is hit, by how often the most hit one is; 1 where not even that one is hit as a rule.
+fn least_hit_by_most(starts: &[f64], evidence: &Evidence, length: f64, k: usize) -> f64 {
+    let hits = evidence.hits_by_place(starts, k);
+    let (least, most) =
+        hits.iter().fold((usize::MAX, 0), |(least, most), &hits| (least.min(hits), most.max(hits)));
+    let rule = 0.6 * length * evidence.frequency / k as f64;
+    if most as f64 >= rule.max(4.0) { least as f64 / most as f64 } else { 1.0 }
+}
+
+/// Goes down to a sub-harmonic while the CPU time of the jobs says, in both halves of the window, that only every k-th is one: all the
+/// other beats do little. Frames that differ are still frames.
+fn resolve_by_size(found: Hypothesis, starts: &[Start], length: f64, settings: &Settings) -> Hypothesis {
+    let starts = after(starts, found.pause);
+    let middle = starts.partition_point(|start| start.time < length / 2.0);
+    let mut resolved = found;
+    loop {
+        let slowest = settings.f_min.max(LEAST_JOBS / length);
+        let rates = (2..=5).filter(|&k| resolved.evidence.frequency / k as f64 >= slowest);
+        let others = |half: &[Start], k: usize| others_by_largest(half, &resolved.evidence, k);
+        let ratios = rates.map(|k| (k, others(&starts[..middle], k).max(others(&starts[middle..], k))));
+        let best = ratios
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|(_, ratio)| *ratio < settings.constants.idle_beats);
+        let Some((k, _)) = best else { return resolved };
+        resolved.evidence = resolved.evidence.slower(k);
+    }
+}
+
+/// Of the `k` beats that make one cycle of a `k`-th of the rate: the mean size of the second largest by that of the largest; 1 where that
+/// is not known.
+fn others_by_largest(starts: &[Start], evidence: &Evidence, k: usize) -> f64 {
+    let mut sums = vec![(0.0f64, 0usize); k];
+    let cycles = starts.last().map_or(0.0, |last| last.time - starts[0].time) * evidence.frequency / k as f64;
+    for start in starts.iter().filter(|start| evidence.explains(start.time)) {
+        let cycle = ((start.time - evidence.origin) * evidence.frequency).round();
+        let (sum, count) = &mut sums[cycle.rem_euclid(k as f64) as usize % k];
+        (*sum, *count) = (*sum + start.size, *count + 1);
+    }
+    if sums.iter().any(|(_, count)| (*count as f64) < 0.5 * cycles) {
+        return 1.0;
+    }
+    let mut means: Vec<f64> = sums.iter().map(|(sum, count)| sum / (*count).max(1) as f64).collect();
+    means.sort_by(|a, b| b.total_cmp(a));
+    if means[0] > 0.0 { means[1] / means[0] } else { 1.0 }
 }
 
 /// Goes down to a sub-harmonic while the work says, in both halves of the window, that only every k-th beat is the job.

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::analyser::{Analysis, Period, analyse};
-use crate::recording::{Event, Kind};
+use crate::analyser::{Analysis, Period, analyse, program};
+use crate::recording::Event;
 use crate::settings::{Method, Settings};
 use crate::train::{related, support};
 
@@ -147,11 +147,9 @@ impl Follower {
         if related(old, new) {
             return whole;
         }
-        let entries = events
-            .iter()
-            .filter(|event| event.kind == Kind::Enter && event.time >= middle && event.time < now);
-        let times: Vec<f64> = entries.map(|event| event.time - middle).collect();
-        let weight = |frequency| support(&times, self.window / 2.0, frequency);
+        let inside = |time: f64| events.partition_point(|event| event.time < time);
+        let train = program(&events[inside(middle)..inside(now)], middle);
+        let weight = |frequency| support(&train, self.window / 2.0, frequency, &self.settings);
         if weight(new) > weight(old) + CHANGE { half } else { whole }
     }
 }

@@ -51,18 +51,16 @@ impl Listener {
     }
 
     pub fn push(&mut self, event: &Event) {
-        // The beat is in the entries alone.
-        if let attune_tracer::Kind::Enter(call) = event.kind
-            && event.time >= self.since
-            && self.events.len() < MOST
-        {
+        use attune_tracer::Kind as Seen;
+        let (kind, number) = match event.kind {
+            Seen::Enter(call) => (Kind::Enter, Some(u64::from(call))),
+            Seen::Wake => (Kind::Wake, None),
+            Seen::Block { cpu_ns } => (Kind::Block, cpu_ns),
+            Seen::Exit(_) | Seen::Start | Seen::End => return,
+        };
+        if event.time >= self.since && self.events.len() < MOST {
             let time = (event.time - self.since) as f64 / 1e9;
-            self.events.push(recording::Event {
-                time,
-                thread: Some(event.thread),
-                kind: Kind::Enter,
-                number: Some(u64::from(call)),
-            });
+            self.events.push(recording::Event { time, thread: Some(event.thread), kind, number });
         }
     }
 

@@ -92,11 +92,8 @@ impl Supervisor {
         }
         let state = |error| Error::State { folder: options.state.display().to_string(), error };
         let repaired = journal::repair_all(&options.state).map_err(state)?;
-        let tracer = Tracer::load(attune_tracer::Settings {
-            exits: false,
-            transitions: false,
-            ..attune_tracer::Settings::default()
-        })?;
+        let tracer =
+            Tracer::load(attune_tracer::Settings { exits: false, ..attune_tracer::Settings::default() })?;
         let journal = Journal::create(&options.state).map_err(state)?;
         let guardian = Guardian::start(&journal).map_err(Error::Guardian)?;
         // The tuner does little, but in time. If it may not, it is late beside other programs, no more.
