@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need, and only what is missing. For Debian, as root or with sudo.
 #
-#     tools/setup.sh [build|test|demo|peers]
+#     tools/setup.sh [build|test|demo|peers|players]
 #
 # Other systems: see the list below and install the like by hand; nothing else is assumed about the machine.
 set -euo pipefail
@@ -14,12 +14,17 @@ packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19 dot:graphviz 
 case $purpose in
 # What `attune lab peers build` compiles with.
 peers) packages="$packages llvm-strip-19:llvm-19" ;;
+# Real players, for the experiments that listen to them and reserve for them (docs/lab.md).
+players)
+    packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox pulseaudio:pulseaudio Xvfb:xvfb \
+        strace:strace setpriv:util-linux"
+    ;;
 build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
 # stress-ng and rt-app run under the kernel engine, in the virtual machine.
 test) packages="$packages setpriv:util-linux taskset:util-linux wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app" ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng" ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers]" >&2
+    echo "usage: tools/setup.sh [build|test|demo|peers|players]" >&2
     exit 2
     ;;
 esac
@@ -59,6 +64,12 @@ printf '#include <libelf.h>\n#include <zlib.h>\n' | cc -E -x c - >/dev/null 2>&1
 if [ "$purpose" = test ]; then
     echo 'int main(void) { return 0; }' | clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
         missing="$missing libclang-rt-19-dev"
+fi
+if [ "$purpose" = players ] && command -v dpkg >/dev/null; then
+    # Parts of players that have no command of their own.
+    for package in vlc-plugin-base vlc-plugin-video-output libsox-fmt-mp3 libsox-fmt-pulse; do
+        dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
+    done
 fi
 if [ "$purpose" = peers ]; then
     [ -e /usr/lib/llvm-19/lib/libclang.so ] || missing="$missing libclang-19-dev"

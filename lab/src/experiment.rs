@@ -43,6 +43,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::rhythm::period_cost::EXPERIMENT,
     crate::rhythm::controllers::EXPERIMENT,
     crate::rhythm::bandwidth::EXPERIMENT,
+    crate::rhythm::trace_overhead::EXPERIMENT,
+    crate::rhythm::period_load::EXPERIMENT,
+    crate::rhythm::tune_load::EXPERIMENT,
+    crate::rhythm::light_player::EXPERIMENT,
 ];
 
 /// The experiment of that name.

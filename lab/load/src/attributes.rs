@@ -21,9 +21,26 @@ pub struct Attributes {
     pub slice: Option<Duration>,
 }
 
+/// What a thread can be scheduled as.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Other {
+        slice: u64,
+    },
+    RoundRobin,
+    Fifo {
+        priority: u32,
+    },
+    /// `budget` of every `period`, in ns.
+    Deadline {
+        budget: u64,
+        period: u64,
+    },
+}
+
 /// sched_setattr's record, first version.
 #[repr(C)]
-struct Record {
+pub struct Record {
     size: u32,
     policy: u32,
     flags: u64,
@@ -34,29 +51,37 @@ struct Record {
     period: u64,
 }
 
+impl Record {
+    pub fn of(kind: Kind) -> Record {
+        let (policy, priority, [runtime, deadline, period]) = match kind {
+            Kind::Other { slice } => (libc::SCHED_OTHER, 0, [slice, 0, 0]),
+            Kind::RoundRobin => (libc::SCHED_RR, 1, [0; 3]),
+            Kind::Fifo { priority } => (libc::SCHED_FIFO, priority, [0; 3]),
+            Kind::Deadline { budget, period } => (libc::SCHED_DEADLINE, 0, [budget, period, period]),
+        };
+        let size = size_of::<Record>() as u32;
+        Record { size, policy: policy as u32, flags: 0, nice: 0, priority, runtime, deadline, period }
+    }
+
+    /// To the calling thread.
+    pub fn apply(&self) -> io::Result<()> {
+        // SAFETY: the record is as long as it says.
+        match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, self, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
 impl Attributes {
     /// To this process and those that it will start.
     pub fn apply(&self) -> Result<()> {
-        let (policy, priority) = match self.policy {
-            Policy::Other => (libc::SCHED_OTHER, 0),
-            Policy::Rr => (libc::SCHED_RR, 1),
-            Policy::Fifo => (libc::SCHED_FIFO, 1),
-        };
-        let record = Record {
-            size: size_of::<Record>() as u32,
-            policy: policy as u32,
-            flags: 0,
-            nice: 0,
-            priority,
-            runtime: self.slice.map_or(0, |slice| slice.as_nanos() as u64),
-            deadline: 0,
-            period: 0,
-        };
-        // SAFETY: the record is as long as it says.
-        match unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &record, 0) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error())
-                .with_context(|| format!("cannot set policy {:?}", self.policy)),
-        }
+        let slice = self.slice.map_or(0, |slice| slice.as_nanos() as u64);
+        let record = Record::of(match self.policy {
+            Policy::Other => Kind::Other { slice },
+            Policy::Rr => Kind::RoundRobin,
+            Policy::Fifo => Kind::Fifo { priority: 1 },
+        });
+        record.apply().with_context(|| format!("cannot set policy {:?}", self.policy))
     }
 }

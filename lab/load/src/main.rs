@@ -15,6 +15,7 @@ mod messages;
 mod numbers;
 mod periodic;
 mod players;
+mod real_time;
 mod requests;
 mod slices;
 mod switches;
@@ -119,6 +120,16 @@ enum Workload {
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
+    /// Periodic real-time tasks that take a share of every CPU (needs root)
+    RealTime {
+        #[arg(long, value_enum, default_value = "fifo")]
+        class: real_time::Class,
+        /// Per cent of every CPU, 0 to 90
+        #[arg(long, value_name = "PERCENT", default_value_t = 40.0)]
+        share: f64,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
     /// Adaptive players with timers and best-effort work, cooperating or not: how late, work done, switches
     Players {
         #[arg(long, default_value_t = 8)]
@@ -205,6 +216,7 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Wakeups { hogs, period, work, seconds } => {
             wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
         }
+        Workload::RealTime { class, share, seconds } => real_time::run(*class, share / 100.0, *seconds),
         Workload::Players { count, hogs, group, unit, seconds } => players::run(&players::Options {
             count: *count,
             hogs: *hogs,

@@ -107,6 +107,20 @@ fn players_serve_their_timers_with_and_without_cooperation() {
 }
 
 #[test]
+fn real_time_tasks_take_their_share_or_say_what_they_need() {
+    for class in ["fifo", "deadline"] {
+        let output = run(&format!("real-time --class {class} --share 10 --seconds 0.5"));
+        if output.status.success() {
+            let result: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+            assert!(number(&result["figures"], "jobs") > 20.0, "{result}");
+        } else {
+            assert!(String::from_utf8_lossy(&output.stderr).contains("needs root"));
+        }
+    }
+    assert!(String::from_utf8_lossy(&run("real-time --share 95").stderr).contains("0 to 90 %"));
+}
+
+#[test]
 fn a_program_that_loads_no_scheduler_is_told() {
     let output = run("--scx /bin/false ping-pong --turns 10");
     let message = String::from_utf8_lossy(&output.stderr);

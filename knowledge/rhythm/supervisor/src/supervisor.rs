@@ -54,7 +54,7 @@ pub enum Error {
 }
 
 /// After the kernel refused, what may be given grows again by so much, so often.
-const RECOVER: f64 = 1.05;
+const RECOVER: f64 = 1.5;
 const RECOVER_EACH: u64 = 2 * SECOND;
 /// How long an insatiable thread is left alone.
 const BAN: u64 = 30 * SECOND;

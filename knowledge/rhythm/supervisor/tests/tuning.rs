@@ -430,3 +430,120 @@ fn no_beat_no_reservation() {
     assert!(program()["frequency_hz"].is_null());
     assert_eq!(reserved(busy.id()), 0);
 }
+
+/// The daemon as it would be on another machine: files of this one's kernel are hidden behind others, for it alone.
+fn attuned_elsewhere(folder: &Path, hide: &str) -> Command {
+    let mut command = Command::new("unshare");
+    let script = format!("{hide} && exec {}", env!("CARGO_BIN_EXE_attuned"));
+    command.args(["--mount", "sh", "-c", &script]);
+    command.env("ATTUNE_STATE_DIR", folder).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn a_kernel_without_btf_is_told_about() {
+    let (_alone, possible) = (alone(), possible());
+    if !possible {
+        return;
+    }
+    let folder = state("no-btf");
+    let hide = "mount -t tmpfs none /sys/kernel/btf";
+    let output = attuned_elsewhere(&folder, hide).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && words.contains("CONFIG_DEBUG_INFO_BTF"), "{words}");
+}
+
+#[test]
+fn no_more_is_given_than_the_kernel_gives_to_real_time() {
+    let (_alone, possible) = (alone(), possible());
+    if !possible {
+        return;
+    }
+    let folder = state("throttled");
+    std::fs::create_dir_all(&folder).unwrap();
+    let limit = folder.join("runtime");
+    std::fs::write(&limit, "300000\n").unwrap();
+    let hide = format!("mount --bind {} /proc/sys/kernel/sched_rt_runtime_us", limit.display());
+    let running = Running(attuned_elsewhere(&folder, &hide).stderr(Stdio::null()).spawn().unwrap());
+    assert!(eventually(|| folder.join("attuned.sock").exists()));
+    let daemon = Daemon { running, folder };
+    let cpus = std::thread::available_parallelism().unwrap().get() as f64;
+    let bound = daemon.ask("{\"request\":\"status\"}")["status"]["bound"].as_f64().unwrap();
+    assert!((bound - 0.3 * cpus).abs() < 1e-6, "{bound}");
+}
+
+/// Reservations are taken until the kernel gives none: that is no failure, and passes.
+#[test]
+fn a_full_kernel_is_told_about_until_there_is_room() {
+    let (_alone, possible) = (alone(), possible());
+    if !possible {
+        return;
+    }
+    let mut others = Vec::new();
+    loop {
+        let other = Running::beat(&["1000", "0"]);
+        let taken = Policy::reservation(45_000_000, 100_000_000).give(other.id()).is_ok();
+        if !taken {
+            break;
+        }
+        others.push(other);
+    }
+    assert!(!others.is_empty());
+    let beat = Running::beat(&["40", "8"]);
+    let daemon = Daemon::start(&state("full"));
+    daemon.tune(beat.id());
+    let status = || daemon.ask("{\"request\":\"status\"}");
+    // What is left is less than the beat needs: it gets no more than that.
+    assert!(eventually(|| {
+        let status = status();
+        let thread = &status["status"]["programs"][0]["threads"][0];
+        thread["refused"].as_str().is_some_and(|why| why.contains("no bandwidth left"))
+            || reserved(beat.id()) == 1
+    }));
+    drop(others);
+    assert!(eventually(|| {
+        policies(beat.id()).iter().any(|policy| policy.is_reservation() && policy.runtime >= 8_000_000)
+    }));
+}
+
+#[test]
+fn another_user_may_ask_for_his_own_programs_alone() {
+    let (_alone, possible) = (alone(), possible());
+    if !possible {
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    // Where everybody may go.
+    let folder = std::env::temp_dir().join(format!("attune-stranger-{}", std::process::id()));
+    let (ours, daemon) = (Running::beat(&["40", "2"]), Daemon::start(&folder));
+    let theirs = Running(
+        Command::new("setpriv")
+            .args([&format!("--reuid={NOBODY}"), "--clear-groups", "sleep", "100"])
+            .spawn()
+            .unwrap(),
+    );
+    assert!(eventually(|| process::owner(theirs.id()) == Some(NOBODY)));
+    let (ours, theirs) = (ours.id(), theirs.id());
+    let answers = std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            // SAFETY: numbers alone; the call itself, unlike the library's function, changes this thread only.
+            let changed = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
+            assert_eq!(changed, 0);
+            [
+                format!("{{\"request\":\"tune\",\"process\":{ours}}}"),
+                format!("{{\"request\":\"leave\",\"process\":{ours}}}"),
+                format!("{{\"request\":\"tune\",\"process\":{theirs},\"weight\":1000.0}}"),
+                format!("{{\"request\":\"tune\",\"process\":{theirs}}}"),
+                "{\"request\":\"status\"}".to_owned(),
+            ]
+            .map(|request| daemon.ask(&request))
+        });
+        stranger.join().unwrap()
+    });
+    let ok = answers.each_ref().map(|answer| answer["ok"] == true);
+    assert_eq!(ok, [false, false, false, true, true], "{answers:?}");
+    assert!(answers[0]["error"].as_str().is_some_and(|error| error.contains("another user's")));
+    assert_eq!(reserved(ours), 0);
+    drop(daemon);
+    let _ = std::fs::remove_dir_all(&folder);
+}
