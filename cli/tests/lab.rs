@@ -1,4 +1,6 @@
-//! `attune lab` without running an experiment: what there is, and what there is not.
+//! `attune lab`: what there is, what there is not, and the one experiment that is a test.
+
+mod common;
 
 use std::process::{Command, Output};
 
@@ -24,6 +26,18 @@ fn experiments_and_peers_are_listed() {
         let line = text(&peers.stdout).lines().find(|line| line.starts_with(name)).expect("a line");
         assert!(line.contains("not built"), "{line}");
     }
+}
+
+#[test]
+fn random_schedulers_that_the_check_accepts_load() {
+    if !common::set_up() {
+        return;
+    }
+    let output = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab");
+    let run = lab(&["run", "random-schedulers", "--quick", "--output", output]);
+    let said = text(&run.stdout);
+    assert!(run.status.success(), "{said}{}", text(&run.stderr));
+    assert!(said.contains("12 of 12 load"), "{said}");
 }
 
 #[test]

@@ -87,3 +87,67 @@ fn values_reach_a_scheduler_in_the_kernel_and_come_back() {
     assert!(complained.contains("urgent has no thread import named nonsense"), "{complained}");
     assert!(complained.contains("belongs to another user"), "{complained}");
 }
+
+/// A victim of root's asks for its values over and over, while an attacker of another user does whatever it can. Both supply
+/// values to the same policy. `seen` must be the policy's answer to what the victim said, to the end.
+const ATTACKED: &str = r#"
+(echo set urgent 7; sleep 1; for i in $(seq 60); do echo get urgent; echo get seen; sleep 0.25; done) | "$VALUES" > /tmp/victim &
+program=$!
+sleep 1000 & other=$!
+sleep 1
+"$ATTUNE" hint $other urgent=3ms; echo "owner $?"
+victim=$(sed -n 's/^process //p' /tmp/victim)
+setpriv --reuid 65534 --regid 65534 --clear-groups "$ATTACKER" /run/attune/values $victim; echo "attacker $?"
+echo "get seen" | "$VALUES" | sed 's/^/late: /'
+"$ATTUNE" hint $other urgent=4ms; echo "owner still $?"
+wait $program
+sed 's/^/victim: /' /tmp/victim
+kill $other
+cat /sys/kernel/sched_ext/state
+"#;
+
+#[test]
+fn an_attacker_hurts_nobody_but_itself() {
+    if !set_up() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("values-attacked");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (scheduler, attacker) = (folder.join("urgent.sched"), folder.join("attacker"));
+    std::fs::write(&scheduler, SCHEDULER).expect("a file");
+    let built = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=gnu11", "-Wall", "-Werror", "-O1", "-o"])
+        .arg(&attacker)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/attacker.c"))
+        .arg("-lpthread")
+        .output()
+        .expect("the C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let attune = env!("CARGO_BIN_EXE_attune");
+    let output = Command::new(attune)
+        .args(["vm", "--timeout", "300", "--cpus", "2", "--", attune, "run", "--all"])
+        .arg(&scheduler)
+        .args(["--", "sh", "-c", ATTACKED])
+        .env("ATTUNE", attune)
+        .env("VALUES", program(&folder))
+        .env("ATTACKER", &attacker)
+        .env_remove("ATTUNE_VALUES")
+        .output()
+        .expect("it starts");
+    let (said, complained) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}\n{complained}");
+    assert!(!said.contains("BROKE IN"), "{said}");
+    assert!(said.contains("attacker: done\nattacker 0\n"), "{said}\n{complained}");
+    let lines: Vec<&str> = said.lines().collect();
+    for line in ["owner 0", "owner still 0", "enabled"] {
+        assert!(lines.contains(&line), "no line `{line}` in:\n{said}\n{complained}");
+    }
+    let victim: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("victim: ")).collect();
+    // Until the policy has answered for the first time.
+    let answered = victim.iter().position(|line| *line == "107").expect("an answer");
+    let (right, wrong): (Vec<&str>, Vec<&str>) =
+        victim[answered..].iter().partition(|line| ["7", "107"].contains(line));
+    assert!(wrong.is_empty() && right.len() > 100, "the victim saw {wrong:?} in:\n{said}");
+    assert!(lines.iter().any(|line| line.starts_with("late: ") && !line.contains("process")), "{said}");
+}

@@ -38,6 +38,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::switch_cost::EXPERIMENT,
     crate::kernel::fairness::EXPERIMENT,
     crate::kernel::wakeup_latency::EXPERIMENT,
+    crate::kernel::random_schedulers::EXPERIMENT,
     crate::kernel::coop_user_level::EXPERIMENT,
     crate::rhythm::period_window::EXPERIMENT,
     crate::rhythm::period_cost::EXPERIMENT,

@@ -15,6 +15,8 @@ pub struct Image {
     pub(crate) bytes: Vec<u8>,
     pub(crate) description: Description,
     variables: HashMap<String, Variable>,
+    /// Bytes of all programs and functions.
+    code: u64,
 }
 
 /// Where a variable of the program lies.
@@ -48,12 +50,19 @@ impl Image {
                 variables.insert(name.to_string(), Variable { section, offset });
             }
         }
-        Ok(Image { bytes, description, variables })
+        let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);
+        let code = code.map(|section| section.size()).sum();
+        Ok(Image { bytes, description, variables, code })
     }
 
     /// The scheduler's name.
     pub fn scheduler(&self) -> &str {
         &self.description.scheduler
+    }
+
+    /// BPF instructions, as the verifier counts the length of a program: functions once each.
+    pub fn instructions(&self) -> u64 {
+        self.code / 8
     }
 
     /// A variable of the program by its C name; None if the compiler found that nothing uses it.

@@ -21,6 +21,7 @@ pub mod coop_user_level;
 pub mod fairness;
 mod kept;
 mod machine;
+pub mod random_schedulers;
 mod story;
 pub mod switch_cost;
 pub mod wakeup_latency;
