@@ -11,6 +11,18 @@ pub struct Needs {
     pub bpf: bool,
 }
 
+impl Needs {
+    /// What two schedulers in one text need.
+    pub fn and(self, other: Needs) -> Needs {
+        Needs {
+            sorted: self.sorted || other.sorted,
+            floats: self.floats || other.floats,
+            imports: self.imports || other.imports,
+            bpf: self.bpf || other.bpf,
+        }
+    }
+}
+
 const ABI: &str = include_str!("../runtime/attune_scheduler.h");
 const NUMBER: &str = include_str!("../runtime/number.h");
 const REAL: &str = include_str!("../runtime/real.h");

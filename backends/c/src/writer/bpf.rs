@@ -14,7 +14,7 @@ use attune_language::source::{SourceId, Span};
 use super::Writer;
 use super::declarations::abi_event;
 use super::expressions::constant;
-use super::output::quoted;
+use super::output::{Output, quoted};
 
 /// A thread's last transfer is a line, with the number of its file above these bits.
 pub const LINE_BITS: u32 = 20;
@@ -72,10 +72,9 @@ impl Writer<'_> {
         self.is_bpf().then(|| format!("ATTUNE_MAY_LOOP_AT({})", self.cut(span, what)))
     }
 
-    /// The handlers as the engine reaches them, and the engine.
-    pub(super) fn engine(&mut self, behind: &str) {
-        self.out.blank();
-        self.out.line("/* What the engine calls. */");
+    /// The handlers as the engine reaches them.
+    fn reached(&mut self) {
+        let role = self.role.in_macros();
         for event in Event::ALL {
             let name = abi_event(event).replacen("ATTUNE_", "", 1);
             let handled = self.program.handler(event).is_some();
@@ -83,22 +82,19 @@ impl Writer<'_> {
                 true => format!("{}(call, thread)", self.names.handler(event)),
                 false => "(void)0".to_string(),
             };
-            self.out.line(format!("#define ATTUNE_HAS_{name} {}", u8::from(handled)));
-            self.out.line(format!("#define ATTUNE_ON_{name}(call, thread) {target}"));
+            self.out.line(format!("#define ATTUNE_{role}HAS_{name} {}", u8::from(handled)));
+            self.out.line(format!("#define ATTUNE_{role}ON_{name}(call, thread) {target}"));
         }
         self.out.blank();
         self.supply();
-        self.out.blank();
-        self.supplied();
-        self.out.blank();
-        self.out.raw(behind);
-        self.description();
     }
 
     /// What the kernel knows of a thread, for imports of that name.
     fn supply(&mut self) {
+        let ending = self.role.ending();
         self.out.line("/* Thread imports that the kernel itself supplies. */");
-        self.out.line("static inline void attune_supply(struct thread ATTUNE_ARENA *thread)");
+        self.out
+            .line(format!("static inline void attune_supply{ending}(struct thread ATTUNE_ARENA *thread)"));
         self.out.open("{");
         for (id, attribute) in self.program.attributes.iter().filter(|(_, it)| it.import) {
             if let ("weight", Some((state, _))) = (attribute.name.as_str(), self.names.thread_import(id)) {
@@ -109,22 +105,22 @@ impl Writer<'_> {
         self.out.close("}");
     }
 
-    /// Thread imports that processes may supply, for the engine to go through.
-    fn supplied(&mut self) {
+    /// Thread imports that processes may supply, for the engine to go through. Those of one name have one number.
+    fn supplied(&mut self, numbers: &[String]) {
         let mut each = Vec::new();
         for (id, attribute) in self.program.attributes.iter().filter(|(_, it)| is_supplied(it)) {
-            if let Some((state, _)) = self.names.thread_import(id) {
+            let number = numbers.iter().position(|name| *name == attribute.name);
+            if let (Some((state, _)), Some(number)) = (self.names.thread_import(id), number) {
                 let default = constant(attribute.initial);
-                each.push(format!("visit({}, &(thread)->{state}, {default})", each.len()));
+                each.push(format!("visit({number}, &(thread)->{state}, {default})"));
             }
         }
-        self.out.line("/* Thread imports that processes may supply. */");
-        self.out.line(format!("#define ATTUNE_SUPPLIED {}", each.len()));
-        self.out.line(format!("#define ATTUNE_EACH_SUPPLIED(visit, thread) {}", each.join(" ")));
+        let role = self.role.in_macros();
+        self.out.line(format!("#define ATTUNE_{role}EACH_SUPPLIED(visit, thread) {}", each.join(" ")));
     }
 
     /// What a loader must know to speak in the scheduler's words: lines of words between tabs.
-    fn description(&mut self) {
+    fn description(&self) -> Vec<String> {
         let mut lines = vec![format!("scheduler\t{}\t{}", self.program.name, self.sources.name(SourceId(0)))];
         for source in self.sources.ids().filter(|source| *source != SourceId(0)) {
             lines.push(format!("source\t{}\t{}", source.0 << LINE_BITS, self.sources.name(source)));
@@ -158,13 +154,41 @@ impl Writer<'_> {
         for (id, container) in self.program.containers.iter() {
             lines.push(format!("container\t{}\t{}", container.name, self.names.container(id)));
         }
-        self.out.blank();
-        self.out.line("const char attune_description[] ATTUNE_SECTION(\".rodata.attune\") =");
-        for line in lines {
-            self.out.line(format!("    {}", quoted(&format!("{line}\n"))));
-        }
-        self.out.line(";");
+        lines
     }
+}
+
+/// What the engine calls of each policy, the engine, and what a loader must know.
+pub fn engine(writers: &mut [Writer<'_>], behind: &str, out: &mut Output) {
+    out.blank();
+    out.line("/* What the engine calls. */");
+    for writer in &mut *writers {
+        writer.reached();
+        out.append(writer.written());
+    }
+    out.blank();
+    let mut supplied: Vec<String> = Vec::new();
+    for writer in &*writers {
+        for (_, import) in writer.program.attributes.iter().filter(|(_, it)| is_supplied(it)) {
+            if !supplied.contains(&import.name) {
+                supplied.push(import.name.clone());
+            }
+        }
+    }
+    out.line("/* Thread imports that processes may supply. */");
+    out.line(format!("#define ATTUNE_SUPPLIED {}", supplied.len()));
+    for writer in &mut *writers {
+        writer.supplied(&supplied);
+        out.append(writer.written());
+    }
+    out.blank();
+    out.raw(behind);
+    out.blank();
+    out.line("const char attune_description[] ATTUNE_SECTION(\".rodata.attune\") =");
+    for line in writers.iter().flat_map(Writer::description) {
+        out.line(format!("    {}", quoted(&format!("{line}\n"))));
+    }
+    out.line(";");
 }
 
 /// The kernel itself knows the weight.

@@ -31,7 +31,7 @@ impl Writer<'_> {
             return format!("{address}{name}");
         }
         let location = self.sources.location(self.program.checks[check].span);
-        let plain = format!("check_{}_{}", location.line, location.column);
+        let plain = format!("check_{}_{}{}", location.line, location.column, self.role.ending());
         let mut name = plain.clone();
         let mut number = 2;
         while !self.checks.taken.insert(name.clone()) {
@@ -129,7 +129,7 @@ impl Writer<'_> {
         self.out.line("/* Checks that were not proved and loops that may take too long, by their number. */");
         self.out.open("enum {");
         for (name, check, _) in performed {
-            let line = format!("{name} = {},", check.into_raw().into_u32());
+            let line = format!("{name} = {},", self.first_check + check.into_raw().into_u32());
             self.out.line(line);
         }
         for (name, number) in self.checks.cut.iter().map(|(name, ..)| name).zip(self.first_cut()..) {
@@ -139,13 +139,18 @@ impl Writer<'_> {
     }
 
     fn first_cut(&self) -> u32 {
-        self.program.checks.len() as u32
+        self.first_check + self.program.checks.len() as u32
+    }
+
+    /// Behind its last: where the numbers of another policy begin.
+    pub(super) fn next_check(&self) -> u32 {
+        self.first_cut() + self.checks.cut.len() as u32
     }
 
     /// What may fail in the running scheduler: number, place, sentence.
     pub(super) fn performed_checks(&self) -> impl Iterator<Item = (u32, Span, &str)> {
         let checks = self.checks.performed.iter().map(|(_, check, what)| {
-            (check.into_raw().into_u32(), self.program.checks[*check].span, what.as_str())
+            (self.first_check + check.into_raw().into_u32(), self.program.checks[*check].span, what.as_str())
         });
         let cut = self.checks.cut.iter().zip(self.first_cut()..);
         checks.chain(cut.map(|((_, span, what), number)| (number, *span, what.as_str())))

@@ -9,85 +9,118 @@ use attune_language::source::SourceId;
 
 use super::expressions::constant;
 use super::names;
-use super::output::quoted;
+use super::output::{Output, quoted};
 use super::statements::c_type;
-use super::{Target, Writer, bpf};
+use super::{Options, Role, Target, Writer, bpf};
 use crate::runtime;
 
+/// What stands above all policies of a file: the runtime, what the engine has in front, the thread record.
+pub fn head(writers: &[Writer<'_>], options: &Options, out: &mut Output) {
+    let called: Vec<String> = writers
+        .iter()
+        .map(|writer| {
+            let file = one_line(writer.sources.name(SourceId(0)));
+            format!("{}, generated from {file}", one_line(&writer.program.name))
+        })
+        .collect();
+    let schedulers = if writers.len() > 1 { "schedulers" } else { "scheduler" };
+    out.line(format!("/* The {schedulers} {} by Attune.", called.join(", and ")));
+    let bpf = matches!(options.target, Target::Bpf(_));
+    out.raw(if bpf { bpf::BANNER } else { BANNER });
+    out.raw(PRAGMAS);
+    if options.debug {
+        out.line("#define ATTUNE_DEBUG 1");
+    }
+    if writers.iter().any(|writer| !writer.program.verbatim.is_empty()) {
+        out.raw("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>");
+    }
+    out.blank();
+    let needs = writers.iter().map(Writer::needs).reduce(runtime::Needs::and);
+    out.raw(&runtime::text(needs.unwrap_or_default()));
+    if let Target::Bpf(around) = &options.target {
+        if writers.len() > 1 {
+            out.raw(&format!(
+                "/* Policies that share the CPUs. */\n#define ATTUNE_DOMAINS {}\n",
+                writers.len()
+            ));
+        }
+        out.raw(&around.before);
+        out.raw(&runtime::affinity());
+    }
+    out.line("/* ---- The scheduler -------------------------------------------------------------------------------- */");
+    out.blank();
+    thread_record(writers, bpf, out);
+}
+
+fn thread_record(writers: &[Writer<'_>], bpf: bool, out: &mut Output) {
+    out.raw("/* The CPUs that there is room for. */\n#ifndef ATTUNE_CPUS\n#define ATTUNE_CPUS 1\n#endif\n");
+    out.blank();
+    out.line("/* A thread, with the variables that every thread has. */");
+    out.open("struct thread {");
+    out.line("union {");
+    out.line("    struct attune_thread attune;");
+    out.line("    struct { uint64_t attune_id; void *userdata; };");
+    out.line("};");
+    if bpf {
+        out.line("ATTUNE_MEMBERS                      /* the engine's */");
+        if writers.iter().any(Writer::has_alarms) {
+            out.line("struct attune_thread attune_alarm_node;");
+        }
+    }
+    match writers {
+        [writer] => writer.members(out),
+        // A thread follows one of them.
+        _ => {
+            out.open("union {");
+            for writer in writers {
+                out.open("struct {");
+                writer.members(out);
+                out.close("};");
+            }
+            out.close("};");
+        }
+    }
+    out.close("};");
+    out.blank();
+    out.line("#define ATTUNE_RECORD(head) ((struct thread ATTUNE_ARENA *)(head))");
+    out.line("#define ATTUNE_FIRST(container) ATTUNE_RECORD(attune_first(container))");
+    for writer in writers {
+        for (id, _) in writer.program.attributes.iter() {
+            if let Some((_, width)) = writer.names.thread_import(id) {
+                out.line(format!("static enum attune_width {width};"));
+            }
+        }
+    }
+    if bpf {
+        out.raw(bpf::NOBODY);
+    }
+}
+
 impl Writer<'_> {
-    pub(super) fn preamble(&mut self) {
-        let file = self.sources.name(SourceId(0)).to_string();
-        self.out.line(format!(
-            "/* The scheduler {}, generated from {} by Attune.",
-            one_line(&self.program.name),
-            one_line(&file)
-        ));
-        self.out.raw(if self.is_bpf() { bpf::BANNER } else { BANNER });
-        self.out.raw(PRAGMAS);
-        if self.options.debug {
-            self.out.line("#define ATTUNE_DEBUG 1");
-        }
-        if !self.program.verbatim.is_empty() {
-            self.out.raw("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <time.h>");
-        }
-        self.out.blank();
-        self.out.raw(&runtime::text(self.needs()));
-        if let Target::Bpf(around) = &self.options.target {
-            self.out.raw(&around.before);
-            self.out.raw(&runtime::affinity());
-        }
-        self.out.line("/* ---- The scheduler -------------------------------------------------------------------------------- */");
-        self.out.blank();
-        self.thread_record();
+    /// Its variables, containers and remaining checks.
+    pub(super) fn state(&mut self) -> Output {
         self.variables();
         self.containers();
         self.check_records();
+        self.written()
     }
 
-    fn thread_record(&mut self) {
-        self.out.raw(
-            "/* The CPUs that there is room for. */\n#ifndef ATTUNE_CPUS\n#define ATTUNE_CPUS 1\n#endif\n",
-        );
-        self.out.blank();
-        self.out.line("/* A thread, with the variables that every thread has. */");
-        self.out.open("struct thread {");
-        self.out.line("union {");
-        self.out.line("    struct attune_thread attune;");
-        self.out.line("    struct { uint64_t attune_id; void *userdata; };");
-        self.out.line("};");
-        if self.is_bpf() {
-            self.out.line("ATTUNE_MEMBERS                      /* the engine's */");
-            if self.program.handler(Event::Alarm).is_some() {
-                self.out.line("struct attune_thread attune_alarm_node;");
-            }
-        }
+    /// The variables that every thread has.
+    fn members(&self, out: &mut Output) {
         for (id, attribute) in self.program.attributes.iter() {
-            let member = self.names.attribute(id).to_string();
-            match self.names.thread_import(id).map(|(state, _)| state.to_string()) {
-                None => self.out.line(format!("{} {member};", c_type(attribute.ty))),
-                Some(state) => {
-                    self.out.line(format!("struct attune_import {state};"));
+            let member = self.names.attribute(id);
+            match self.names.thread_import(id) {
+                None => out.line(format!("{} {member};", c_type(attribute.ty))),
+                Some((state, _)) => {
+                    out.line(format!("struct attune_import {state};"));
                     if !self.program.verbatim.is_empty() {
-                        self.out.line(format!(
+                        out.line(format!(
                             "{} {member};                    /* as verbatim text sees it */",
                             c_type(attribute.ty)
                         ));
                     }
                 }
             }
-        }
-        self.out.close("};");
-        self.out.blank();
-        self.out.line("#define ATTUNE_RECORD(head) ((struct thread ATTUNE_ARENA *)(head))");
-        self.out.line("#define ATTUNE_FIRST(container) ATTUNE_RECORD(attune_first(container))");
-        for (id, _) in self.program.attributes.iter() {
-            if let Some((_, width)) = self.names.thread_import(id) {
-                let line = format!("static enum attune_width {width};");
-                self.out.line(line);
-            }
-        }
-        if self.is_bpf() {
-            self.out.raw(bpf::NOBODY);
         }
     }
 
@@ -176,14 +209,17 @@ impl Writer<'_> {
     }
 
     /// The functions that begin a scheduler and a thread, and end a thread.
-    pub(super) fn starting(&mut self) {
+    pub(super) fn starting(&mut self) -> Output {
         self.start();
         self.thread_init();
-        self.out.blank();
-        self.out.raw(THREAD_REMOVE);
+        if self.role == Role::Command {
+            self.out.blank();
+            self.out.raw(THREAD_REMOVE);
+        }
+        self.written()
     }
 
-    pub(super) fn engine_table(&mut self) {
+    pub(super) fn engine_table(&mut self) -> Output {
         self.out.blank();
         self.out.raw(ATTACH);
         self.out.blank();
@@ -191,11 +227,14 @@ impl Writer<'_> {
         self.variable_tables();
         self.container_table();
         self.scheduler_table();
+        self.written()
     }
 
     fn start(&mut self) {
         self.out.blank();
-        self.out.line("static void attune_start(uint64_t attune_seed, uint32_t attune_cpus)");
+        let ending = self.role.ending();
+        self.out
+            .line(format!("static void attune_start{ending}(uint64_t attune_seed, uint32_t attune_cpus)"));
         self.out.open("{");
         self.out.line("attune_random_state = attune_seed;");
         self.out.line("attune_stamp = 1;");
@@ -230,7 +269,7 @@ impl Writer<'_> {
             self.out.line("attune_first_call.cpu = 0;");
             self.out.line("attune_first_call.now = 0;");
             self.out.line("attune_first_call.slice = -1;");
-            self.out.line("attune_prologue(&attune_first_call, NULL);");
+            self.out.line(format!("attune_prologue{ending}(&attune_first_call, NULL);"));
         }
         self.out.close("}");
     }
@@ -249,7 +288,8 @@ impl Writer<'_> {
 
     fn thread_init(&mut self) {
         self.out.blank();
-        self.out.line("static void attune_thread_init(struct attune_call ATTUNE_ARENA *attune_call, struct attune_thread ATTUNE_ARENA *attune_thread)");
+        let ending = self.role.ending();
+        self.out.line(format!("static void attune_thread_init{ending}(struct attune_call ATTUNE_ARENA *attune_call, struct attune_thread ATTUNE_ARENA *attune_thread)"));
         self.out.open("{");
         self.out.line("struct thread ATTUNE_ARENA *const attune_new = ATTUNE_RECORD(attune_thread);");
         for (id, attribute) in self.program.attributes.iter() {
@@ -266,7 +306,7 @@ impl Writer<'_> {
             self.out.line(line);
         }
         if !self.program.thread_prologue.body.statements.is_empty() {
-            self.out.line("attune_thread_prologue(attune_call, attune_thread);");
+            self.out.line(format!("attune_thread_prologue{ending}(attune_call, attune_thread);"));
         }
         self.out.close("}");
     }

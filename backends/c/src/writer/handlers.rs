@@ -6,7 +6,8 @@
 use attune_language::event::Event;
 use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
-    Block, CheckId, CheckKind, Extent, GlobalId, Handler, Part, Program, Role, Routine, Storage, Type,
+    Block, CheckId, CheckKind, Extent, GlobalId, Handler, Part, Program, Role as PartRole, Routine, Storage,
+    Type,
 };
 use attune_language::source::SourceId;
 
@@ -111,9 +112,9 @@ impl Writer<'_> {
     fn part(&mut self, part: &Part, several: bool) {
         if several {
             let role = match part.role {
-                Role::Before => "before",
-                Role::Own => "the handler's own body",
-                Role::After => "after",
+                PartRole::Before => "before",
+                PartRole::Own => "the handler's own body",
+                PartRole::After => "after",
             };
             self.own_lines();
             self.out.open(format!("{{ // {role}, {}", self.place(part.span)));
@@ -226,7 +227,8 @@ impl Writer<'_> {
         self.out.blank();
         self.out.line("/* Initial values that are no constants. */");
         let (storage, parameters) = self.signature();
-        self.out.line(format!("{storage} attune_prologue({parameters})"));
+        let name = format!("attune_prologue{}", self.role.ending());
+        self.out.line(format!("{storage} {name}({parameters})"));
         self.prologue_body(routine);
     }
 
@@ -238,7 +240,8 @@ impl Writer<'_> {
         self.out.blank();
         self.out.line("/* Initial values of a new thread's attributes that are no constants. */");
         let (storage, parameters) = self.signature();
-        self.out.line(format!("{storage} attune_thread_prologue({parameters})"));
+        let name = format!("attune_thread_prologue{}", self.role.ending());
+        self.out.line(format!("{storage} {name}({parameters})"));
         self.prologue_body(routine);
     }
 

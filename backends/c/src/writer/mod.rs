@@ -1,6 +1,6 @@
 //! From IR to C.
 //!
-//! One [`Writer`] goes once over the program. Each file beside this one writes one kind of thing: `declarations` the
+//! One [`Writer`] goes once over a program; two policies that share a machine get one each, and stand in one text. Each file beside this one writes one kind of thing: `declarations` the
 //! record, variables, containers and the engine's table; `handlers` the functions; `statements`, `loops`, `expressions`
 //! and `verbatim` what stands in them; `checks` the run-time checks that remain. `names` and `keywords` say what things
 //! are called in C.
@@ -59,6 +59,48 @@ pub struct Surroundings {
     pub behind: String,
 }
 
+/// A checked scheduler, the verdicts of the engine that will run it (checks that they call proved are left out), and the files
+/// that it was made from, the main one first.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy<'a> {
+    pub program: &'a Program,
+    pub verdicts: &'a Verdicts,
+    pub sources: &'a SourceMap,
+}
+
+/// Which of the policies in a text: where there are two, they schedule a command and everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Command,
+    Others,
+}
+
+impl Role {
+    /// Of the scheduler's own names.
+    fn prefix(self) -> &'static str {
+        match self {
+            Role::Command => "",
+            Role::Others => "others_",
+        }
+    }
+
+    /// Of the names that the writer invents.
+    fn ending(self) -> &'static str {
+        match self {
+            Role::Command => "",
+            Role::Others => "_others",
+        }
+    }
+
+    /// Of macros: `ATTUNE_OTHERS_HAS_ALARM`.
+    fn in_macros(self) -> &'static str {
+        match self {
+            Role::Command => "",
+            Role::Others => "OTHERS_",
+        }
+    }
+}
+
 /// Why there is no C for a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -80,37 +122,65 @@ pub fn generate(
     sources: &SourceMap,
     options: &Options,
 ) -> Result<String, Refusal> {
+    let policy = Policy { program, verdicts, sources };
+    let target = &options.target;
+    refuse(&policy, target)?;
+    let mut writer = Writer::new(policy, options, Role::Command, None);
+    let bodies = writer.bodies();
+    let mut out = Output::default();
+    declarations::head(std::slice::from_ref(&writer), options, &mut out);
+    for part in [writer.state(), bodies, writer.starting()] {
+        out.blank();
+        out.append(part);
+    }
+    out.blank();
+    match target {
+        Target::Object => out.append(writer.engine_table()),
+        Target::Bpf(around) => bpf::engine(&mut [writer], &around.behind, &mut out),
+    }
+    Ok(out.finish(&format!("{}.c", names::file_stem(&program.name))))
+}
+
+/// Two schedulers as one BPF program: the first for the threads of a command, the second for all others. A thread has the
+/// variables of one of them. What the engine calls of the second begins with `ATTUNE_OTHERS_`, or ends in `_others`.
+pub fn generate_both(
+    command: Policy<'_>,
+    others: Policy<'_>,
+    around: &Surroundings,
+) -> Result<String, Refusal> {
+    let options = Options { debug: false, target: Target::Bpf(around.clone()) };
+    refuse(&command, &options.target)?;
+    refuse(&others, &options.target)?;
+    let mut first = Writer::new(command, &options, Role::Command, None);
+    let first_bodies = first.bodies();
+    let mut second = Writer::new(others, &options, Role::Others, Some(&first));
+    let bodies = [first_bodies, second.bodies()];
+    let mut writers = [first, second];
+    let mut out = Output::default();
+    declarations::head(&writers, &options, &mut out);
+    for (writer, bodies) in writers.iter_mut().zip(bodies) {
+        for part in [writer.state(), bodies, writer.starting()] {
+            out.blank();
+            out.append(part);
+        }
+    }
+    bpf::engine(&mut writers, &around.behind, &mut out);
+    Ok(out.finish(&format!("{}.c", names::file_stem(&command.program.name))))
+}
+
+/// What no C can be made of.
+fn refuse(policy: &Policy<'_>, target: &Target) -> Result<(), Refusal> {
+    let program = policy.program;
     if program.partial {
         return Err(Refusal::Partial(program.name.clone()));
     }
     if size_of_arrays(program) > LARGEST {
         return Err(Refusal::TooLarge);
     }
-    if let (Target::Bpf(_), Some(reason)) = (&options.target, kernel::refuses(program, sources)) {
-        return Err(Refusal::Kernel(reason));
+    match (target, kernel::refuses(program, policy.sources)) {
+        (Target::Bpf(_), Some(reason)) => Err(Refusal::Kernel(reason)),
+        _ => Ok(()),
     }
-    let mut writer = Writer {
-        program,
-        verdicts,
-        sources,
-        options,
-        names: Names::new(program),
-        checks: Checks::default(),
-        function: Function::default(),
-        out: Output::default(),
-    };
-    // The bodies come first: they say which checks are left, which are declared above them.
-    writer.functions();
-    let bodies = std::mem::take(&mut writer.out);
-    writer.preamble();
-    writer.out.blank();
-    writer.out.append(bodies);
-    writer.starting();
-    match &options.target {
-        Target::Object => writer.engine_table(),
-        Target::Bpf(around) => writer.engine(&around.behind),
-    }
-    Ok(writer.out.finish(&format!("{}.c", names::file_stem(&program.name))))
 }
 
 /// Bytes that a scheduler's arrays may take.
@@ -128,6 +198,9 @@ fn size_of_arrays(program: &Program) -> u64 {
 }
 
 struct Writer<'a> {
+    role: Role,
+    /// The number of the program's first check: all are different.
+    first_check: u32,
     program: &'a Program,
     verdicts: &'a Verdicts,
     sources: &'a SourceMap,
@@ -136,6 +209,35 @@ struct Writer<'a> {
     checks: Checks,
     function: Function,
     out: Output,
+}
+
+impl<'a> Writer<'a> {
+    /// `before`: that of the policy that stands in the same file already, its bodies written.
+    fn new(policy: Policy<'a>, options: &'a Options, role: Role, before: Option<&Writer<'_>>) -> Writer<'a> {
+        let Policy { program, verdicts, sources } = policy;
+        Writer {
+            role,
+            first_check: before.map_or(0, Writer::next_check),
+            program,
+            verdicts,
+            sources,
+            options,
+            names: Names::new(program, role, before.map(|writer| &writer.names)),
+            checks: Checks::default(),
+            function: Function::default(),
+            out: Output::default(),
+        }
+    }
+
+    /// The functions. They come first: they say which checks are left, which are declared above them.
+    fn bodies(&mut self) -> Output {
+        self.functions();
+        self.written()
+    }
+
+    fn written(&mut self) -> Output {
+        std::mem::take(&mut self.out)
+    }
 }
 
 impl Writer<'_> {
@@ -168,8 +270,15 @@ impl Writer<'_> {
     fn needs(&self) -> runtime::Needs {
         let needs = usage::needs(self.program);
         // Its engine keeps alarms in a sorted container.
-        let alarms = self.is_bpf() && self.program.handler(Event::Alarm).is_some();
-        runtime::Needs { bpf: self.is_bpf(), sorted: needs.sorted || alarms, ..needs }
+        runtime::Needs {
+            bpf: self.is_bpf(),
+            sorted: needs.sorted || self.is_bpf() && self.has_alarms(),
+            ..needs
+        }
+    }
+
+    fn has_alarms(&self) -> bool {
+        self.program.handler(Event::Alarm).is_some()
     }
 
     fn is_bpf(&self) -> bool {

@@ -1,4 +1,5 @@
-//! What each thing is called in C: its own name wherever C allows.
+//! What each thing is called in C: its own name wherever C allows. Of two policies in one file, the second one's names at file
+//! level and in the record begin with a prefix.
 //!
 //! Invariant: at file level every name is used once; in a function no name equals one at file level, nor another that is
 //! in scope. Members of the thread record have a scope of their own.
@@ -11,10 +12,12 @@ use attune_language::ir::{
 };
 use la_arena::ArenaMap;
 
-use super::keywords;
+use super::{Role, keywords};
 
 pub struct Names {
+    prefix: &'static str,
     file: HashSet<String>,
+    members: HashSet<String>,
     function: HashSet<String>,
     attributes: ArenaMap<AttributeId, String>,
     globals: ArenaMap<GlobalId, String>,
@@ -30,9 +33,12 @@ pub struct Names {
 }
 
 impl Names {
-    pub fn new(program: &Program) -> Names {
+    /// `before`: the names of the policy that stands in the same file already.
+    pub fn new(program: &Program, role: Role, before: Option<&Names>) -> Names {
         let mut names = Names {
-            file: HashSet::new(),
+            prefix: role.prefix(),
+            file: before.map(|names| names.file.clone()).unwrap_or_default(),
+            members: before.map(|names| names.members.clone()).unwrap_or_default(),
             function: HashSet::new(),
             attributes: ArenaMap::default(),
             globals: ArenaMap::default(),
@@ -67,17 +73,12 @@ impl Names {
     }
 
     fn members(&mut self, program: &Program) {
-        let mut members = HashSet::new();
         for (id, attribute) in program.attributes.iter() {
-            let name = free(&keywords::member(&attribute.name), |name| !members.contains(name));
-            members.insert(name.clone());
+            let name = self.in_record(&keywords::member(&attribute.name));
             self.attributes.insert(id, name);
         }
         for (id, attribute) in program.attributes.iter().filter(|(_, attribute)| attribute.import) {
-            let state = free(&keywords::member(&format!("{}_import", attribute.name)), |name| {
-                !members.contains(name)
-            });
-            members.insert(state.clone());
+            let state = self.in_record(&keywords::member(&format!("{}_import", attribute.name)));
             let width = self.at_file(&keywords::variable(&format!("thread_{}_width", attribute.name)));
             self.thread_imports.insert(id, (state, width));
         }
@@ -94,8 +95,14 @@ impl Names {
         }
     }
 
+    fn in_record(&mut self, wanted: &str) -> String {
+        let name = free(&format!("{}{wanted}", self.prefix), |name| !self.members.contains(name));
+        self.members.insert(name.clone());
+        name
+    }
+
     fn at_file(&mut self, wanted: &str) -> String {
-        let name = free(wanted, |name| !self.file.contains(name));
+        let name = free(&format!("{}{wanted}", self.prefix), |name| !self.file.contains(name));
         self.file.insert(name.clone());
         name
     }
