@@ -10,8 +10,11 @@
 //!      the same ──────┘                    │
 //!      handlers, while                     ▼  set_waiting, set_dead, suspend_thread, set_next_thread, quantum_expired,
 //!      the CPU is idle                  Choosing        then switch_out, at once
-//!                                          └──schedule, at once──▶ Running or Idle
+//!                                          ├──schedule, at once──▶ Running or Idle
+//!                                          └──nothing──▶ Idle            kernel: the other policy has the CPU next
 //! ```
+//!
+//! Where two policies share a machine, a CPU on which the other one's thread runs is idle to this one.
 //!
 //! An [`Occasion`] is one reason for an engine to call handlers: the handlers in their order, whom each is about, and what
 //! becomes of that thread. Between the calls of one occasion, and between `switch_out` and `schedule`, no other handler runs
@@ -27,7 +30,7 @@ use crate::ir::Program;
 pub enum Phase {
     /// No thread runs; `schedule` is called after each event.
     Idle,
-    /// `switch_out` has just returned; only `schedule` can follow.
+    /// `switch_out` has just returned; only `schedule` can follow, or the CPU goes to another policy.
     Choosing,
     /// A thread runs: the one that `schedule` dispatched.
     Running,
@@ -91,6 +94,8 @@ pub struct Occasion {
     pub calls: Vec<Call>,
     /// What becomes of the running thread, which stops; None: it goes on, or there is none.
     pub stops: Option<Fate>,
+    /// The CPU is idle to the policy from then on.
+    pub idles: bool,
 }
 
 /// How many CPUs an engine may have.
@@ -158,7 +163,7 @@ impl Protocol {
             let calls = calls.iter().filter(|(event, _)| called(*event));
             let calls: Vec<Call> = calls.map(|&(event, subject)| Call { event, subject }).collect();
             if !calls.is_empty() || stops.is_some() {
-                occasions.push(Occasion { what, phases, calls, stops });
+                occasions.push(Occasion { what, phases, calls, stops, idles: false });
             }
         };
 
@@ -218,6 +223,13 @@ impl Protocol {
             );
             // `set_dead` ran on another CPU. No handler is called about the thread any more.
             add("the running thread is taken away from elsewhere", RUNNING, &[], Some(Dies));
+            occasions.push(Occasion {
+                what: "another policy has the CPU next",
+                phases: &[Phase::Choosing],
+                calls: Vec::new(),
+                stops: None,
+                idles: true,
+            });
         }
 
         let queries = Event::ALL.into_iter().filter(|event| event.is_query() && called(*event)).collect();

@@ -200,7 +200,11 @@ impl<'a> Across<'a> {
             self.arrive(Phase::Running, running);
             self.arrive(Phase::Idle, idle);
         } else {
-            let next = if occasion.stops.is_some() { Phase::Choosing } else { phase };
+            let next = match (occasion.idles, occasion.stops) {
+                (true, _) => Phase::Idle,
+                (false, Some(_)) => Phase::Choosing,
+                (false, None) => phase,
+            };
             self.arrive(next, states);
         }
     }
