@@ -52,7 +52,7 @@ pub enum Command {
     Period(PeriodArgs),
     /// Let this machine's threads follow a scheduler, as long as a command runs or until Ctrl-C
     #[command(
-        after_help = "Example: attune run fair --all -- make -j8\n         attune run round_robin --all --set quantum=3ms --stats 1\n\nExit status: the command's; 1 when the kernel has ended the scheduler."
+        after_help = "Example: attune run edf -- ./player film.avi\n         attune run fair --others round_robin --weight 3:1 -- make -j8\n         attune run round_robin --all --set quantum=3ms --stats 1\n\nThe command and all that it starts follow SCHED, all other threads another scheduler, and the two share the CPUs by\nweight; what one of them does not use, the other one has. --all gives every thread to SCHED.\n\nExit status: the command's; 1 when the kernel has ended the scheduler."
     )]
     Run(RunArgs),
     /// Tell the scheduler in the kernel something about a program that does not say it itself
@@ -152,6 +152,9 @@ pub struct BuildArgs {
     /// The engine to compile for
     #[arg(long, value_enum, default_value = "threads")]
     pub engine: EngineArg,
+    /// Kernel engine: a second scheduler, which all threads but a command's will follow
+    #[arg(long, value_name = "SCHED")]
+    pub others: Option<PathBuf>,
     /// OUT.c is the C, OUT.so the compiled scheduler; for the kernel engine OUT.bpf.c and OUT.bpf.o
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
@@ -262,12 +265,18 @@ pub struct RunArgs {
     #[command(flatten)]
     pub source: SourceArgs,
     /// Every thread of the machine follows SCHED
-    #[arg(long, required_unless_present = "partial")]
+    #[arg(long)]
     pub all: bool,
+    /// What all threads but the command's follow [default: fair]
+    #[arg(long, value_name = "SCHED", conflicts_with_all = ["all", "partial"])]
+    pub others: Option<PathBuf>,
+    /// Parts of the CPUs: the command's, and that of all others (1 if it is not said)
+    #[arg(long, value_name = "W[:W]", default_value = "1:1", value_parser = shares, conflicts_with_all = ["all", "partial"])]
+    pub weight: [u32; 2],
     /// Only threads that ask for the class SCHED_EXT follow SCHED; all others go first
     #[arg(long, conflicts_with = "all")]
     pub partial: bool,
-    /// Set a tunable or a global import, such as period=10ms (may be repeated)
+    /// Set a tunable or a global import, such as period=10ms or fair.period=10ms (may be repeated)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Print what happens every so many seconds
@@ -280,7 +289,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "MS", default_value = "5000")]
     pub timeout: u32,
     /// A command that runs under SCHED
-    #[arg(last = true, value_name = "CMD")]
+    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
     pub command: Vec<String>,
 }
 
@@ -429,6 +438,16 @@ pub struct TuneArgs {
     /// The command to start and tune, and its arguments
     #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
     pub words: Vec<OsString>,
+}
+
+/// `3:1`, `3`: each 1 to 100.
+fn shares(text: &str) -> Result<[u32; 2], String> {
+    let one = |text: &str| text.trim().parse().ok().filter(|share| (1..=100).contains(share));
+    let (command, others) = text.split_once(':').unwrap_or((text, "1"));
+    match (one(command), one(others)) {
+        (Some(command), Some(others)) => Ok([command, others]),
+        _ => Err("two numbers from 1 to 100, such as 3:1, or one".to_owned()),
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {

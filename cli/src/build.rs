@@ -5,12 +5,11 @@ use std::process::ExitCode;
 
 use attune_backend_c as c;
 use attune_language::event::Engine;
-use attune_language::ir::{Program, Verdicts};
-use attune_language::source::SourceMap;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::run::bpf_text;
 use crate::source::{accepted, checked};
 
 pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
@@ -24,13 +23,16 @@ pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
         let message = format!("{}: the output's name must end in {endings}", args.output.display());
         return Err(Failure::usage(message));
     }
+    if engine == Engine::Kernel {
+        return kernel(args);
+    }
+    if args.others.is_some() {
+        return Err(Failure::usage("--others is for the kernel engine: two schedulers that share a machine"));
+    }
     let checked = checked(&args.scheduler, &args.source)?;
     let (program, report) = accepted(&checked, engine)?;
     if engine == Engine::Simulator {
         return Err(Failure::usage("the simulator runs a scheduler as it is: `attune sim`"));
-    }
-    if engine == Engine::Kernel {
-        return kernel(args, program, &report.verdicts, &checked.sources);
     }
     let options = c::Options { debug: args.debug, ..c::Options::default() };
     let source = c::generate(program, &report.verdicts, &checked.sources, &options)
@@ -43,19 +45,13 @@ pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
 }
 
 /// A BPF program: its C, or the object that `attune run` loads.
-fn kernel(
-    args: &BuildArgs,
-    program: &Program,
-    verdicts: &Verdicts,
-    sources: &SourceMap,
-) -> Result<ExitCode, Failure> {
+fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
     if args.debug {
         return Err(Failure::usage(
             "--debug is for engines in programs: the kernel engine has no debug build",
         ));
     }
-    let source = attune_kernel::source(program, verdicts, sources)
-        .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
+    let source = bpf_text(&args.scheduler, args.others.as_deref(), &args.source)?;
     if args.output.extension().is_some_and(|ending| ending == "c") {
         output::write(&args.output, source)?;
     } else {

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use attune_backend_c as c;
 use attune_broker::Broker;
-use attune_kernel::{Compiler, Exit, Image, Kind, Running, Settings, Statistics, support};
+use attune_kernel::{Compiler, Exit, Image, Kind, PolicyStatistics, Running, Settings, Statistics, support};
 use attune_language::event::Engine;
 use attune_values::wire;
 
@@ -23,11 +24,16 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
     let cpus = support::possible_cpus();
-    let image = image(&args.scheduler, &args.source, cpus)?;
+    let alone = args.all || args.partial;
+    let fair = Path::new("fair");
+    let others = (!alone).then(|| args.others.as_deref().unwrap_or(fair));
+    let image = image(&args.scheduler, others, &args.source, cpus)?;
+    fits(&image, alone)?;
     let settings = Settings {
         seed: args.seed,
         cpus,
         partial: args.partial,
+        shares: args.weight,
         timeout_ms: args.timeout.clamp(100, 30_000),
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -41,18 +47,38 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         set(&running, change)?;
     }
     let _values = values(&running);
-    eprintln!("attune: {} schedules {}", running.scheduler(), whom(args.partial));
-    let mut child = match args.command.split_first() {
-        None => None,
-        Some((program, rest)) => Some(
-            Command::new(program)
-                .args(rest)
-                .spawn()
-                .map_err(|error| Failure::usage(format!("cannot run {program}: {error}")))?,
-        ),
-    };
+    eprintln!("attune: {}", whom(&running, args));
+    let mut child = born(&running, args, alone)?;
     let status = watch(&running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     finish(running, child, status)
+}
+
+/// The command, following its policy from its first instruction on.
+fn born(running: &Running, args: &RunArgs, alone: bool) -> Result<Option<Child>, Failure> {
+    let Some((program, rest)) = args.command.split_first() else { return Ok(None) };
+    let mut command = Command::new(program);
+    command.args(rest);
+    let child = match alone {
+        true => command.spawn(),
+        false => running.as_command(|| command.spawn()).and_then(|child| child),
+    };
+    child.map(Some).map_err(|error| Failure::usage(format!("cannot run {program}: {error}")))
+}
+
+/// An object was made for one way of running.
+fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
+    let names: Vec<&str> = image.policies().collect();
+    match (alone, names.as_slice()) {
+        (true, [_]) | (false, [_, _]) => Ok(()),
+        (true, _) => Err(Failure::usage(format!(
+            "this object holds {}, to share the machine: leave out --all and --partial, and give a command",
+            names.join(" and ")
+        ))),
+        (false, _) => Err(Failure::usage(format!(
+            "this object holds {} only: run it with --all, or build it with --others SCHED",
+            names.join(" and ")
+        ))),
+    }
 }
 
 /// Programs may supply values from now on. Without that the scheduler runs all the same.
@@ -74,35 +100,58 @@ fn values(running: &Running) -> Option<Broker> {
     }
 }
 
-fn whom(partial: bool) -> &'static str {
-    if partial { "the threads of class SCHED_EXT; all others go first" } else { "this machine" }
+fn whom(running: &Running, args: &RunArgs) -> String {
+    let scheduler = running.scheduler();
+    if args.partial {
+        return format!("{scheduler} schedules the threads of class SCHED_EXT; all others go first");
+    }
+    let names: Vec<&str> = running.policies().collect();
+    match (names.as_slice(), args.weight, args.command.first()) {
+        ([command, others], [own, rest], Some(program)) => {
+            format!("{command} schedules {program} (weight {own}), {others} all others (weight {rest})")
+        }
+        _ => format!("{scheduler} schedules this machine"),
+    }
 }
 
 /// `attune check --load`: whether the kernel's verifier takes a scheduler.
 pub fn try_load(scheduler: &Path, source: &SourceArgs) -> Result<(), Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
     let cpus = support::possible_cpus();
-    let settings = Settings { seed: 0, cpus, partial: false, timeout_ms: 5000 };
-    attune_kernel::try_load(image(scheduler, source, cpus)?, &settings)
+    let settings = Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 5000 };
+    attune_kernel::try_load(image(scheduler, None, source, cpus)?, &settings)
         .map_err(|error| Failure::wrong(error.to_string()))
 }
 
-/// A compiled object as it is, anything else through the compiler.
-fn image(scheduler: &Path, source: &SourceArgs, cpus: u32) -> Result<Image, Failure> {
+/// A compiled object as it is, anything else through the compiler. `others`: the scheduler that it shares the machine with.
+fn image(scheduler: &Path, others: Option<&Path>, source: &SourceArgs, cpus: u32) -> Result<Image, Failure> {
     if is_object(scheduler) {
         return read(scheduler);
     }
-    let checked = checked(scheduler, source)?;
-    let (program, report) = accepted(&checked, Engine::Kernel)?;
-    let source = attune_kernel::source(program, &report.verdicts, &checked.sources)
-        .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
+    let text = bpf_text(scheduler, others, source)?;
     let folder =
         tempfile::tempdir().map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
     let object = folder.path().join("scheduler.bpf.o");
     let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-    attune_kernel::compile(&compiler, &source, &object, cpus)
+    attune_kernel::compile(&compiler, &text, &object, cpus)
         .map_err(|error| Failure::usage(error.to_string()))?;
     read(&object)
+}
+
+/// One scheduler as a BPF program, or two that share the machine. Aspects are for the first.
+pub fn bpf_text(scheduler: &Path, others: Option<&Path>, source: &SourceArgs) -> Result<String, Failure> {
+    let refused = |refusal: c::Refusal| Failure::wrong(refusal.to_string());
+    let first = checked(scheduler, source)?;
+    let (program, report) = accepted(&first, Engine::Kernel)?;
+    let Some(others) = others else {
+        return attune_kernel::source(program, &report.verdicts, &first.sources).map_err(refused);
+    };
+    let second = checked(others, &SourceArgs { include: source.include.clone(), aspects: Vec::new() })?;
+    let (other_program, other_report) = accepted(&second, Engine::Kernel)?;
+    let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
+    let others =
+        c::Policy { program: other_program, verdicts: &other_report.verdicts, sources: &second.sources };
+    attune_kernel::shared_source(command, others).map_err(refused)
 }
 
 /// Whether the file is what `attune build --engine kernel` makes.
@@ -143,7 +192,7 @@ fn watch(
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
             let now = running.statistics();
-            eprintln!("attune: {}", since(&before, &now, reported.elapsed()));
+            eprintln!("attune: {}", since(running, &before, &now, reported.elapsed()));
             (before, reported) = (now, Instant::now());
         }
         thread::sleep(LOOK);
@@ -151,23 +200,36 @@ fn watch(
 }
 
 /// A second's worth of counters, in a line.
-fn since(before: &Statistics, now: &Statistics, elapsed: Duration) -> String {
+fn since(running: &Running, before: &Statistics, now: &Statistics, elapsed: Duration) -> String {
     let rate = |before: u64, now: u64| (now - before) as f64 / elapsed.as_secs_f64();
-    format!(
+    let mut line = format!(
         "{:.0} dispatches/s, {:.0} handler calls/s, {} ready",
-        rate(before.dispatches, now.dispatches),
+        rate(before.dispatches(), now.dispatches()),
         rate(before.handler_calls(), now.handler_calls()),
-        now.ready
-    )
+        now.ready()
+    );
+    if now.policies.len() > 1 {
+        for ((name, role), (before, now)) in named(running).zip(before.policies.iter().zip(&now.policies)) {
+            let busy = (now.ran - before.ran).as_secs_f64() / elapsed.as_secs_f64();
+            line += &format!("; {name} {role} {:.2} CPUs", busy);
+        }
+    }
+    line
+}
+
+/// Of two: each scheduler with whom it is for.
+fn named(running: &Running) -> impl Iterator<Item = (&str, &'static str)> {
+    running.policies().zip(["(command)", "(others)"])
 }
 
 /// Detaches, then waits for the command: it goes on under the fair class.
 fn finish(running: Running, child: Option<Child>, status: Option<ExitStatus>) -> Result<ExitCode, Failure> {
     let statistics = running.statistics();
     let thrown_out = running.exit();
-    let scheduler = running.scheduler().to_string();
+    let scheduler = running.scheduler();
+    let summary = summary(&running, &statistics);
     let exit = running.stop();
-    eprintln!("attune: {}", summary(&statistics));
+    eprint!("{summary}");
     let exit = thrown_out.unwrap_or(exit);
     let verdict = verdict(&scheduler, &exit);
     if let Some(verdict) = &verdict {
@@ -183,17 +245,27 @@ fn finish(running: Running, child: Option<Child>, status: Option<ExitStatus>) ->
     Ok(ExitCode::from(if verdict.is_some() && code == 0 { 1 } else { code }))
 }
 
-fn summary(statistics: &Statistics) -> String {
-    let calls: Vec<String> =
-        statistics.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
-    format!(
-        "{} dispatches, {} kept, {} kicks, {} timers; handler calls: {}",
-        statistics.dispatches,
-        statistics.kept,
-        statistics.kicks,
-        statistics.timers,
+/// One line, or one and one for each policy.
+fn summary(running: &Running, statistics: &Statistics) -> String {
+    let Statistics { kept, kicks, timers, .. } = statistics;
+    let calls = |policy: &PolicyStatistics| {
+        let calls: Vec<String> =
+            policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
         calls.join(", ")
-    )
+    };
+    let dispatches = statistics.dispatches();
+    let all = format!("attune: {dispatches} dispatches, {kept} kept, {kicks} kicks, {timers} timers");
+    match statistics.policies.as_slice() {
+        [policy] => format!("{all}; handler calls: {}\n", calls(policy)),
+        policies => named(running).zip(policies).fold(all + "\n", |text, ((name, role), policy)| {
+            let ran = policy.ran.as_secs_f64();
+            let dispatches = policy.dispatches;
+            text + &format!(
+                "attune: {name} {role}: {ran:.3} s of CPU time, {dispatches} dispatches; handler calls: {}\n",
+                calls(policy)
+            )
+        }),
+    }
 }
 
 /// What to say of an end that was not asked for.

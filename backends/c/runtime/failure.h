@@ -24,7 +24,7 @@ struct attune_failure {
     uint32_t failed;                                  /* 1 when there is one */
     uint32_t check;
     uint32_t about;                                   /* enum attune_about; the engine has more */
-    uint32_t unused;
+    uint32_t policy;                                  /* of the text's policies, where the engine says it: not for checks */
     uint64_t thread;
     int64_t index, length;
     struct attune_contents contents[2];

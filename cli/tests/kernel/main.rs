@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod shared;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -7,6 +7,7 @@
  *   dispatch, prev blocked          set_waiting, switch_out, schedule
  *   dispatch, prev ended            set_dead, switch_out, schedule
  *   dispatch, nothing runs          schedule
+ *   dispatch, other domain owed     its policy: schedule; if that chose somebody, this one: switch_out
  *   exit_task, disable (life.h)     set_dead, if the policy still knows it
  */
 #define ATTUNE_STRANGERS 1ull                           /* the queue of threads without a record */
@@ -25,6 +26,16 @@ ATTUNE_SECTION("struct_ops/select_cpu") int32_t attune_select_cpu(unsigned long 
     return scx_bpf_select_cpu_dfl((void *)context[0], (int32_t)context[1], context[2], &idle);
 }
 #endif
+
+/* Somebody is ready, perhaps this thread, which the kernel thinks of running on `here`. */
+static inline void attune_find_room(struct thread ATTUNE_ARENA *t, uint32_t here)
+{
+    int found = attune_ask_idle(here);
+#if ATTUNE_DOMAINS > 1
+    if (!found && t->attune_task.state == ATTUNE_READY && here < ATTUNE_CPUS && attune_cpus[here].running)
+        attune_claim(attune_domain_of(&t->attune), here, &t->attune);
+#endif
+}
 
 ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *context)
 {
@@ -74,8 +85,8 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     }
     if (direct)
         scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | to, SCX_SLICE_INF, flags);
-    else if (attune_ready)
-        attune_ask_idle((uint32_t)scx_bpf_task_cpu(task));
+    else if (attune_all_ready())
+        attune_find_room(t, (uint32_t)scx_bpf_task_cpu(task));
     attune_unlock();
     attune_arm(me, cpu);
 }
@@ -116,21 +127,27 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     return 0;
 }
 
-/* Asks the policy for this CPU's next thread, and gives it the CPU. 1 if there is one. */
-static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct task_struct *previous,
-                                struct thread ATTUNE_ARENA *known)
+/* Asks the domain's policy for this CPU's next thread, and gives it the CPU; `previous`, if it runs here still and is of the other
+ * domain, stops then. 1 if there is a next thread. */
+static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, uint32_t domain,
+                                struct task_struct *previous, struct thread ATTUNE_ARENA *known)
 {
+    struct thread ATTUNE_ARENA *displaced = ATTUNE_DOMAINS > 1 ? me->running : NULL;
     for (int attempt = (int)ATTUNE_ZERO; attempt < 16 && ATTUNE_MAY_LOOP; attempt++) {
         struct attune_thread ATTUNE_ARENA *head;
         struct thread ATTUNE_ARENA *t;
         struct task_struct *task;
+        int64_t slice;
         attune_answer.dispatched = NULL;
         attune_answer.slice = -1;
         me->asked = attune_events;
-        me->preempt = 0;
-        me->deadline = 0;
-        ATTUNE_CALL(SCHEDULE, cpu, NULL);
+        if (!displaced) {
+            me->preempt = 0;
+            me->deadline = 0;
+        }
+        ATTUNE_CALL_IN(domain, SCHEDULE, cpu, NULL);
         head = attune_answer.dispatched;
+        slice = attune_answer.slice;
         if (!head || attune_failure.failed)
             return 0;
         t = ATTUNE_RECORD(head);
@@ -138,16 +155,25 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             attune_wrong(ATTUNE_WRONG_DISPATCH, head);
             return 0;
         }
-        attune_ready--;
+        if (displaced) {
+            attune_switch_out(me, cpu, displaced, 0);
+            if (previous)
+                scx_bpf_task_set_slice(previous, 0);    /* else the kernel would leave it where it is */
+            displaced = NULL;
+            me->preempt = 0;
+            me->deadline = 0;
+        }
+        attune_domains[domain].ready--;
         t->attune_task.state = ATTUNE_RUNNING;
         t->attune_task.cpu = cpu;
         t->attune_task.yielded = 0;
         t->attune_task.placed = 0;
         t->attune_task.dispatches++;
         me->running = t;
-        attune_statistics.dispatches++;
-        if (attune_answer.slice >= 0)
-            me->deadline = attune_now() + (attune_answer.slice ? attune_answer.slice : 1);
+        attune_begins(me, head);
+        attune_domains[domain].dispatches++;
+        if (slice >= 0)
+            me->deadline = attune_now() + (slice ? slice : 1);
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
             scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
             return 1;
@@ -178,6 +204,48 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     attune_kick(cpu);                                   /* asked often enough for now: once more, and soon */
     return 0;
 }
+
+#if ATTUNE_DOMAINS > 1
+/* Two domains: the one whose turn it is comes first. `runs`: its thread may go on. 1 if some thread runs. */
+static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct task_struct *previous,
+                               struct thread ATTUNE_ARENA *known, int runs)
+{
+    uint32_t domain = attune_domain_here(me), first = domain;
+    int64_t now = attune_now();
+    attune_charge(me, now);
+    if (attune_is_owed(me))
+        first = !domain;
+    if (runs) {
+        /* Who is not there is not stopped: it is on its way back, or already on this CPU's own queue. */
+        if (first != domain && previous && known == me->running) {
+            if (attune_choose(me, cpu, first, previous, known)) {
+                if (attune_domains[domain].ready)
+                    attune_claim(domain, cpu, NULL);
+                return 1;
+            }
+        }
+        if (me->running) {
+            if (first != domain)
+                attune_bound(me, domain);
+            attune_set_turn(me, now);
+            return 1;
+        }
+    }
+    for (int other = (int)ATTUNE_ZERO; other < 2 && ATTUNE_MAY_LOOP; other++) {
+        uint32_t of = other ? !first : first;
+        if (attune_domains[of].ready && attune_choose(me, cpu, of, previous, known)) {
+            if (of != first && me->running) {           /* the one that was asked first had nobody for this CPU */
+                attune_bound(me, of);
+                attune_set_turn(me, now);
+            }
+            return 1;
+        }
+        if (attune_failure.failed)
+            return 0;
+    }
+    return 0;
+}
+#endif
 
 ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *context)
 {
@@ -211,14 +279,19 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     running = me->running;
     if (running)
         runs = attune_settle(me, cpu, running, previous, known);
+#if ATTUNE_DOMAINS > 1
+    if (!me->others)
+        runs = attune_share(me, cpu, previous, known, runs);
+#else
     if (!runs && !me->others)
-        runs = attune_choose(me, cpu, previous, known);
+        runs = attune_choose(me, cpu, 0, previous, known);
+#endif
     if (attune_failure.failed) {
         attune_unlock();
         attune_give_up();
         return;
     }
-    if (attune_ready)
+    if (attune_all_ready())
         attune_ask_idle(cpu);
     attune_unlock();
     attune_arm(me, cpu);

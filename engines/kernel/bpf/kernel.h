@@ -6,6 +6,11 @@
 #define ATTUNE_CPUS 1
 #endif
 
+/* Policies in this program. */
+#ifndef ATTUNE_DOMAINS
+#define ATTUNE_DOMAINS 1
+#endif
+
 #define ATTUNE_SECTION(name) __attribute__((section(name), used))
 #define ATTUNE_KFUNC extern __attribute__((section(".ksyms")))
 
@@ -38,6 +43,10 @@ struct task_struct {
 
 enum scx_exit_kind { SCX_EXIT_NONE };
 
+struct scx_init_task_args {
+    _Bool fork;
+};
+
 struct scx_exit_info {
     enum scx_exit_kind kind;
     int64_t exit_code;
@@ -47,7 +56,6 @@ struct scx_exit_info {
 
 #pragma clang attribute pop
 
-struct scx_init_task_args;
 struct scx_exit_task_args;
 
 struct sched_ext_ops {

@@ -47,6 +47,43 @@ ATTUNE_SECTION("struct_ops/exit_task") void attune_exit_task(unsigned long long 
     attune_leaves((void *)context[0], 1);
 }
 
+/* A child follows its parent's policy, unless the loader has said otherwise of the parent. Whoever is there when the scheduler is
+ * attached is of the others. */
+static inline void attune_inherit(struct attune_slot *slot, struct scx_init_task_args *args)
+{
+#if ATTUNE_DOMAINS > 1
+    struct attune_slot *parent;
+    if (!args->fork)
+        return;
+    parent = bpf_task_storage_get(&attune_slots, bpf_get_current_task_btf(), NULL, 0);
+    if (parent)
+        slot->command = parent->command || parent->heirs;
+#endif
+}
+
+#if ATTUNE_DOMAINS > 1
+/* From the loader: the children that the thread has from now on follow the command's policy, or that of their parent. */
+struct attune_adoption {
+    int32_t pid, heirs;
+};
+
+ATTUNE_SECTION("syscall") int32_t attune_adopt(struct attune_adoption *adoption)
+{
+    struct task_struct *task = bpf_task_from_pid(adoption->pid);
+    struct attune_slot *slot;
+    int32_t result = -3;                                /* ESRCH */
+    if (!task)
+        return result;
+    slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
+    if (slot) {
+        slot->heirs = (uint32_t)adoption->heirs;
+        result = 0;
+    }
+    bpf_task_release(task);
+    return result;
+}
+#endif
+
 ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long long *context)
 {
     struct task_struct *task = (void *)context[0];
@@ -57,6 +94,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
     slot = bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!slot)
         return 0;                                       /* it will be a stranger */
+    attune_inherit(slot, (void *)context[1]);
     if (!attune_free && !attune_fresh_left)
         fresh = bpf_arena_alloc_pages(&attune_arena, NULL, ATTUNE_CHUNK, -1, 0);
     bpf_local_irq_save(&flags);
@@ -82,6 +120,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.state = ATTUNE_UNKNOWN;
         t->attune_task.pinned = 0;
         t->attune_task.yielded = 0;
+        t->attune_task.domain = ATTUNE_DOMAINS > 1 ? !slot->command : 0;
         t->attune_task.dispatches = 0;
         attune_find_values(t);
         slot->record = (uint64_t)t;
@@ -100,7 +139,7 @@ ATTUNE_SECTION("struct_ops/set_weight") void attune_set_weight(unsigned long lon
         return;
     ATTUNE_USES_ARENA;
     t->attune_task.weight = attune_weight(task);
-    attune_supply(t);
+    attune_supply_thread(t);
 }
 
 ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
@@ -118,7 +157,11 @@ ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *cont
     attune_answer.cpus = attune_cpu_count;
     attune_start(attune_seed, attune_cpu_count);
     attune_start_alarms();
-    ATTUNE_CALL(INIT, 0, NULL);
+    ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, 0, NULL);
+#if ATTUNE_DOMAINS > 1
+    attune_start_others(attune_seed, attune_cpu_count);
+    ATTUNE_CALL_IN(ATTUNE_OTHERS, INIT, 0, NULL);
+#endif
     return scx_bpf_create_dsq(ATTUNE_STRANGERS, -1);
 }
 

@@ -15,24 +15,48 @@ static __attribute__((noinline)) void attune_wrong(uint32_t about, struct attune
 {
     if (!attune_first_failure(UINT32_MAX, about) || !t)
         return;
+    attune_failure.policy = attune_domain_of(t);
     attune_failure.thread = t->id;
     attune_failure.index = attune_task(t)->state;
     attune_failure.length = t->line;
     attune_failure.contents[0].container = t->where;
 }
 
-#define ATTUNE_CALL(NAME, where, thread) do { \
-    if (ATTUNE_HAS_##NAME) { \
+/* A handler of one policy. `ROLE` stands in its macros: nothing for the command's, or for the only one. */
+#define ATTUNE_CALL_ONE(ROLE, of, NAME, where, thread) do { \
+    if (ATTUNE_##ROLE##HAS_##NAME) { \
         attune_answer.cpu = (where); \
-        attune_statistics.calls[ATTUNE_##NAME]++; \
-        ATTUNE_ON_##NAME(&attune_answer, thread); \
+        attune_domains[of].calls[ATTUNE_##NAME]++; \
+        ATTUNE_##ROLE##ON_##NAME(&attune_answer, thread); \
     } \
 } while (0)
+
+/* A handler of the domain's policy, and whether it has it. */
+#if ATTUNE_DOMAINS > 1
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_calling; /* whose handler runs */
+
+#define ATTUNE_CALL_IN(domain, NAME, where, thread) do { \
+    if (domain) { \
+        attune_calling = ATTUNE_OTHERS; \
+        ATTUNE_CALL_ONE(OTHERS_, ATTUNE_OTHERS, NAME, where, thread); \
+    } else { \
+        attune_calling = ATTUNE_COMMAND; \
+        ATTUNE_CALL_ONE(, ATTUNE_COMMAND, NAME, where, thread); \
+    } \
+} while (0)
+#define ATTUNE_HAS(domain, NAME) ((domain) ? ATTUNE_OTHERS_HAS_##NAME : ATTUNE_HAS_##NAME)
+#else
+#define ATTUNE_CALL_IN(domain, NAME, where, thread) ATTUNE_CALL_ONE(, 0, NAME, where, thread)
+#define ATTUNE_HAS(domain, NAME) ATTUNE_HAS_##NAME
+#endif
+
+/* A handler of the policy that the thread follows. */
+#define ATTUNE_CALL(NAME, where, thread) ATTUNE_CALL_IN(attune_domain_of(thread), NAME, where, thread)
 
 /* A policy that does not know of waiting is told by the handlers for suspending. */
 static inline void attune_call_waiting(uint32_t cpu, struct attune_thread ATTUNE_ARENA *t)
 {
-    if (ATTUNE_HAS_SET_WAITING)
+    if (ATTUNE_HAS(attune_domain_of(t), SET_WAITING))
         ATTUNE_CALL(SET_WAITING, cpu, t);
     else
         ATTUNE_CALL(SUSPEND_THREAD, cpu, t);
@@ -40,13 +64,25 @@ static inline void attune_call_waiting(uint32_t cpu, struct attune_thread ATTUNE
 
 static inline void attune_call_woken(uint32_t cpu, struct attune_thread ATTUNE_ARENA *t)
 {
-    if (ATTUNE_HAS_EVENT_RAISED)
+    if (ATTUNE_HAS(attune_domain_of(t), EVENT_RAISED))
         ATTUNE_CALL(EVENT_RAISED, cpu, t);
     else
         ATTUNE_CALL(RESUME_THREAD, cpu, t);
 }
 
-#if ATTUNE_HAS_ALARM
+/* What the kernel knows of the thread, for imports of that name. */
+static inline void attune_supply_thread(struct thread ATTUNE_ARENA *t)
+{
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+        attune_supply_others(t);
+        return;
+    }
+#endif
+    attune_supply(t);
+}
+
+#if ATTUNE_HAS_ALARM || ATTUNE_OTHERS_HAS_ALARM
 /* The alarms that are due. */
 static inline void attune_ring(uint32_t cpu)
 {
@@ -66,8 +102,10 @@ static inline void attune_ring(uint32_t cpu)
 
 static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)
 {
+    uint32_t domain = attune_domain_of(&t->attune);
     t->attune_task.state = ATTUNE_READY;
-    attune_ready++;
+    attune_note_ready(domain);
+    attune_domains[domain].ready++;
     attune_events++;
 }
 
@@ -80,8 +118,13 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
     head->line = 0;
     attune_answer.cpu = cpu;
     attune_answer.now = attune_now();
-    attune_thread_init(&attune_answer, head);
-    attune_supply(t);
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(head))
+        attune_thread_init_others(&attune_answer, head);
+    else
+#endif
+        attune_thread_init(&attune_answer, head);
+    attune_supply_thread(t);
     attune_exchange_values(t);
     ATTUNE_CALL(NEWTHREAD, cpu, head);
     attune_becomes_ready(t);
@@ -91,7 +134,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
 static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *t, uint32_t cpu)
 {
     if (t->attune_task.state == ATTUNE_READY)
-        attune_ready--;
+        attune_domains[attune_domain_of(&t->attune)].ready--;
     t->attune_task.state = ATTUNE_GONE;
     attune_alarm(&t->attune, 0);
     t->attune_task.was = t->attune.where;               /* a stall's message wants to know */
@@ -106,7 +149,7 @@ static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_
     if (expired)
         ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
-    me->running = NULL;
+    attune_ends(me);
     attune_becomes_ready(t);
 }
 
@@ -119,7 +162,7 @@ static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     else
         attune_call_waiting(cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
-    me->running = NULL;
+    attune_ends(me);
     attune_events++;
     t->attune_task.state = ATTUNE_WAITING;
     if (ended)

@@ -15,7 +15,7 @@ static inline void attune_kick(uint32_t cpu)
  * the earliest end that it ever had, and finds out when it fires. */
 static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
-    int64_t at = me->deadline;
+    int64_t at = attune_end(me);
     int64_t alarm = attune_next_alarm(cpu);
     struct attune_timer *timer;
     if (alarm && (!at || alarm < at))
@@ -33,8 +33,10 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
 {
     uint32_t cpu = *key;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    int64_t now = attune_now(), at = me->deadline, alarm = attune_next_alarm(cpu);
+    int64_t now = attune_now(), at, alarm = attune_next_alarm(cpu);
     attune_statistics.timers++;
+    attune_look_at_turn(me, now);
+    at = attune_end(me);
     if (alarm && (!at || alarm < at))
         at = alarm;
     if (!at) {
@@ -58,13 +60,17 @@ static void attune_preempt(int64_t cpu)
     it = &attune_cpus[cpu];
     if (!it->running || it->preempt)
         return;
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_here(it) != attune_calling)
+        return;                                         /* to this policy that CPU is idle */
+#endif
     it->preempt = 1;
     attune_statistics.kicks++;
     attune_kick((uint32_t)cpu);
 }
 
-/* Somebody is ready and CPUs are idle: those that have not been asked since the last event are. */
-static inline void attune_ask_idle(uint32_t but)
+/* Somebody is ready and CPUs are idle: those that have not been asked since the last event are. 1 if there is one. */
+static inline int attune_ask_idle(uint32_t but)
 {
 #if ATTUNE_CPUS > 1
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
@@ -74,11 +80,43 @@ static inline void attune_ask_idle(uint32_t but)
         if (scx_bpf_test_and_clear_cpu_idle((int32_t)cpu)) {
             attune_statistics.kicks++;
             scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_IDLE);
-            return;                                     /* it asks the next one */
+            return 1;                                   /* it asks the next one */
         }
     }
 #endif
+    return 0;
 }
+
+#if ATTUNE_DOMAINS > 1
+/* The CPU goes over to the domain if it is owed. */
+static inline int attune_claim_one(uint32_t cpu, uint32_t domain, int64_t now)
+{
+    struct attune_cpu ATTUNE_ARENA *it = &attune_cpus[cpu];
+    if (!it->running || attune_domain_here(it) == domain)
+        return 0;
+    attune_charge(it, now);
+    if (!attune_is_owed(it))
+        return 0;
+    if (!it->kicked) {
+        attune_statistics.kicks++;
+        attune_kick(cpu);
+    }
+    return 1;
+}
+
+/* Somebody of the domain is ready, and no CPU is idle: one that the domain is owed makes room, `first` before all others. `t`, if
+ * it is not NULL, is who it is for. */
+static __attribute__((noinline)) void attune_claim(uint32_t domain, uint32_t first, struct attune_thread ATTUNE_ARENA *t)
+{
+    int64_t now = attune_now();
+    if (first >= attune_cpu_count || attune_claim_one(first, domain, now))
+        return;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
+        if (cpu != first && (!t || attune_may_run(t, cpu)) && attune_claim_one(cpu, domain, now))
+            return;
+    }
+}
+#endif
 
 /* The running thread's time on that CPU is over. */
 static inline int attune_is_over(struct attune_cpu ATTUNE_ARENA *it)

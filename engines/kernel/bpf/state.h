@@ -10,12 +10,26 @@ struct attune_cpu {
     uint64_t asked;                                     /* attune_events when `schedule` last ran here */
     uint32_t preempt;                                   /* `preempt c` */
     uint32_t kicked;                                    /* to choose again, and not asked since */
+#if ATTUNE_DOMAINS > 1                                  /* see share.h */
+    uint32_t domain;                                    /* whose turn it is */
+    int64_t since;                                      /* when that domain was last charged */
+    int64_t turn;                                       /* when the other one may be owed the CPU; 0: it will say so itself */
+    int64_t spent[ATTUNE_DOMAINS];                      /* virtual times, ns */
+#endif
     uint32_t others;                                    /* the last choice was a thread without a record */
 };
 
-struct attune_statistics {
+/* The threads that follow one policy. */
+struct attune_domain {
+    uint64_t ready;                                     /* threads */
+    int64_t ready_since;                                /* when that was 0 last; only where there are two domains, as the next */
+    uint64_t ran;                                       /* ns that its threads had CPUs, as far as charged */
+    uint64_t dispatches;
     uint64_t calls[ATTUNE_EVENTS];
-    uint64_t dispatches, kept, kicks, timers, strangers, records;
+};
+
+struct attune_statistics {
+    uint64_t kept, kicks, timers, strangers, records;
 };
 
 /* The loader finds everything in the arena from here on. */
@@ -23,7 +37,7 @@ static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_locked;
 static struct attune_cpu ATTUNE_KEPT ATTUNE_ARENA attune_cpus[ATTUNE_CPUS];
 static struct attune_statistics ATTUNE_KEPT ATTUNE_ARENA attune_statistics;
 static struct attune_call ATTUNE_KEPT ATTUNE_ARENA attune_answer;
-static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_ready;
+static struct attune_domain ATTUNE_KEPT ATTUNE_ARENA attune_domains[ATTUNE_DOMAINS];
 static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_events;
 
 struct attune_chunk;
@@ -55,6 +69,7 @@ struct {
 
 struct attune_slot {
     uint64_t record;
+    uint32_t command, heirs;                            /* it follows the command's policy; its children will */
 };
 
 struct {

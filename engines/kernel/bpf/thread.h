@@ -11,7 +11,7 @@
  * a higher class or a change of its attributes keeps it away from there.
  *
  * Invariant (under the lock): cpus[c].running is t exactly when t is RUNNING and t.cpu is c; READY and WAITING threads sit in a
- * container of the policy; `attune_ready` counts the READY ones.
+ * container of their policy; `attune_domains[d].ready` counts the READY ones of domain d. A thread's domain never changes.
  */
 enum attune_state { ATTUNE_UNKNOWN, ATTUNE_READY, ATTUNE_RUNNING, ATTUNE_WAITING, ATTUNE_GONE };
 
@@ -26,6 +26,7 @@ struct attune_task {
     uint8_t pinned;                                     /* may not run everywhere: `allowed` counts */
     uint8_t yielded;                                    /* called sched_yield since it was dispatched */
     uint8_t placed;                                     /* RUNNING: enqueue has put it on that CPU's own queue */
+    uint8_t domain;                                     /* whose policy it follows: enum attune_domain_name */
     uint32_t weight;                                    /* 1024 at nice 0 */
     uint32_t bound;                                     /* whose values it has: see values.h */
     uint64_t allowed[ATTUNE_WORDS];
@@ -37,6 +38,8 @@ struct attune_known {
     struct attune_thread attune;
     struct attune_task task;
 };
+
+_Static_assert(offsetof(struct attune_known, task.domain) == 104, "threads.rs reads it there");
 
 #define ATTUNE_MEMBERS struct attune_task attune_task;
 

@@ -96,6 +96,12 @@ static __attribute__((noinline)) void attune_exchange_all(struct thread ATTUNE_A
     if (!own || !shared)
         return;
 #define ATTUNE_EXCHANGE_ONE(number, import, by_default) attune_exchange(import, list->word[number], own, shared, by_default);
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+        ATTUNE_OTHERS_EACH_SUPPLIED(ATTUNE_EXCHANGE_ONE, t)
+        return;
+    }
+#endif
     ATTUNE_EACH_SUPPLIED(ATTUNE_EXCHANGE_ONE, t)
 }
 

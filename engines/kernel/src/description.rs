@@ -1,30 +1,41 @@
-//! What a program made from a scheduler says about itself: lines of words between tabs, written by the C back end.
+//! What a program made from schedulers says about itself: lines of words between tabs, written by the C back end.
 //!
 //! ```text
-//! scheduler  NAME  FILE
-//! source     NUMBER  FILE   for each file but the scheduler's own; added to a line that stands in it
+//! scheduler  NAME  FILE         what follows is of this one, until the next
+//! source     NUMBER  FILE       for each file but the scheduler's own; added to a line that stands in it
 //! check      NUMBER  LINE  COLUMN  FILE  what was tried
-//! global     NAME  C-NAME  data|const|tunable|import
+//! global     NAME  C-NAME  data|const|tunable|import  int|time
 //! attribute  NAME  MEMBER  data|import          of the record; an import is a struct attune_import
-//! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED
+//! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED; a name that was there before has that number
 //! container  NAME  C-NAME
 //! ```
+//!
+//! Two schedulers share a machine: the first is the command's, the second that of all others (`bpf/share.h`).
 
 use std::collections::HashMap;
 
 use attune_values::wire::Import;
 
+/// There is one policy at least.
 #[derive(Clone, Debug, Default)]
 pub struct Description {
-    pub scheduler: String,
+    /// One, or the command's and the others'.
+    pub policies: Vec<Policy>,
+    /// Of all policies.
+    pub checks: HashMap<u32, Check>,
+    /// Thread imports that processes may supply, of all policies.
+    pub thread_imports: Vec<Import>,
+}
+
+/// One scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    pub name: String,
     pub file: String,
     /// The other files that it is made of, each with what is added to a line to say that it stands in that file.
     pub sources: Vec<(u32, String)>,
-    pub checks: HashMap<u32, Check>,
     pub globals: Vec<Global>,
     pub attributes: Vec<Attribute>,
-    /// Thread imports that processes may supply.
-    pub thread_imports: Vec<Import>,
     pub containers: Vec<Container>,
 }
 
@@ -45,9 +56,16 @@ pub struct Global {
     /// Of the variable in C, perhaps with a member: `urgent_import.value`.
     pub c_name: String,
     pub storage: Storage,
+    /// In ns; else a plain number.
+    pub is_time: bool,
 }
 
 impl Global {
+    /// Whether it may be changed from outside.
+    pub fn is_settable(&self) -> bool {
+        matches!(self.storage, Storage::Tunable | Storage::Import)
+    }
+
     /// Bytes from the variable's start to its value: an import's link stands in front.
     pub fn offset(&self) -> u64 {
         if self.storage == Storage::Import { 8 } else { 0 }
@@ -78,6 +96,11 @@ pub struct Container {
 }
 
 impl Description {
+    /// The only policy, or the command's.
+    pub fn first(&self) -> &Policy {
+        &self.policies[0]
+    }
+
     /// None if a line is not as above.
     pub fn read(text: &str) -> Option<Description> {
         let mut description = Description::default();
@@ -85,11 +108,8 @@ impl Description {
             let words: Vec<&str> = line.split('\t').collect();
             match words.as_slice() {
                 ["scheduler", name, file] => {
-                    description.scheduler = name.to_string();
-                    description.file = file.to_string();
-                }
-                ["source", number, file] => {
-                    description.sources.push((number.parse().ok()?, file.to_string()));
+                    let (name, file) = (name.to_string(), file.to_string());
+                    description.policies.push(Policy { name, file, ..Policy::default() });
                 }
                 ["check", number, line, column, file, what @ ..] => {
                     let check = Check {
@@ -100,33 +120,46 @@ impl Description {
                     };
                     description.checks.insert(number.parse().ok()?, check);
                 }
-                ["global", name, c_name, storage] => description.globals.push(Global {
-                    name: name.to_string(),
-                    c_name: c_name.to_string(),
-                    storage: match *storage {
-                        "data" => Storage::Data,
-                        "const" => Storage::Const,
-                        "tunable" => Storage::Tunable,
-                        "import" => Storage::Import,
-                        _ => return None,
-                    },
-                }),
-                ["attribute", name, member, storage] => description.attributes.push(Attribute {
-                    name: name.to_string(),
-                    member: member.to_string(),
-                    import: *storage == "import",
-                }),
                 ["threadimport", name, default] => {
-                    let default = default.parse().ok()?;
-                    description.thread_imports.push(Import { name: name.to_string(), default });
+                    let import = Import { name: name.to_string(), default: default.parse().ok()? };
+                    if description.thread_imports.iter().all(|it| it.name != import.name) {
+                        description.thread_imports.push(import);
+                    }
                 }
-                ["container", name, c_name] => description
-                    .containers
-                    .push(Container { name: name.to_string(), c_name: c_name.to_string() }),
-                _ => return None,
+                words => description.policies.last_mut()?.read(words)?,
             }
         }
-        (!description.scheduler.is_empty()).then_some(description)
+        (!description.policies.is_empty()).then_some(description)
+    }
+}
+
+impl Policy {
+    fn read(&mut self, words: &[&str]) -> Option<()> {
+        match words {
+            ["global", name, c_name, storage, ty] => self.globals.push(Global {
+                name: name.to_string(),
+                c_name: c_name.to_string(),
+                storage: match *storage {
+                    "data" => Storage::Data,
+                    "const" => Storage::Const,
+                    "tunable" => Storage::Tunable,
+                    "import" => Storage::Import,
+                    _ => return None,
+                },
+                is_time: *ty == "time",
+            }),
+            ["source", number, file] => self.sources.push((number.parse().ok()?, file.to_string())),
+            ["attribute", name, member, storage] => self.attributes.push(Attribute {
+                name: name.to_string(),
+                member: member.to_string(),
+                import: *storage == "import",
+            }),
+            ["container", name, c_name] => {
+                self.containers.push(Container { name: name.to_string(), c_name: c_name.to_string() });
+            }
+            _ => return None,
+        }
+        Some(())
     }
 
     /// A thread's last transfer in words: `line 8`, or `lifecycle.sched:8` where it stands in another file than the scheduler's own.
@@ -149,8 +182,9 @@ mod tests {
         let text =
             "scheduler\tmine\tmine.sched\nsource\t1000\tlifecycle.sched\nsource\t2000\taspects.sched\n";
         let description = Description::read(text).expect("a description");
-        assert_eq!(description.line(8), "line 8");
-        assert_eq!(description.line(1034), "lifecycle.sched:34");
-        assert_eq!(description.line(2001), "aspects.sched:1");
+        let first = description.first();
+        assert_eq!(first.line(8), "line 8");
+        assert_eq!(first.line(1034), "lifecycle.sched:34");
+        assert_eq!(first.line(2001), "aspects.sched:1");
     }
 }

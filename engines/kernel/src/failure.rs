@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::contents::ELEMENT;
+use crate::description::Policy;
 use crate::image::Image;
 use crate::memory::Memory;
 
@@ -145,7 +146,9 @@ pub(crate) fn failure(image: &Image, memory: &Memory) -> Option<String> {
     let mut text = match image.description.checks.get(&noted.check) {
         Some(check) => format!("{}:{}:{}: {}", check.file, check.line, check.column, check.what),
         None if noted.found == Found::Cut => {
-            format!("{}: a loop went on for longer than the kernel allows, 250 ms", image.description.file)
+            let calling = memory.address(image, "attune_calling").and_then(|at| memory.u32(at));
+            let file = &policy(image, calling.unwrap_or(0)).file;
+            format!("{file}: a loop went on for longer than the kernel allows, 250 ms")
         }
         None => format!("check {} failed", noted.check),
     };
@@ -200,7 +203,7 @@ impl Contents {
 /// The name in the scheduler of the container at an address: `RQ`, `RQ[3]`.
 pub(crate) fn container_name(image: &Image, memory: &Memory, address: u64) -> Option<String> {
     // The one that begins last before the address: how many elements a per-CPU container has, the compiler knew.
-    let containers = image.description.containers.iter();
+    let containers = image.description.policies.iter().flat_map(|policy| &policy.containers);
     let bases = containers.filter_map(|it| Some((memory.address(image, &it.c_name)?, it)));
     let (_, container) = bases.filter(|(base, _)| *base <= address).max_by_key(|(base, _)| *base)?;
     let element = memory.u32(address + ELEMENT)? as i32;
@@ -218,8 +221,8 @@ fn named(thread: u64) -> String {
 }
 
 /// By which line; 0: by none.
-fn put_there(image: &Image, line: u32) -> String {
-    if line > 0 { format!(", put there by {}", image.description.line(line)) } else { String::new() }
+fn put_there(policy: &Policy, line: u32) -> String {
+    if line > 0 { format!(", put there by {}", policy.line(line)) } else { String::new() }
 }
 
 fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64, state: i64, line: i64) -> String {
@@ -230,12 +233,20 @@ fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64, state:
     };
     let place = memory.u64(base + CONTENTS).and_then(|at| container_name(image, memory, at));
     let place = place.map(|name| format!("; it sits in {name}")).unwrap_or_default();
-    let line = u32::try_from(line).map(|line| put_there(image, line)).unwrap_or_default();
+    let policy = policy(image, memory.u32(base + POLICY).unwrap_or(0));
+    let line = u32::try_from(line).map(|line| put_there(policy, line)).unwrap_or_default();
     format!(
         "{}: schedule dispatched thread {}, which {state}{place}{line}",
-        image.description.file,
+        policy.file,
         named(thread)
     )
+}
+
+/// Of `policy` in struct attune_failure.
+const POLICY: u64 = 12;
+
+fn policy(image: &Image, number: u32) -> &Policy {
+    image.description.policies.get(number as usize).unwrap_or(image.description.first())
 }
 
 /// `watchdog failed to check in ..` or `comm[pid] failed to run for 5.0s`: where the scheduler had put that thread.
@@ -243,14 +254,13 @@ fn stall(image: &Image, memory: &Memory, message: &str) -> Option<String> {
     let (before, _) = message.split_once("] failed to run")?;
     let (comm, pid) = before.rsplit_once('[')?;
     let pid: u64 = pid.parse().ok()?;
-    let (container, line) = crate::threads::find(image, memory, pid)?;
-    let place = match container {
+    let found = crate::threads::find(image, memory, pid)?;
+    let place = match found.container {
         Some(name) => format!("it sits in {name}"),
         None => "it sits in no container".to_string(),
     };
-    let by = put_there(image, line);
-    Some(format!(
-        "{}: thread {pid} ({comm}) was ready and was not dispatched; {place}{by}",
-        image.description.file
-    ))
+    let policy = policy(image, found.policy);
+    let by = put_there(policy, found.line);
+    let file = &policy.file;
+    Some(format!("{file}: thread {pid} ({comm}) was ready and was not dispatched; {place}{by}"))
 }

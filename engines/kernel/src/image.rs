@@ -55,9 +55,15 @@ impl Image {
         Ok(Image { bytes, description, variables, code })
     }
 
-    /// The scheduler's name.
-    pub fn scheduler(&self) -> &str {
-        &self.description.scheduler
+    /// The scheduler's name; of two, both.
+    pub fn scheduler(&self) -> String {
+        let names: Vec<&str> = self.policies().collect();
+        names.join(" and ")
+    }
+
+    /// The names of its schedulers: one, or the command's and the others'.
+    pub fn policies(&self) -> impl Iterator<Item = &str> {
+        self.description.policies.iter().map(|policy| policy.name.as_str())
     }
 
     /// BPF instructions, as the verifier counts the length of a program: functions once each.
@@ -83,7 +89,7 @@ pub(crate) fn attribute_offsets(image: &Image) -> Option<Vec<u64>> {
             }
         })
     };
-    let attributes = image.description.attributes.iter();
+    let attributes = image.description.first().attributes.iter();
     // An import's link stands in front of its value.
     attributes.map(|it| Some(offset(&it.member)? + if it.import { 8 } else { 0 })).collect()
 }

@@ -7,6 +7,7 @@
 //! - [`Replay`] runs a policy's handlers one at a time, in the kernel but without sched_ext, so that they can be compared.
 //! - [`support`] says whether the machine can run any of this.
 
+mod call;
 mod compiler;
 mod contents;
 mod description;
@@ -15,6 +16,7 @@ mod image;
 mod load;
 mod memory;
 mod replay;
+mod settings;
 mod source;
 mod statistics;
 pub mod support;
@@ -24,8 +26,9 @@ mod values;
 pub use compiler::{Compiler, Error as CompileError, compile};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
-pub use load::{Error as LoadError, Running, SetError, Settings, start, try_load};
+pub use load::{Error as LoadError, Running, Settings, start, try_load};
 pub use replay::{Answer, Failed, Replay, THREADS as REPLAY_THREADS};
-pub use source::{replay_source, source};
-pub use statistics::Statistics;
+pub use settings::SetError;
+pub use source::{replay_source, shared_source, source};
+pub use statistics::{PolicyStatistics, Statistics};
 pub use values::Values;

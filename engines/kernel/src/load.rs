@@ -1,16 +1,18 @@
 //! Loads a scheduler into the kernel, and talks to it while it runs.
 
+use std::io;
 use std::mem::ManuallyDrop;
+use std::os::fd::AsFd;
 use std::sync::{Mutex, Once};
 
-use attune_values::text;
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapType, ObjectBuilder, PrintLevel};
 
-use crate::description::Storage;
+use crate::call;
 use crate::failure::{self, Exit};
 use crate::image::Image;
 use crate::memory::{Memory, Section};
+use crate::settings::{self, SetError};
 use crate::statistics::Statistics;
 use crate::values::Values;
 
@@ -23,6 +25,8 @@ pub struct Settings {
     pub cpus: u32,
     /// Only threads that ask for the class SCHED_EXT follow the scheduler.
     pub partial: bool,
+    /// Of two schedulers that share the machine: their parts, the command's first. At least 1.
+    pub shares: [u32; 2],
     /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at most 30 000).
     pub timeout_ms: u32,
 }
@@ -35,21 +39,6 @@ pub enum Error {
     TooFewCpus { room: u32, cpus: u32 },
     #[error("the loaded program does not look like its object: {0}")]
     Inconsistent(&'static str),
-}
-
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum SetError {
-    #[error("the scheduler {scheduler} has no tunable `{name}`{}", known(.tunables))]
-    Unknown { scheduler: String, name: String, tunables: Vec<String> },
-    #[error("`{0}` is no value for it: a number, or a time such as 10ms")]
-    NoValue(String),
-}
-
-fn known(tunables: &[String]) -> String {
-    match tunables {
-        [] => "; it has none".to_string(),
-        names => format!("; it has {}", names.join(", ")),
-    }
 }
 
 /// A scheduler in the kernel. Dropping it detaches it.
@@ -89,7 +78,7 @@ fn listen() {
 fn refused(image: &Image, what: impl ToString) -> Error {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     let log = if log.is_empty() { log } else { format!("\n{}", log.trim_end()) };
-    Error::Refused { scheduler: image.scheduler().to_string(), what: what.to_string(), log }
+    Error::Refused { scheduler: image.scheduler(), what: what.to_string(), log }
 }
 
 /// Loads and attaches: from now on the scheduler schedules.
@@ -129,6 +118,10 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         };
         put("attune_seed", 0, &settings.seed.to_ne_bytes());
         put("attune_cpu_count", 0, &settings.cpus.to_ne_bytes());
+        let shares = settings.shares.map(|share| u64::from(share.max(1)));
+        put("attune_shares", 0, &shares[0].to_ne_bytes());
+        put("attune_shares", 8, &shares[1].to_ne_bytes());
+        put("attune_margin", 0, &margin(shares).to_ne_bytes());
         if section == ".struct_ops.link" {
             let flags = OPS_FLAGS | if settings.partial { SWITCH_PARTIAL } else { 0 };
             put("attune_ops", OPS_FLAGS_AT, &flags.to_ne_bytes());
@@ -140,6 +133,18 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
     }
     open.load().map_err(|error| refused(image, error))
 }
+
+/// How far one of two domains gets ahead before the other one has the CPU, in virtual ns (`bpf/share.h`): the turn of the one with the
+/// smaller share is no shorter than [`SHORTEST_TURN`], since a change of domains costs some microseconds.
+fn margin(shares: [u64; 2]) -> u64 {
+    let smaller = shares[0].min(shares[1]);
+    MARGIN.max(SHORTEST_TURN / 2 * (shares[0] + shares[1]) / smaller)
+}
+
+/// Makes turns of 4 ms where the shares are equal.
+const MARGIN: u64 = 4_000_000;
+/// In ns.
+const SHORTEST_TURN: u64 = 500_000;
 
 /// Loads a scheduler without letting it schedule: the kernel's verifier has then accepted it.
 pub fn try_load(image: Image, settings: &Settings) -> Result<(), Error> {
@@ -191,8 +196,36 @@ pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory,
 }
 
 impl Running {
-    pub fn scheduler(&self) -> &str {
+    /// The scheduler's name; of two, both.
+    pub fn scheduler(&self) -> String {
         self.image.scheduler()
+    }
+
+    /// The names of its schedulers: one, or the command's and the others'.
+    pub fn policies(&self) -> impl Iterator<Item = &str> {
+        self.image.policies()
+    }
+
+    /// Children that the calling thread has while `born` runs follow the command's policy, and all that descend from them.
+    /// `NotFound` where there is one policy only.
+    pub fn as_command<T>(&self, born: impl FnOnce() -> T) -> io::Result<T> {
+        self.adopt(true)?;
+        let result = born();
+        self.adopt(false)?;
+        Ok(result)
+    }
+
+    fn adopt(&self, heirs: bool) -> io::Result<()> {
+        #[repr(C)]
+        struct Adoption {
+            pid: i32,
+            heirs: i32,
+        }
+        let program = self.object.progs().find(|program| program.name() == "attune_adopt");
+        let program = program.ok_or(io::ErrorKind::NotFound)?;
+        // SAFETY: no arguments, cannot fail.
+        let adoption = Adoption { pid: unsafe { libc::gettid() }, heirs: heirs.into() };
+        call::with(program.as_fd(), &adoption)
     }
 
     pub fn statistics(&self) -> Statistics {
@@ -205,7 +238,7 @@ impl Running {
         if imports.is_empty() {
             return Ok(None);
         }
-        Values::new(self.scheduler(), imports, &self.object).map(Some)
+        Values::new(&self.scheduler(), imports, &self.object).map(Some)
     }
 
     /// How it ended, once the kernel has thrown it out.
@@ -220,21 +253,8 @@ impl Running {
         self.exit().unwrap_or_default()
     }
 
-    /// Changes a tunable: `value` is a number, or a time with its unit.
+    /// Changes a tunable or a global import: `period=10ms`, `fair.period=10ms`; what its value may be, [`SetError`] says.
     pub fn set(&self, name: &str, value: &str) -> Result<(), SetError> {
-        let globals = &self.image.description.globals;
-        let settable = |storage| matches!(storage, Storage::Tunable | Storage::Import);
-        let Some(global) = globals.iter().find(|it| it.name == name && settable(it.storage)) else {
-            let tunables =
-                globals.iter().filter(|it| settable(it.storage)).map(|it| it.name.clone()).collect();
-            let scheduler = self.scheduler().to_string();
-            return Err(SetError::Unknown { scheduler, name: name.to_string(), tunables });
-        };
-        let number = text::parse(value).ok_or_else(|| SetError::NoValue(value.to_string()))?;
-        // A tunable that no handler reads has no place, and nothing to change.
-        if let Some(address) = self.memory.address(&self.image, &global.c_name) {
-            self.memory.set_u64(address + global.offset(), number as u64);
-        }
-        Ok(())
+        settings::set(&self.image, &self.memory, name, value)
     }
 }

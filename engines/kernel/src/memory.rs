@@ -69,6 +69,11 @@ impl Memory {
         self.holds(address, 4).then(|| unsafe { ptr::read_volatile(address as *const u32) })
     }
 
+    pub fn u8(&self, address: u64) -> Option<u8> {
+        // SAFETY: as above.
+        self.holds(address, 1).then(|| unsafe { ptr::read_volatile(address as *const u8) })
+    }
+
     /// False if there is no such word.
     pub fn set_u64(&self, address: u64, value: u64) -> bool {
         let holds = self.holds(address, 8);

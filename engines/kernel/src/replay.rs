@@ -79,7 +79,7 @@ pub struct Failed {
 impl Replay {
     /// Loads what was compiled from [`crate::replay_source`] for so many CPUs.
     pub fn load(image: Image, cpus: u32) -> Result<Replay, Error> {
-        let settings = Settings { seed: 0, cpus, partial: false, timeout_ms: 0 };
+        let settings = Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 0 };
         let object = load::loaded(&image, &settings)?;
         let program = object.progs().find(|program| program.name() == "attune_replay");
         let program =
@@ -89,7 +89,7 @@ impl Replay {
         let memory = load::share(&image, &object)?;
         let offsets =
             image::attribute_offsets(&image).ok_or(Error::Inconsistent("its records are unknown"))?;
-        let attributes = image.description.attributes.iter().map(|it| it.name.clone()).zip(offsets).collect();
+        let attributes = image.description.first().attributes.iter().map(|it| it.name.clone()).zip(offsets).collect();
         let found = |name| memory.address(&image, name);
         let records = found("attune_records").ok_or(Error::Inconsistent("it has no records"))?;
         let record_size = found("attune_record_size").and_then(|at| memory.u32(at)).map_or(0, u64::from);
@@ -162,7 +162,7 @@ impl Replay {
 
     /// The threads in each of so many elements of a container. None: there is none of that name, or it is inconsistent.
     pub fn container(&self, name: &str, elements: usize) -> Option<Vec<Vec<u64>>> {
-        let container = self.image.description.containers.iter().find(|it| it.name == name)?;
+        let container = self.image.description.first().containers.iter().find(|it| it.name == name)?;
         let base = self.address(&container.c_name)?;
         let threads = |element: u64| {
             let records = contents::records(&self.memory, base + element * CONTAINER_SIZE)?;
@@ -243,7 +243,7 @@ impl Replay {
     }
 
     fn global_address(&self, name: &str) -> Option<u64> {
-        let global = self.image.description.globals.iter().find(|it| it.name == name)?;
+        let global = self.image.description.first().globals.iter().find(|it| it.name == name)?;
         Some(self.address(&global.c_name)? + global.offset())
     }
 }

@@ -8,8 +8,9 @@ use attune_language::source::SourceMap;
 const BEFORE: [&str; 2] = [include_str!("../bpf/kernel.h"), include_str!("../bpf/thread.h")];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 10] = [
+const BEHIND: [&str; 11] = [
     include_str!("../bpf/state.h"),
+    include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
     include_str!("../bpf/record.h"),
     include_str!("../bpf/weight.h"),
@@ -29,7 +30,13 @@ const CLOCK: &str =
 
 /// The scheduler as a BPF program in C that compiles by itself. `verdicts` are the kernel engine's.
 pub fn source(program: &Program, verdicts: &Verdicts, sources: &SourceMap) -> Result<String, c::Refusal> {
-    around(program, verdicts, sources, BEFORE.join("\n"), BEHIND.join("\n"))
+    let options = c::Options { debug: false, target: c::Target::Bpf(around()) };
+    c::generate(program, verdicts, sources, &options)
+}
+
+/// Two schedulers that share the machine: one for the threads of a command, one for all others.
+pub fn shared_source(command: c::Policy<'_>, others: c::Policy<'_>) -> Result<String, c::Refusal> {
+    c::generate_both(command, others, &around())
 }
 
 /// The scheduler with [`crate::Replay`] in the engine's place.
@@ -38,17 +45,12 @@ pub fn replay_source(
     verdicts: &Verdicts,
     sources: &SourceMap,
 ) -> Result<String, c::Refusal> {
-    around(program, verdicts, sources, format!("{CLOCK}{}", BEFORE.join("\n")), REPLAY.to_string())
-}
-
-fn around(
-    program: &Program,
-    verdicts: &Verdicts,
-    sources: &SourceMap,
-    before: String,
-    behind: String,
-) -> Result<String, c::Refusal> {
-    let around = c::Surroundings { before, behind };
+    let around =
+        c::Surroundings { before: format!("{CLOCK}{}", BEFORE.join("\n")), behind: REPLAY.to_string() };
     let options = c::Options { debug: false, target: c::Target::Bpf(around) };
     c::generate(program, verdicts, sources, &options)
+}
+
+fn around() -> c::Surroundings {
+    c::Surroundings { before: BEFORE.join("\n"), behind: BEHIND.join("\n") }
 }

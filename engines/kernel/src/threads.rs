@@ -8,9 +8,18 @@ use crate::memory::Memory;
 const WHERE: u64 = 16;
 const LINE: u64 = 68;
 const WAS: u64 = 72;
+const DOMAIN: u64 = 104;
 
-/// The container that a thread sits in, and the scheduler's line that put it there (0: none did).
-pub(crate) fn find(image: &Image, memory: &Memory, pid: u64) -> Option<(Option<String>, u32)> {
+/// Where a thread is.
+pub(crate) struct Found {
+    pub container: Option<String>,
+    /// The scheduler's line that put it there; 0: none did.
+    pub line: u32,
+    /// Which policy it follows.
+    pub policy: u32,
+}
+
+pub(crate) fn find(image: &Image, memory: &Memory, pid: u64) -> Option<Found> {
     let record = record(image, memory, pid)?;
     // When the kernel has ended the scheduler, all threads have left it.
     let container = match memory.u64(record + WHERE)? {
@@ -18,7 +27,8 @@ pub(crate) fn find(image: &Image, memory: &Memory, pid: u64) -> Option<(Option<S
         container => container,
     };
     let name = if container == 0 { None } else { container_name(image, memory, container) };
-    Some((name, memory.u32(record + LINE)?))
+    let policy = u32::from(memory.u8(record + DOMAIN)?);
+    Some(Found { container: name, line: memory.u32(record + LINE)?, policy })
 }
 
 /// Records lie in chunks, each linked to the one before.

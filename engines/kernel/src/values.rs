@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
+use crate::call;
 use attune_broker::Store;
 use attune_values::page::{ROW_BYTES, ROWS};
 use attune_values::wire::Import;
@@ -57,19 +58,7 @@ impl Values {
             tgid: i32,
             bound: u32,
         }
-        let binding = Binding { pid: thread, tgid: process, bound };
-        // SAFETY: zero is a valid value of every member.
-        let mut options: libbpf_sys::bpf_test_run_opts = unsafe { std::mem::zeroed() };
-        options.sz = size_of_val(&options) as libbpf_sys::size_t;
-        options.ctx_in = (&raw const binding).cast();
-        options.ctx_size_in = size_of_val(&binding) as u32;
-        // SAFETY: a program of ours that takes a Binding.
-        let result = unsafe { libbpf_sys::bpf_prog_test_run_opts(self.bind.as_raw_fd(), &mut options) };
-        match (result, options.retval as i32) {
-            (0, 0) => Ok(()),
-            (0, _) => Err(io::ErrorKind::NotFound.into()),
-            (error, _) => Err(io::Error::from_raw_os_error(-error)),
-        }
+        call::with(self.bind.as_fd(), &Binding { pid: thread, tgid: process, bound })
     }
 
     /// All threads of the process. Those that end meanwhile need nothing, those that begin find it by themselves.

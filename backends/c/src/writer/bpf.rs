@@ -8,7 +8,7 @@
 //! - Handlers are reached by macros, `ATTUNE_ON_SWITCH_OUT(call, thread)`; those that the policy lacks do nothing.
 
 use attune_language::event::Event;
-use attune_language::ir::{Attribute, ContainerRef, Extent, Storage, Value};
+use attune_language::ir::{Attribute, ContainerRef, Extent, Storage, Type, Value};
 use attune_language::source::{SourceId, Span};
 
 use super::Writer;
@@ -137,7 +137,11 @@ impl Writer<'_> {
                 (Storage::Const, _) => ("const", self.names.global(id).to_string()),
                 _ => ("data", self.names.global(id).to_string()),
             };
-            lines.push(format!("global\t{}\t{name}\t{storage}", global.name));
+            let ty = match global.ty {
+                Type::Time => "time",
+                _ => "int",
+            };
+            lines.push(format!("global\t{}\t{name}\t{storage}\t{ty}", global.name));
         }
         for (id, attribute) in self.program.attributes.iter() {
             let (member, storage) = match self.names.thread_import(id) {

@@ -86,7 +86,7 @@ impl Writer<'_> {
     /// The number under which a loop is noted that the kernel cut short.
     pub(super) fn cut(&mut self, span: Span, what: impl FnOnce(&Self) -> String) -> String {
         let location = self.sources.location(span);
-        let plain = format!("attune_loop_{}_{}", location.line, location.column);
+        let plain = format!("attune_loop_{}_{}{}", location.line, location.column, self.role.ending());
         let mut name = plain.clone();
         let mut number = 2;
         while !self.checks.taken.insert(name.clone()) {

@@ -1,0 +1,118 @@
+//! Two schedulers share a machine: a command follows one, everything else the other.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::common::set_up;
+use super::{ATTUNE, TRAPS, folder, in_machine, run};
+
+fn build_both(folder: &Path, command: &str, others: &str, object: &str) {
+    run(Command::new(ATTUNE)
+        .current_dir(folder)
+        .args(["build", command, "--others", others, "--engine", "kernel", "-o", object]));
+}
+
+fn compile(folder: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/share.c");
+    run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(folder.join("share")).arg(source));
+}
+
+/// What `share` said of the part that a command had, in per cent.
+fn part(said: &str, label: &str) -> f64 {
+    let label = format!("{label}: ");
+    let line = said.lines().find_map(|line| line.strip_prefix(&label)).unwrap_or_else(|| panic!("{said}"));
+    line.trim_end_matches(" %").parse().unwrap()
+}
+
+/// The numbers behind the command's handlers: `newthread 3`.
+fn calls(said: &str, who: &str, handler: &str) -> u64 {
+    let line = said.lines().find(|line| line.starts_with(&format!("attune: {who}: ")));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    let count =
+        line.split(", ").find_map(|part| part.rsplit_once(&format!("{handler} ")).map(|(_, count)| count));
+    count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Equal shares and three to one, with as many hogs as CPUs or more on each side.
+fn shares_follow_weights(cpus: u32) {
+    if !set_up() {
+        return;
+    }
+    let folder = folder(&format!("shares_{cpus}"));
+    compile(&folder);
+    build_both(&folder, "round_robin", "fair", "shared.bpf.o");
+    let said = in_machine(
+        &folder,
+        cpus,
+        "for run in equal:1:1 three:3:1 one:1:3; do \
+             ./share while /dev/shm/go 3 & \
+             $attune run shared.bpf.o --weight ${run#*:} -- sh -c \"touch /dev/shm/go; sleep 0.3; exec ./share ${run%%:*} 2 3\"; \
+             rm /dev/shm/go; wait; \
+         done; cat /sys/kernel/sched_ext/state",
+    );
+    for (label, expected) in [("equal", 50.0), ("three", 75.0), ("one", 25.0)] {
+        let part = part(&said, label);
+        assert!((part - expected).abs() < 2.0, "{label}: {part} % on {cpus} CPUs\n{said}");
+    }
+    // The command and its two children; nobody else is the command's.
+    assert_eq!(calls(&said, "round_robin (command)", "newthread"), 3, "{said}");
+    assert!(said.contains("round_robin schedules sh (weight 3), fair all others (weight 1)"), "{said}");
+    assert!(!said.contains("has ended") && said.contains("disabled"), "{said}");
+}
+
+#[test]
+fn shares_follow_weights_on_one_cpu() {
+    shares_follow_weights(1);
+}
+
+#[test]
+fn shares_follow_weights_on_two_cpus() {
+    shares_follow_weights(2);
+}
+
+#[test]
+fn who_is_the_commands_and_what_a_failure_is_called() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("domains");
+    compile(&folder);
+    std::fs::write(folder.join("traps.sched"), TRAPS).unwrap();
+    build_both(&folder, "fair", "fair", "same.bpf.o");
+    build_both(&folder, "traps.sched", "fair", "traps+fair.bpf.o");
+    build_both(&folder, "fair", "traps.sched", "fair+traps.bpf.o");
+    let said = in_machine(
+        &folder,
+        2,
+        "$attune run same.bpf.o -- sh -c './share orphan 1; sleep 0.2; ./mixed 1'; echo same: $?; \
+         $attune run same.bpf.o --all -- true; echo refused: $?; \
+         $attune run same.bpf.o --set nice=3 -- true; echo unknown: $?; \
+         $attune run same.bpf.o --set others.period=5ms -- true; echo set: $?; \
+         $attune run traps+fair.bpf.o -- ./mixed 3; echo command: $?; \
+         $attune run fair+traps.bpf.o -- ./mixed 3; echo others: $?; \
+         $attune run same.bpf.o -- ./mixed 4 & loader=$!; \
+         for i in $(seq 200); do grep -q enabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
+         sleep 0.3; kill -9 $loader; \
+         for i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
+         cat /sys/kernel/sched_ext/state; ./mixed 1",
+    );
+    assert!(said.contains("same: 0\n") && said.contains("set: 0\n"), "{said}");
+    // The shell, the program, the orphan that init has adopted, sleep: and then the load's own.
+    assert!(calls(&said, "fair (command)", "newthread") >= 5, "{said}");
+    assert!(
+        said.contains("holds fair and fair, to share the machine") && said.contains("refused: 2\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("there is no tunable `nice` in fair and fair") && said.contains("unknown: 2\n"),
+        "{said}"
+    );
+    let index = "traps.sched:5:9: the index in slots[turns / 50] is out of range (it is 4, outside 0..3)";
+    assert_eq!(said.matches(index).count(), 2, "{said}");
+    assert!(said.contains("command: 1\n") && said.contains("others: 1\n"), "{said}");
+    let killed = said.rfind("others: 1\n").unwrap();
+    assert!(
+        said[killed..].contains("disabled\n") && said[killed..].contains("mixed: all came back"),
+        "{said}"
+    );
+}

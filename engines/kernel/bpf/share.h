@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Two policies share the CPUs: one has the threads of a command, the other has all others. No policy is known here but this:
+ *
+ *     spent      on each CPU each domain has a virtual time: what its threads ran there, in inverse proportion to its share.
+ *                Both advance equally fast where each gets its part
+ *     margin     the domain whose turn it is keeps the CPU until it is so far ahead of the other one
+ *     claim      a domain with nothing ready, or whose policy has nobody for this CPU, leaves it to the other; then what it may
+ *                claim shrinks to one margin. So whoever slept comes first when it wakes, for at most two margins, and what was
+ *                left unused longer ago is lost. A domain that was made to wait loses nothing
+ *
+ * With equal shares a margin of 4 ms makes turns of 4 ms. Each CPU is shared by itself: a thread that may run on one CPU only has
+ * its domain's part of that CPU, whatever the domain has elsewhere.
+ *
+ * When the CPU goes over, the policy that loses it is told `switch_out`, and `schedule` not before it has the CPU again
+ * (language/src/protocol.rs): the other one is asked first, so that nobody is switched out in vain.
+ */
+enum attune_domain_name { ATTUNE_COMMAND, ATTUNE_OTHERS };
+
+#if ATTUNE_DOMAINS > 1
+
+/* Set by the loader: parts of a domain's time, and the margin in virtual ns (virtual time runs twice as fast as the clock while
+ * a domain with half the CPU runs). */
+const volatile uint64_t attune_shares[ATTUNE_DOMAINS] = { 1, 1 };
+const volatile uint64_t attune_margin = 4000000;
+
+static inline uint32_t attune_domain_of(const struct attune_thread ATTUNE_ARENA *t)
+{
+    return attune_task(t)->domain & 1;
+}
+
+static inline uint32_t attune_domain_here(const struct attune_cpu ATTUNE_ARENA *me)
+{
+    return me->domain & 1;
+}
+
+static inline uint64_t attune_all_shares(void)
+{
+    return attune_shares[0] + attune_shares[1];
+}
+
+/* The domain's threads have run there until then. */
+static inline void attune_spend(struct attune_cpu ATTUNE_ARENA *it, uint32_t domain, int64_t until)
+{
+    int64_t ran = until - it->since;
+    if (ran <= 0)
+        return;
+    it->since = until;
+    it->spent[domain] += (int64_t)((uint64_t)ran * attune_all_shares() / (attune_shares[domain] ? attune_shares[domain] : 1));
+    attune_domains[domain].ran += (uint64_t)ran;
+}
+
+/* The other domain has left the CPU to this one: it claims no more than a margin. */
+static inline void attune_bound(struct attune_cpu ATTUNE_ARENA *it, uint32_t domain)
+{
+    int64_t least = it->spent[domain] - (int64_t)attune_margin;
+    if (it->spent[!domain] < least)
+        it->spent[!domain] = least;
+}
+
+/* Brings a CPU's account up to date. */
+static __attribute__((noinline)) void attune_charge(struct attune_cpu ATTUNE_ARENA *it, int64_t now)
+{
+    uint32_t domain = attune_domain_here(it);
+    struct attune_domain ATTUNE_ARENA *other = &attune_domains[!domain];
+    if (!it->running) {
+        it->since = now;
+        return;
+    }
+    if (other->ready && other->ready_since > it->since) {
+        attune_spend(it, domain, other->ready_since < now ? other->ready_since : now);
+        attune_bound(it, domain);
+    }
+    attune_spend(it, domain, now);
+    if (!other->ready)
+        attune_bound(it, domain);
+}
+
+/* Of an account that is up to date: it is the other domain's turn, and somebody there is ready. */
+static inline int attune_is_owed(const struct attune_cpu ATTUNE_ARENA *it)
+{
+    uint32_t domain = attune_domain_here(it);
+    return attune_domains[!domain].ready && it->spent[domain] >= it->spent[!domain] + (int64_t)attune_margin;
+}
+
+/* Of an account that is up to date: when the turn ends. A domain that gets ready later and is owed the CPU then claims it. */
+static inline void attune_set_turn(struct attune_cpu ATTUNE_ARENA *me, int64_t now)
+{
+    uint32_t domain = attune_domain_here(me);
+    int64_t left = me->spent[!domain] + (int64_t)attune_margin - me->spent[domain];
+    if (left > 0)
+        me->turn = now + (int64_t)((uint64_t)left * attune_shares[domain] / (attune_all_shares() ? attune_all_shares() : 1)) + 1;
+    else
+        me->turn = attune_domains[!domain].ready ? now + (int64_t)attune_margin : 0;    /* its policy wanted nobody here */
+}
+
+/* The thread has the CPU from now on. */
+static inline void attune_begins(struct attune_cpu ATTUNE_ARENA *me, const struct attune_thread ATTUNE_ARENA *t)
+{
+    int64_t now = attune_now();
+    me->domain = attune_domain_of(t);
+    me->since = now;
+    attune_set_turn(me, now);
+}
+
+/* What runs there stops. */
+static inline void attune_ends(struct attune_cpu ATTUNE_ARENA *it)
+{
+    attune_charge(it, attune_now());
+    it->running = NULL;
+    it->turn = 0;
+}
+
+/* When the CPU's timer is needed; 0: not at all. */
+static inline int64_t attune_end(const struct attune_cpu ATTUNE_ARENA *me)
+{
+    return me->turn && (!me->deadline || me->turn < me->deadline) ? me->turn : me->deadline;
+}
+
+/* For the timer: nobody waits for the turn's end. */
+static inline void attune_look_at_turn(struct attune_cpu ATTUNE_ARENA *me, int64_t now)
+{
+    if (me->turn && me->turn <= now && !attune_domains[!attune_domain_here(me)].ready)
+        me->turn = 0;
+}
+
+/* Under the lock, before it is counted as ready. */
+static inline void attune_note_ready(uint32_t domain)
+{
+    if (!attune_domains[domain].ready)
+        attune_domains[domain].ready_since = attune_now();
+}
+
+#else
+#define attune_domain_of(thread) 0
+#define attune_begins(me, thread) (void)0
+#define attune_ends(it) ((it)->running = NULL)
+#define attune_end(me) ((me)->deadline)
+#define attune_look_at_turn(me, now) (void)0
+#define attune_note_ready(domain) (void)0
+#endif
+
+/* Threads that are ready. */
+static inline uint64_t attune_all_ready(void)
+{
+    uint64_t ready = attune_domains[0].ready;
+#if ATTUNE_DOMAINS > 1
+    ready += attune_domains[1].ready;
+#endif
+    return ready;
+}
