@@ -261,6 +261,23 @@ fn sim_runs_a_workload_and_says_what_is_wrong_with_one() {
 }
 
 #[test]
+fn two_schedulers_become_one_program_for_the_kernel() {
+    let folder = Folder::new("both");
+    let build = |others: &[&str], out: &str| folder.attune(&[&["build", "edf", "-o", out], others].concat());
+    let both = build(&["--engine", "kernel", "--others", "edf"], "both.bpf.c");
+    assert_eq!(status(&both), 0, "{}", err(&both));
+    let text = std::fs::read_to_string(folder.0.join("both.bpf.c")).unwrap();
+    assert!(text.contains("void on_schedule(") && text.contains("void others_on_schedule("));
+    assert_eq!(text.matches("\"scheduler\\011edf\\011").count(), 2);
+    assert_eq!(status(&build(&["--others", "fair"], "both.so")), 2, "the threads engine runs one");
+    // A machine for all, or a command.
+    assert_eq!(status(&folder.attune(&["run", "edf"])), 2);
+    assert_eq!(status(&folder.attune(&["run", "edf", "--all", "--others", "fair"])), 2);
+    assert_eq!(status(&folder.attune(&["run", "edf", "--weight", "0", "--", "true"])), 2);
+    assert_eq!(status(&folder.attune(&["run", "edf", "--weight", "1:101", "--", "true"])), 2);
+}
+
+#[test]
 fn every_command_shows_an_example_in_its_help() {
     let folder = Folder::new("help");
     for command in ["check", "explain", "build", "diagram", "sim", "schedulers"] {

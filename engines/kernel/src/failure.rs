@@ -235,11 +235,7 @@ fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64, state:
     let place = place.map(|name| format!("; it sits in {name}")).unwrap_or_default();
     let policy = policy(image, memory.u32(base + POLICY).unwrap_or(0));
     let line = u32::try_from(line).map(|line| put_there(policy, line)).unwrap_or_default();
-    format!(
-        "{}: schedule dispatched thread {}, which {state}{place}{line}",
-        policy.file,
-        named(thread)
-    )
+    format!("{}: schedule dispatched thread {}, which {state}{place}{line}", policy.file, named(thread))
 }
 
 /// Of `policy` in struct attune_failure.

@@ -89,7 +89,8 @@ impl Replay {
         let memory = load::share(&image, &object)?;
         let offsets =
             image::attribute_offsets(&image).ok_or(Error::Inconsistent("its records are unknown"))?;
-        let attributes = image.description.first().attributes.iter().map(|it| it.name.clone()).zip(offsets).collect();
+        let attributes =
+            image.description.first().attributes.iter().map(|it| it.name.clone()).zip(offsets).collect();
         let found = |name| memory.address(&image, name);
         let records = found("attune_records").ok_or(Error::Inconsistent("it has no records"))?;
         let record_size = found("attune_record_size").and_then(|at| memory.u32(at)).map_or(0, u64::from);
