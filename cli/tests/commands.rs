@@ -267,7 +267,7 @@ fn two_schedulers_become_one_program_for_the_kernel() {
     let both = build(&["--engine", "kernel", "--others", "edf"], "both.bpf.c");
     assert_eq!(status(&both), 0, "{}", err(&both));
     let text = std::fs::read_to_string(folder.0.join("both.bpf.c")).unwrap();
-    assert!(text.contains("void on_schedule(") && text.contains("void others_on_schedule("));
+    assert!(text.contains(" on_schedule(") && text.contains(" others_on_schedule("));
     assert_eq!(text.matches("\"scheduler\\011edf\\011").count(), 2);
     assert_eq!(status(&build(&["--others", "fair"], "both.so")), 2, "the threads engine runs one");
     // A machine for all, or a command.
