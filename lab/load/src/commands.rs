@@ -129,6 +129,7 @@ pub fn compile(count: u32, at_once: u32) -> Result<Value> {
 
 fn compiler(source: &Path, object: &Path) -> Command {
     let mut command = Command::new("cc");
-    command.args(["-O1", "-pipe", "-c"]).arg(source).arg("-o").arg(object);
+    // It includes nothing, and in a deterministic machine there are no headers to look for.
+    command.args(["-O1", "-pipe", "-nostdinc", "-c"]).arg(source).arg("-o").arg(object);
     command
 }
