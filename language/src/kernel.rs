@@ -1,5 +1,5 @@
 //! What the kernel engine cannot have, found before anything is generated: floats, verbatim text, and more than its verifier
-//! or its memory would take. A scheduler that passes loads.
+//! or its memory would take. A scheduler that passes loads (docs/lab.md has what is known of that: `random-schedulers`).
 
 use crate::ir::{Extent, Program, Type};
 use crate::source::{SourceMap, Span};
