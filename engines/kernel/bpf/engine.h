@@ -61,6 +61,8 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         attune_exchange_values(t);
         attune_call_woken(cpu, &t->attune);
         attune_becomes_ready(t);
+        if (me->running)
+            attune_deliver_values(me->running);
         break;
     case ATTUNE_UNKNOWN:
         attune_meet(t, cpu);
@@ -171,6 +173,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         t->attune_task.dispatches++;
         me->running = t;
         attune_begins(me, head);
+        attune_deliver_values(t);
         attune_domains[domain].dispatches++;
         if (slice >= 0)
             me->deadline = attune_now() + (slice ? slice : 1);

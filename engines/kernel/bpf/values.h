@@ -8,7 +8,8 @@
  *
  * Only the loader writes the first three. What lies in a page is the process's word alone: any number is possible, at any time, so
  * each is copied once, into the thread's own record, when the policy hears of the thread: before event_raised, newthread,
- * quantum_expired, set_waiting, switch_out. What the policy assigned to an import since goes the other way first.
+ * quantum_expired, set_waiting, switch_out. What the policy assigned to an import since goes the other way first; to a thread
+ * that runs it goes at once, so that its program reads there what it was dispatched with.
  */
 
 #define ATTUNE_PAGES 256
@@ -105,6 +106,30 @@ static __attribute__((noinline)) void attune_exchange_all(struct thread ATTUNE_A
     ATTUNE_EACH_SUPPLIED(ATTUNE_EXCHANGE_ONE, t)
 }
 
+/* The imports that the policy has assigned to. */
+static __attribute__((noinline)) void attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+{
+    int assigned = 0;
+#define ATTUNE_LOOK_AT_ONE(number, import, by_default) assigned |= (import)->link == ATTUNE_ASSIGNED_VALUE;
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+        ATTUNE_OTHERS_EACH_SUPPLIED(ATTUNE_LOOK_AT_ONE, t)
+    } else
+#endif
+    {
+        ATTUNE_EACH_SUPPLIED(ATTUNE_LOOK_AT_ONE, t)
+    }
+    if (assigned)
+        attune_exchange_all(t);
+}
+
+/* Under the lock: the thread runs. */
+static inline void attune_deliver_values(struct thread ATTUNE_ARENA *t)
+{
+    if (t->attune_task.bound)
+        attune_deliver_all(t);
+}
+
 /* Under the lock. Free for a thread that nobody supplies anything for. */
 static inline void attune_exchange_values(struct thread ATTUNE_ARENA *t)
 {
@@ -146,5 +171,6 @@ ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
 
 #else
 #define attune_exchange_values(t) (void)0
+#define attune_deliver_values(t) (void)0
 #define attune_find_values(t) (void)0
 #endif

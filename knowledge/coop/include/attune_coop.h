@@ -11,8 +11,9 @@
  *   Times     uint64_t nanoseconds of CLOCK_MONOTONIC; ATTUNE_COOP_NEVER: no time.
  *   Names     are copied, and must be UTF-8.
  *   Threads   A loop or poller belongs to the thread that made it. Callbacks may call every function but run and free.
- *   Transport "none", "shared" (with the programs of the same user), "shared:DIRECTORY"; NULL or "auto": what the environment variable
- *             ATTUNE_COOP says, else none. */
+ *   Transport "none", "kernel" (a scheduler in Linux that listens, now or later), "shared" (with the programs of the same user),
+ *             "shared:DIRECTORY"; NULL or "auto": what the environment variable ATTUNE_COOP says, else kernel if it listens, else none.
+ *   Linking   The library holds attune_client (the import functions of attune.h) too: a program links with this one only. */
 #ifndef ATTUNE_COOP_H
 #define ATTUNE_COOP_H
 
@@ -103,7 +104,7 @@ struct attune_coop_answer {
     int64_t others;  /* importance of the most important event of the others in the group, or ATTUNE_COOP_NOTHING */
 };
 
-/* What a poller has done: polls; of these, that gave the CPU to another; waits; CPUs taken from members that did not answer; waits that
+/* What a poller has done: polls; of these, that gave the CPU to another (kernel: that offered it); waits; CPUs taken from members that did not answer; waits that
  * took too long and were given up. */
 struct attune_coop_statistics {
     uint64_t polls, yields, sleeps, takeovers, impatient;

@@ -41,3 +41,14 @@ pub(crate) fn timeout(now: Time, time: Time) -> Option<libc::timespec> {
         libc::timespec { tv_sec: (left / 1_000_000_000) as _, tv_nsec: (left % 1_000_000_000) as _ }
     })
 }
+
+/// Timers of the calling thread go off within this many nanoseconds (50 000 unless said otherwise).
+pub(crate) fn timer_slack() -> u64 {
+    // SAFETY: asks for a number.
+    unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) as u64 }
+}
+
+pub(crate) fn set_timer_slack(nanoseconds: u64) {
+    // SAFETY: sets a number; 0 would mean the default.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds.max(1)) };
+}

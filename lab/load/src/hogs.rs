@@ -1,5 +1,6 @@
 //! Processes that compute without end: how evenly the scheduler shares the CPU among them, by their weights.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -48,4 +49,26 @@ pub fn start(nice: i32) -> Result<Child> {
             clock::spin();
         }
     })?)
+}
+
+/// The same, counting what it has computed in [`clock::spin`]s.
+pub fn start_counting(spins: &'static AtomicU64) -> Result<Child> {
+    Ok(Child::start(|| {
+        for done in 1.. {
+            clock::spin();
+            spins.store(done, Relaxed);
+        }
+        0
+    })?)
+}
+
+/// Nanoseconds that a [`clock::spin`] takes: the least of some tries, so that a busy machine does not make hogs idle.
+pub fn nanoseconds_per_spin() -> f64 {
+    const SPINS: u32 = 200;
+    let tries = (0..20).map(|_| {
+        let begin = clock::now();
+        (0..SPINS).for_each(|_| clock::spin());
+        (clock::now() - begin) as f64 / f64::from(SPINS)
+    });
+    tries.fold(f64::INFINITY, f64::min)
 }

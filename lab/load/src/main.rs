@@ -49,7 +49,7 @@ struct Args {
     /// Ask the fair class for slices of this many microseconds (100 to 100000)
     #[arg(long, value_name = "US")]
     slice: Option<u64>,
-    /// How players cooperate: auto, none, shared, shared:DIRECTORY
+    /// How players cooperate: auto, none, kernel, shared, shared:DIRECTORY
     #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
     coop: Wanted,
     #[command(subcommand)]
@@ -142,6 +142,12 @@ enum Workload {
         /// The longest callback, in microseconds
         #[arg(long, value_name = "US", default_value_t = 200)]
         unit: u64,
+        /// Frames of one to four callbacks, in turn by player
+        #[arg(long)]
+        uneven: bool,
+        /// The last player goes on for up to 10 ms after one callback in a hundred
+        #[arg(long)]
+        misbehave: bool,
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
@@ -217,14 +223,18 @@ fn measure(args: &Args) -> Result<Value> {
             wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
         }
         Workload::RealTime { class, share, seconds } => real_time::run(*class, share / 100.0, *seconds),
-        Workload::Players { count, hogs, group, unit, seconds } => players::run(&players::Options {
-            count: *count,
-            hogs: *hogs,
-            transport: args.coop.clone(),
-            group: *group,
-            unit: *unit,
-            time: *seconds,
-        }),
+        Workload::Players { count, hogs, group, unit, uneven, misbehave, seconds } => {
+            players::run(&players::Options {
+                count: *count,
+                hogs: *hogs,
+                transport: args.coop.clone(),
+                group: *group,
+                unit: *unit,
+                uneven: *uneven,
+                misbehave: *misbehave,
+                time: *seconds,
+            })
+        }
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
         Workload::Periodic { tasks, hogs, seconds } => periodic::run(tasks, *hogs, *seconds),
         Workload::Requests { workers, hogs, work, seconds } => {

@@ -1,8 +1,11 @@
 //! Adaptive players: event loops that serve timers and decode as much as the CPU allows between them, and that
 //! cooperate or not. How late the timers are, how much was decoded, what a yield costs in switches.
 //!
-//! A player has sound every 10 ms and a picture every 1/24 s, both timer events; it decodes in units of up to `unit`, best-effort events
-//! whose importance is the number decoded so far. Decoding is walking over memory of its own, counted in steps.
+//! A player has sound every 10 ms and a picture every 1/24 s, both timer events; it decodes frames in units of up to `unit`, best-effort
+//! events whose importance is the number of frames decoded so far. Decoding is walking over memory of its own, counted in steps. A frame is
+//! one unit; where players are uneven, up to four.
+//!
+//! Useful CPU time is what the steps of the players and the spins of the hogs take where nobody disturbs them, in per cent of the time.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,6 +28,9 @@ const PICTURE_WORK: u64 = 100;
 const MEMORY: usize = 128 * 1024 / 8;
 /// Words of a step.
 const STEP: usize = 512;
+/// Who misbehaves goes on for up to so long, after one unit in so many.
+const FORGETS_FOR: u64 = 10_000;
+const FORGETS_ONE_IN: u64 = 100;
 /// To find its balance before it counts.
 const SETTLE: u64 = 1_000_000_000;
 
@@ -36,6 +42,10 @@ pub struct Options {
     pub group: u32,
     /// The longest unit of decoding, microseconds.
     pub unit: u64,
+    /// Players have frames of one to four units, in turn.
+    pub uneven: bool,
+    /// The last player sometimes forgets to yield.
+    pub misbehave: bool,
     pub time: Duration,
 }
 
@@ -43,12 +53,13 @@ pub struct Options {
 #[derive(Clone, Copy)]
 enum Shown {
     Steps,
+    Frames,
     Cpu,
     Switches,
     Forced,
     Polls,
     Yields,
-    Shared,
+    Transport,
     Timers,
     /// From here on: how late each timer was.
     Late,
@@ -60,6 +71,9 @@ struct Player {
     at: Cell<usize>,
     random: Cell<u64>,
     steps: Cell<u64>,
+    frames: Cell<u64>,
+    units_per_frame: u64,
+    misbehaves: bool,
     /// Measured from `begin` to `end`.
     begin: u64,
     end: u64,
@@ -110,9 +124,13 @@ fn periodic(events: &mut EventLoop, name: &str, player: &Rc<Player>, first: u64,
     events.submit(timer, When::At(first));
 }
 
+/// In the order of their numbers.
+const TRANSPORTS: [&str; 3] = ["none", "shared", "kernel"];
+
 fn play(player: Player, options: &Options, steps_per_us: f64) -> Result<()> {
     let mut events = EventLoop::new(options.transport.clone(), options.group)?;
-    player.show(Shown::Shared, u64::from(events.transport().name() == "shared"));
+    let transport = TRANSPORTS.iter().position(|name| *name == events.transport().name());
+    player.show(Shown::Transport, transport.unwrap_or(0) as u64);
     let player = Rc::new(player);
     let steps = |us: u64| (us as f64 * steps_per_us) as u64;
     let phase = player.draw() % PICTURE;
@@ -120,11 +138,16 @@ fn play(player: Player, options: &Options, steps_per_us: f64) -> Result<()> {
     periodic(&mut events, "sound", &player, start + phase % SOUND, SOUND, steps(SOUND_WORK));
     periodic(&mut events, "picture", &player, start + phase, PICTURE, steps(PICTURE_WORK));
 
-    let (decoder, longest, mut units) = (player.clone(), steps(options.unit).max(1), 0);
+    let (decoder, longest, mut units) = (player.clone(), steps(options.unit).max(1), 0u64);
+    let forgets = steps(FORGETS_FOR).max(1);
     let decode = events.event("decode", move |events, decode| {
         decoder.work(longest / 4 + decoder.draw() % (longest - longest / 4));
+        if decoder.misbehaves && decoder.draw() % FORGETS_ONE_IN == 0 {
+            decoder.work(decoder.draw() % forgets);
+        }
         units += 1;
-        events.submit(decode, When::best_effort(units));
+        decoder.frames.set(units / decoder.units_per_frame);
+        events.submit(decode, When::best_effort(decoder.frames.get() as i64));
     });
     events.submit(decode, When::best_effort(0));
 
@@ -136,6 +159,7 @@ fn play(player: Player, options: &Options, steps_per_us: f64) -> Result<()> {
         let cpu = clock::cpu_time(unsafe { libc::getpid() }).unwrap_or(0);
         let counts = [
             (Shown::Steps, player.steps.get()),
+            (Shown::Frames, player.frames.get()),
             (Shown::Cpu, cpu),
             (Shown::Switches, own),
             (Shown::Forced, forced),
@@ -169,24 +193,37 @@ fn steps_per_us(player: &Player) -> f64 {
     tries.fold(0.0, f64::max)
 }
 
-fn player(shown: &'static [AtomicU64], seed: u64, begin: u64, end: u64) -> Player {
-    let memory = RefCell::new(vec![1; MEMORY]);
-    let (at, steps) = (Cell::new(0), Cell::new(0));
-    Player { shown, memory, at, random: Cell::new(seed), steps, begin, end }
+/// Number `index`; measured from `begin` to `end`.
+fn player(shown: &'static [AtomicU64], index: usize, options: &Options, begin: u64, end: u64) -> Player {
+    let number = index as u64;
+    Player {
+        shown,
+        memory: RefCell::new(vec![1; MEMORY]),
+        at: Cell::default(),
+        random: Cell::new(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1),
+        steps: Cell::default(),
+        frames: Cell::default(),
+        units_per_frame: if options.uneven { 1 + number % 4 } else { 1 },
+        misbehaves: options.misbehave && index + 1 == options.count,
+        begin,
+        end,
+    }
 }
 
 /// Starts players and hogs, lets them find their balance for a second, and measures for `time`.
 pub fn run(options: &Options) -> Result<Value> {
     ensure!(options.count > 0 && options.unit > 0, "at least one player, and units of a microsecond");
-    let speed = steps_per_us(&player(child::shared(Shown::Late as usize)?, 0, 0, 0));
+    let speed = steps_per_us(&player(child::shared(Shown::Late as usize)?, 0, options, 0, 0));
+    let spin = hogs::nanoseconds_per_spin();
     let time = options.time.as_nanos() as u64;
     let (begin, room) = (clock::now() + SETTLE, Shown::Late as usize + (time / 5_000_000) as usize + 100);
     let end = begin + time;
     let shown = (0..options.count).map(|_| child::shared(room)).collect::<Result<Vec<_>, _>>()?;
-    let hogs = (0..options.hogs).map(|_| hogs::start(0)).collect::<Result<Vec<_>>>()?;
+    let spins = child::shared(options.hogs)?;
+    let hogs = spins.iter().map(hogs::start_counting).collect::<Result<Vec<_>>>()?;
     let mut children = vec![];
     for (i, shown) in shown.iter().enumerate() {
-        let player = player(shown, (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1, begin, end);
+        let player = player(shown, i, options, begin, end);
         children.push(Child::start(|| match play(player, options, speed) {
             Ok(()) => 0,
             Err(error) => {
@@ -195,35 +232,51 @@ pub fn run(options: &Options) -> Result<Value> {
             }
         })?);
     }
-    clock::sleep_until(begin);
     let hog_cpu = || hogs.iter().map(|hog| clock::cpu_time(hog.pid())).sum::<std::io::Result<u64>>();
-    let hogs_before = hog_cpu().context("a hog is gone")?;
-    clock::sleep_until(end);
-    let hogs_used = hog_cpu().context("a hog is gone")? - hogs_before;
+    let hogs_at = |time| -> Result<[f64; 3]> {
+        clock::sleep_until(time);
+        let spins: u64 = spins.iter().map(|spins| spins.load(Relaxed)).sum();
+        let cpu = hog_cpu().context("a hog is gone")?;
+        Ok([clock::now(), cpu, spins].map(|count| count as f64))
+    };
+    let (before, after) = (hogs_at(begin)?, hogs_at(end)?);
     children.into_iter().try_for_each(Child::wait)?;
+    // We may have been late, too.
+    let of_hogs = |what: usize| (after[what] - before[what]) * time as f64 / (after[0] - before[0]);
+    let (hogs_used, spins) = (of_hogs(1), of_hogs(2));
 
     let get = |what: Shown| shown.iter().map(|shown| shown[what as usize].load(Relaxed)).collect::<Vec<_>>();
     let sum = |what: Shown| get(what).iter().sum::<u64>();
-    let shared = sum(Shown::Shared);
-    if shared != 0 && shared != options.count as u64 {
-        bail!("only {shared} of {} players cooperate", options.count);
+    let transports = get(Shown::Transport);
+    let transport = transports[0];
+    if transports.iter().any(|other| *other != transport) {
+        bail!("not all players cooperate the same way: transports {transports:?} of {TRANSPORTS:?}");
     }
     let late = |shown: &&[AtomicU64]| {
         let count = shown[Shown::Timers as usize].load(Relaxed) as usize;
         shown[Shown::Late as usize..][..count].iter().map(|late| late.load(Relaxed)).collect::<Vec<_>>()
     };
-    let mut late: Vec<u64> = shown.iter().flat_map(|shown| late(&&**shown)).collect();
-    let (cpu, yields) = (get(Shown::Cpu), sum(Shown::Yields));
-    let shares: Vec<f64> = cpu.iter().map(|cpu| *cpu as f64).collect();
+    let mut late: Vec<Vec<u64>> = shown.iter().map(|shown| late(&&**shown)).collect();
+    let mut misbehaving = if options.misbehave { late.pop() } else { None };
+    let (cpu, yields, steps) = (get(Shown::Cpu), sum(Shown::Yields), sum(Shown::Steps));
+    let jain = |of: &[u64]| numbers::jain(&of.iter().map(|of| *of as f64).collect::<Vec<_>>());
+    let frames = get(Shown::Frames);
     let switches = sum(Shown::Switches) + sum(Shown::Forced);
+    let useful = steps as f64 / speed * 1e3 + spins * spin;
+    let all_cpu = cpu.iter().sum::<u64>() as f64 + hogs_used;
     Ok(json!({
-        "transport": if shared > 0 { "shared" } else { "none" },
+        "transport": TRANSPORTS.get(transport as usize),
         "players": options.count, "hogs": options.hogs, "group": options.group, "unit_us": options.unit,
-        "steps": sum(Shown::Steps), "steps_per_second": sum(Shown::Steps) as f64 * 1e9 / time as f64,
-        "steps_per_us": speed, "cpu_ns": cpu, "jain": numbers::jain(&shares), "hogs_cpu_ns": hogs_used,
-        "late_ns": numbers::quantiles(&mut late),
-        "polls": sum(Shown::Polls), "yields": yields,
+        "steps": steps, "steps_per_second": steps as f64 * 1e9 / time as f64, "steps_per_us": speed,
+        "useful_percent": useful * 100.0 / time as f64,
+        "frames": frames, "frames_per_second": frames.iter().sum::<u64>() as f64 * 1e9 / time as f64,
+        "frames_jain": jain(&frames), "cpu_ns": cpu, "jain": jain(&cpu), "hogs_cpu_ns": hogs_used,
+        "hogs_percent": hogs_used * 100.0 / all_cpu.max(1.0),
+        "late_ns": numbers::quantiles(&mut late.concat()),
+        "misbehaving_late_ns": misbehaving.as_mut().map(|late| numbers::quantiles(late)),
+        "polls": sum(Shown::Polls), "yields": yields, "yields_per_second": yields as f64 * 1e9 / time as f64,
         "switches": sum(Shown::Switches), "forced_switches": sum(Shown::Forced),
+        "switches_per_second": switches as f64 * 1e9 / time as f64,
         "switches_per_yield": (yields > 0).then(|| switches as f64 / yields as f64),
     }))
 }

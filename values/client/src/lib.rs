@@ -63,6 +63,12 @@ pub fn unregister(name: &str) -> Result<(), Error> {
     state::with(|state| state.unregister(name))
 }
 
+/// Whether a scheduler runs that has thread imports of all these names. Without one nothing is started: for who would rather do
+/// something else than wait for it.
+pub fn wanted(names: &[&str]) -> bool {
+    state::with(|state| state.wanted(names)).unwrap_or(false)
+}
+
 /// The scheduler that our values reach, if there is one.
 pub fn scheduler() -> Option<String> {
     state::with(|state| Ok(state.scheduler())).ok().flatten()

@@ -6,7 +6,7 @@
 use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -152,6 +152,22 @@ impl State {
         }
     }
 
+    /// Whether a scheduler is there that has all these thread imports. Connects to it then, and otherwise starts nothing.
+    pub fn wanted(&mut self, names: &[&str]) -> Result<bool, Error> {
+        let has = |link: &Link| names.iter().all(|name| link.default_of(name).is_some());
+        if self.watched {
+            return Ok(self.link.as_ref().is_some_and(has));
+        }
+        let Ok((link, memory)) = Link::open() else { return Ok(false) };
+        if !has(&link) {
+            return Ok(false);
+        }
+        fork::prepare()?;
+        self.adopt(link, &memory);
+        self.watch()?;
+        Ok(true)
+    }
+
     /// Looks for an engine, and has somebody look on.
     fn start(&mut self) -> Result<(), Error> {
         if self.watched {
@@ -159,14 +175,23 @@ impl State {
         }
         fork::prepare()?;
         self.connect();
+        self.watch()
+    }
+
+    fn watch(&mut self) -> Result<(), Error> {
         std::thread::Builder::new().name("attune-values".to_owned()).stack_size(64 << 10).spawn(watch)?;
         self.watched = true;
         Ok(())
     }
 
-    /// Tells an engine, if there is one, all that we supply.
     fn connect(&mut self) {
-        let Ok((link, memory)) = Link::open() else { return };
+        if let Ok((link, memory)) = Link::open() {
+            self.adopt(link, &memory);
+        }
+    }
+
+    /// Tells an engine all that we supply.
+    fn adopt(&mut self, link: Link, memory: &OwnedFd) {
         if self.page.replace(memory.as_fd()).is_err() {
             return;
         }

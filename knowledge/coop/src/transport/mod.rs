@@ -2,16 +2,17 @@
 //!
 //! | transport | reaches | chosen by |
 //! |---|---|---|
+//! | `kernel` | the whole machine, by a scheduler in Linux itself that listens (`schedulers/coop.sched`) | itself where one runs, or asking for it |
 //! | `shared` | the cooperating programs of the same user, by shared memory; any kernel, no privileges | asking for it |
 //! | `none` | nobody: the loop works, uncooperatively | what is left |
 //!
-//! The kernel engine (`schedulers/coop.sched` in Linux itself) is to be the third. It is not here yet: asking for it by name is an
-//! error that says so.
-//!
-//! `auto` takes what the environment variable ATTUNE_COOP says, and `none` without it, or (with a message) where that cannot be had. It never takes `shared` by itself, because a
+//! `auto` takes what the environment variable ATTUNE_COOP says; without it `kernel` if such a scheduler runs when the program starts,
+//! else `none`, also (with a message) where what it says cannot be had. Who asks for `kernel` by name waits for a scheduler: until
+//! one comes the loop works as with `none`. It never takes `shared` by itself, because a
 //! kernel that knows nothing of cooperation sees one runnable thread per CPU in place of many: beside programs that do not
 //! cooperate, all together get what one thread gets. Whoever starts the programs knows whether that is so; the program does not.
 
+pub mod kernel;
 mod none;
 pub mod shared;
 
@@ -42,7 +43,7 @@ pub trait Transport {
 pub struct Statistics {
     /// Calls of `poll`.
     pub polls: u64,
-    /// Polls in which another program got the CPU.
+    /// Polls in which another program got the CPU; with `kernel`, in which it could have.
     pub yields: u64,
     /// Polls that found nothing to do, here or elsewhere.
     pub sleeps: u64,
@@ -55,10 +56,12 @@ pub struct Statistics {
 /// Which transport is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
-    /// What ATTUNE_COOP says (`auto`, `none`, `shared`, `shared:DIRECTORY`), else `none`.
+    /// What ATTUNE_COOP says (`auto`, `none`, `kernel`, `shared`, `shared:DIRECTORY`), else `kernel` if a scheduler listens, else `none`.
     #[default]
     Auto,
     None,
+    /// The scheduler of the machine, when there is one that listens.
+    Kernel,
     /// Shared memory, with the programs that name the same domain.
     Shared(shared::Domain),
 }
@@ -72,10 +75,10 @@ impl FromStr for Wanted {
             ("none", "") => Ok(Wanted::None),
             ("shared", "") => Ok(Wanted::Shared(shared::Domain::default())),
             ("shared", directory) => Ok(Wanted::Shared(shared::Domain::at(directory))),
-            ("kernel", _) => {
-                Err("the kernel transport does not exist yet; say `shared` or `none`".to_owned())
-            }
-            _ => Err(format!("no transport `{text}`; there are auto, none, shared and shared:DIRECTORY")),
+            ("kernel", "") => Ok(Wanted::Kernel),
+            _ => Err(format!(
+                "no transport `{text}`; there are auto, none, kernel, shared and shared:DIRECTORY"
+            )),
         }
     }
 }
@@ -84,12 +87,14 @@ impl FromStr for Wanted {
 pub fn open(wanted: Wanted) -> io::Result<Box<dyn Transport>> {
     match wanted {
         Wanted::None => Ok(Box::new(Alone::default())),
+        Wanted::Kernel => Ok(Box::new(kernel::Kernel::open()?)),
         Wanted::Shared(domain) => Ok(Box::new(shared::Shared::join(&domain)?)),
         Wanted::Auto => {
             let said = std::env::var("ATTUNE_COOP").unwrap_or_default();
             let refuse =
                 |why| io::Error::new(io::ErrorKind::InvalidInput, format!("ATTUNE_COOP={said}: {why}"));
             match said.parse().map_err(refuse)? {
+                Wanted::Auto if kernel::Kernel::is_there() => open(Wanted::Kernel),
                 Wanted::Auto => Ok(Box::new(Alone::default())),
                 // Whoever set the variable hears of it; the program works without.
                 named => open(named).or_else(|error| {

@@ -48,17 +48,6 @@ pub fn nice() -> i32 {
     unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
 }
 
-/// Timers of the calling thread go off within this many nanoseconds (50 000 unless said otherwise).
-pub fn timer_slack() -> u64 {
-    // SAFETY: asks for a number.
-    unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) as u64 }
-}
-
-pub fn set_timer_slack(nanoseconds: u64) {
-    // SAFETY: sets a number; 0 would mean the default.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds.max(1)) };
-}
-
 /// Whether the thread preempts whoever runs when it wakes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {

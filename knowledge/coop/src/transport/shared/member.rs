@@ -10,7 +10,7 @@ use super::policy::{self, Choice, Member, Settings};
 use super::slots::{self, Place};
 use super::{Domain, LIMIT, PATIENCE, SLACK};
 use crate::offer::{Answer, NOTHING, Offer};
-use crate::time::{Clock, Monotonic, NEVER, Time};
+use crate::time::{self, Clock, Monotonic, NEVER, Time};
 use crate::transport::{Alone, Statistics, Transport, wait};
 
 /// How often a member looks at its nice value and whether another CPU is less crowded.
@@ -78,7 +78,7 @@ impl Shared {
             process: std::process::id(),
             lane: 0,
             affinity,
-            timer_slack: cpu::timer_slack(),
+            timer_slack: time::timer_slack(),
             came_in: Class::of_this_thread(),
             class: Class::of_this_thread(),
             charged: Monotonic.cpu_time(),
@@ -93,7 +93,7 @@ impl Shared {
         let lane = member.crowds().into_iter().min_by_key(|(_, crowd)| *crowd).map_or(0, |(cpu, _)| cpu);
         member.settle(lane)?;
         drop(lock);
-        cpu::set_timer_slack(1);
+        time::set_timer_slack(1);
         Ok(member)
     }
 
@@ -452,6 +452,6 @@ impl Drop for Shared {
         if let Some(class) = self.came_in {
             self.be(class);
         }
-        cpu::set_timer_slack(self.timer_slack);
+        time::set_timer_slack(self.timer_slack);
     }
 }

@@ -1,0 +1,93 @@
+//! Transport `kernel` beside a scheduler that this test plays: what a poll says, what it is told, and what happens while nobody answers.
+//! (`cargo test -p attune --test coop` has the true one, in a virtual machine.)
+
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use attune_broker::{Broker, Memory};
+use attune_coop::{Answer, Clock, Monotonic, NEVER, NOTHING, Offer, Transport, Wanted, open};
+
+const IMPORTS: [(&str, i64); 6] =
+    [("group", 0), ("polls", 0), ("next_release", 0), ("importance", 1), ("until", 0), ("others", 2)];
+
+fn engine(imports: &[(&str, i64)], socket: &Path) -> (Memory, Broker) {
+    let memory = Memory::new(imports, 16);
+    let broker = Broker::start(socket, memory.clone()).unwrap();
+    (memory, broker)
+}
+
+fn ids() -> (i32, i32) {
+    // SAFETY: no arguments.
+    unsafe { (libc::getpid(), libc::gettid()) }
+}
+
+/// Nobody answers.
+const ALONE: Answer = Answer { turn: true, until: NEVER, others: NOTHING };
+
+/// Sleeps for a while in a poll, in which the scheduler finds what is said and answers; again until it is answered.
+#[track_caller]
+fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
+    let (me, thread) = ids();
+    let patience = Instant::now() + Duration::from_secs(20);
+    loop {
+        let timer = Monotonic.now() + 100_000_000;
+        let answer = thread::scope(|scope| {
+            scope.spawn(|| {
+                let said = |name| memory.value(me, thread, name);
+                let gone = timer + 50_000_000;
+                while said("next_release") != Some(timer as i64) && Monotonic.now() < gone {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                if said("polls") != Some(0) && said("importance") == Some(NOTHING) && said("group") == Some(3)
+                {
+                    memory.assign(me, thread, "others", 9);
+                    memory.assign(me, thread, "until", timer as i64 + 5);
+                }
+            });
+            transport.poll(&Offer { group: 3, timer, best_effort: NOTHING }, &mut []).unwrap()
+        });
+        assert!(Monotonic.now() >= timer, "it sleeps until its timer");
+        if answer == (Answer { turn: true, until: timer + 5, others: 9 }) {
+            return;
+        }
+        assert_eq!(answer, ALONE);
+        assert!(Instant::now() < patience, "not answered");
+    }
+}
+
+#[test]
+fn a_program_finds_its_scheduler_and_outlives_it() -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("values");
+    // SAFETY: the only test of this program, and no other thread runs yet.
+    unsafe {
+        std::env::set_var("ATTUNE_VALUES", &socket);
+        std::env::remove_var("ATTUNE_COOP");
+    }
+    assert_eq!(open(Wanted::Auto)?.name(), "none", "no scheduler");
+    {
+        let (_memory, _broker) = engine(&[("urgent", 0)], &socket);
+        assert_eq!(open(Wanted::Auto)?.name(), "none", "one that wants other things");
+    }
+    let (memory, broker) = engine(&IMPORTS, &socket);
+    let mut transport = open(Wanted::Auto)?;
+    assert_eq!(transport.name(), "kernel");
+
+    let (me, thread) = ids();
+    let work = Offer { group: 3, timer: NEVER, best_effort: 7 };
+    assert_eq!(transport.poll(&work, &mut [])?, ALONE);
+    assert_eq!(memory.value(me, thread, "polls"), Some(0), "who is not answered does not cooperate");
+    is_answered(&mut *transport, &memory);
+    memory.assign(me, thread, "until", 77);
+    assert_eq!(transport.until(), 77, "it may fall while the program runs");
+
+    drop((memory, broker));
+    assert_eq!(transport.poll(&work, &mut [])?, ALONE);
+    let (memory, _broker) = engine(&IMPORTS, &socket);
+    is_answered(&mut *transport, &memory);
+    drop(transport);
+    assert_eq!(memory.value(me, thread, "polls"), Some(0));
+    Ok(())
+}
