@@ -60,6 +60,11 @@ pub enum Command {
         after_help = "Example: attune hint 1234 urgent=1\n         attune hint 1234/1240 deadline=40ms urgent=\n\nNAME is a thread import of the scheduler; an empty VALUE takes it back. The process must be yours.\n\nExit status: 0, 1 when the scheduler refuses it, 2 when none is there."
     )]
     Hint(HintArgs),
+    /// Change tunables and global imports of the scheduler that runs in the kernel, or list them
+    #[command(
+        after_help = "Example: attune set                     (lists them with their values)\n         attune set period=10ms\n         attune set command.quantum=2ms others.period=30ms\n\nA time has a unit, a number has none. With two schedulers POLICY is a scheduler's name, or command or others; if it is\nnot said, the command's scheduler comes first. All settings are made or none, between two decisions of the scheduler.\nFor root and for the user who started the run.\n\nExit status: 0, 1 when the scheduler refuses it, 2 when none is there or the command is wrong."
+    )]
+    Set(SetArgs),
     /// The least bandwidth that tasks need, against the period of their server
     #[command(
         after_help = "Example: attune bandwidth --task 20,100 --to 200 --step 5\n         attune bandwidth --task 3,15 --task 5,20 --task 5,30 --plot bandwidth.svg\n\nTimes are in any one unit. Exit status: 0, or 2 when a task cannot be."
@@ -291,6 +296,16 @@ pub struct RunArgs {
     /// A command that runs under SCHED
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
     pub command: Vec<String>,
+}
+
+#[derive(ClapArgs)]
+pub struct SetArgs {
+    /// What to set, such as period=10ms or fair.period=10ms; nothing: list all
+    #[arg(value_name = "[POLICY.]NAME=VALUE")]
+    pub settings: Vec<String>,
+    /// One line of JSON: all of them as they are now, times in nanoseconds
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(ClapArgs)]

@@ -1,34 +1,19 @@
 //! `attune hint`: values for a program that knows nothing of Attune.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use attune_values::socket::{Connection, Received};
 use attune_values::text;
-use attune_values::wire::{self, Reply, Request};
+use attune_values::wire::Request;
 
 use crate::args::HintArgs;
+use crate::engine::Engine;
 use crate::failure::Failure;
-
-const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn run(args: &HintArgs) -> Result<ExitCode, Failure> {
     let (process, thread) = whom(&args.process)?;
     let values = args.values.iter().map(|value| one(value)).collect::<Result<Vec<_>, Failure>>()?;
-    let path = wire::path();
-    let lost = |error: std::io::Error| {
-        Failure::usage(format!(
-            "no scheduler in the kernel takes values at {}: {error}; `attune run` starts one",
-            path.display()
-        ))
-    };
-    let connection = Connection::to(&path, PATIENCE).map_err(lost)?;
-    connection.send(&Request::Hint { process, thread, values }, None).map_err(lost)?;
-    match connection.receive().map_err(lost)? {
-        Received::Message(Reply::Done, _) => Ok(ExitCode::SUCCESS),
-        Received::Message(Reply::Refused { message, .. }, _) => Err(Failure::wrong(message)),
-        _ => Err(lost(std::io::ErrorKind::UnexpectedEof.into())),
-    }
+    Engine::connect()?.tell(&Request::Hint { process, thread, values })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `1234` or `1234/1240`.

@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod child;
 mod diagram;
+mod engine;
 mod explain;
 mod failure;
 mod hint;
@@ -17,6 +18,7 @@ mod output;
 mod period;
 mod run;
 mod schedulers;
+mod set;
 mod sim;
 mod source;
 mod trace;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Period(args) => period::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Hint(args) => hint::run(&args),
+        Command::Set(args) => set::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),

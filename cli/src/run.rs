@@ -1,6 +1,7 @@
 //! `attune run`: the machine's own threads follow a scheduler, as long as a command runs or until Ctrl-C.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use attune_values::wire;
 
 use crate::args::{RunArgs, SourceArgs};
 use crate::failure::Failure;
+use crate::set;
 use crate::source::{accepted, checked};
 
 /// How often the scheduler and the command are looked at.
@@ -43,13 +45,14 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     }
     let running =
         attune_kernel::start(image, &settings).map_err(|error| Failure::wrong(error.to_string()))?;
-    for change in &args.set {
-        set(&running, change)?;
-    }
-    let _values = values(&running);
+    let changes = args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
+    running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
+    let values = listen(&running);
     eprintln!("attune: {}", whom(&running, args));
     let mut child = born(&running, args, alone)?;
     let status = watch(&running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
+    // Another run may listen there while this one waits for its command.
+    drop(values);
     finish(running, child, status)
 }
 
@@ -81,23 +84,38 @@ fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
     }
 }
 
-/// Programs may supply values from now on. Without that the scheduler runs all the same.
-fn values(running: &Running) -> Option<Broker> {
-    let store = match running.values() {
-        Ok(store) => store?,
-        Err(error) => {
-            eprintln!("attune: programs cannot supply values: {error}");
-            return None;
-        }
-    };
+/// Programs may supply values from now on, and the owner may look and set. Without that the scheduler runs all the same.
+fn listen(running: &Running) -> Option<Broker> {
     let path = wire::path();
-    match Broker::start(&path, store) {
+    let started = match running.values(owner()) {
+        Ok(store) => Broker::start(&path, store),
+        Err(error) => Err(io::Error::other(error)),
+    };
+    match started {
         Ok(broker) => Some(broker),
         Err(error) => {
-            eprintln!("attune: programs cannot supply values: {}: {error}", path.display());
+            let why = match error.kind() {
+                io::ErrorKind::AddrInUse => format!(
+                    "another engine listens there; name another place in {} for this run and for what speaks to it",
+                    wire::PATH_VARIABLE
+                ),
+                _ => error.to_string(),
+            };
+            let path = path.display();
+            eprintln!(
+                "attune: programs cannot supply values, nor `attune set` and `attune top` reach this run: {path}: {why}"
+            );
             None
         }
     }
+}
+
+/// Whose run this is: the user who said so, through sudo perhaps.
+fn owner() -> u32 {
+    // SAFETY: no arguments, cannot fail.
+    let user = unsafe { libc::getuid() };
+    let through_sudo = || std::env::var("SUDO_UID").ok()?.parse().ok();
+    if user == 0 { through_sudo().unwrap_or(user) } else { user }
 }
 
 fn whom(running: &Running, args: &RunArgs) -> String {
@@ -162,13 +180,6 @@ pub fn is_object(path: &Path) -> bool {
 fn read(path: &Path) -> Result<Image, Failure> {
     let bytes = fs::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     Image::read(bytes).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
-}
-
-fn set(running: &Running, change: &str) -> Result<(), Failure> {
-    let (name, value) = change
-        .split_once('=')
-        .ok_or_else(|| Failure::usage(format!("`{change}`: a setting is NAME=VALUE, such as period=10ms")))?;
-    running.set(name.trim(), value).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Until the command ends, the scheduler ends, or somebody says stop. The command's status if it has ended.

@@ -10,6 +10,7 @@
 //! Between processes values lie in a [`page`](page::Page) that one process shares with the engine, and what they are called is
 //! agreed over a socket in the words of [`wire`]. `values/client` is the process's side, `values/broker` the engine's.
 
+pub mod enclosed;
 pub mod page;
 pub mod socket;
 pub mod text;

@@ -89,6 +89,10 @@ impl Connection {
     /// Sends one message, with a descriptor if there is one.
     pub fn send(&self, message: &impl Serialize, descriptor: Option<BorrowedFd>) -> io::Result<()> {
         let bytes = serde_json::to_vec(message)?;
+        if bytes.len() > PACKET {
+            let message = format!("a request of {} bytes; it may have {PACKET}", bytes.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let mut space = Space::default();
         // SAFETY: plain numbers and null pointers.

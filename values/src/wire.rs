@@ -1,11 +1,15 @@
 //! The words between a process and an engine, one packet each, as JSON: which import a word of the page stands for, which thread
-//! a row belongs to, and values that somebody gives for another process.
+//! a row belongs to, values that somebody gives for another process; and what whoever runs the engine sets and asks.
 //!
 //! ```text
 //!     process                                    engine
 //!     hello ────────────────────────────────▶   welcome, with the page's descriptor
 //!     declare word 1 = "deadline" ──────────▶   done, or refused (no such import)
 //!     bind row 4 to thread 1234 ────────────▶   done, or refused (not a thread of this process)
+//!
+//!     whose run it is, or root                  engine
+//!     set period = 10ms ────────────────────▶   done, or refused (no such tunable)
+//!     look ─────────────────────────────────▶   enclosed, with the descriptor of a text
 //! ```
 //!
 //! Who the peer is, the kernel says (SO_PEERCRED); nothing that a peer says about itself counts. When the connection ends, so
@@ -52,6 +56,15 @@ pub enum Request {
         thread: Option<i32>,
         values: Vec<(String, Option<i64>)>,
     },
+    /// Changes tunables and global imports, as `attune run --set` does: `("period", "10ms")`. All of them or none. This and what
+    /// follows is for root and for the user whose run it is.
+    Set {
+        settings: Vec<(String, String)>,
+    },
+    /// Asks what can be set: enclosed is a list of [`Tunable`].
+    Tunables,
+    /// Asks how everything stands: enclosed is what the engine says.
+    Look,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +76,8 @@ pub enum Reply {
         imports: Vec<Import>,
     },
     Done,
+    /// The answer is the text in the memory whose descriptor comes along ([`crate::enclosed`]): it may be long.
+    Enclosed,
     Refused {
         why: Refusal,
         message: String,
@@ -76,6 +91,38 @@ pub struct Import {
     pub name: String,
     /// What holds for a thread that nobody supplies a value for; a time in nanoseconds.
     pub default: i64,
+}
+
+/// What can be set while a scheduler runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tunable {
+    /// Whose it is.
+    pub scheduler: String,
+    /// Of two schedulers that share a machine: `command` or `others`.
+    pub role: Option<String>,
+    pub name: String,
+    pub storage: Storage,
+    #[serde(rename = "type")]
+    pub ty: Type,
+    /// Of a time, in nanoseconds.
+    pub value: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    Tunable,
+    /// A global import.
+    Import,
+}
+
+/// Of a number in a scheduler that has no floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Type {
+    Int,
+    Time,
 }
 
 /// Why something was refused.
@@ -92,6 +139,10 @@ pub enum Refusal {
     Forbidden,
     /// No page, row or word is left.
     Full,
+    /// There is no tunable of that name, or it cannot have that value.
+    Unsuitable,
+    /// The engine cannot do it now.
+    Unable,
 }
 
 /// Where an engine listens.

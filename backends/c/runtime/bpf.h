@@ -21,17 +21,19 @@
 /* Of a variable in the arena: the compiler leaves it whole, so that a loader finds it. */
 #define ATTUNE_KEPT __attribute__((used))
 
-#define ATTUNE_MAY_LOOP_AT(place) ({ \
+/* Whether the kernel lets a loop go on, for whoever ends it without a failure. */
+#define ATTUNE_MAY_GO_ON ({ \
     __label__ attune_ended, attune_on; \
     int attune_may = 1; \
     asm volatile goto("may_goto %l[attune_ended]" ::: "memory" : attune_ended); \
     goto attune_on; \
 attune_ended: \
-    attune_cut(place); \
     attune_may = 0; \
 attune_on:; \
     attune_may; \
 })
+
+#define ATTUNE_MAY_LOOP_AT(place) (ATTUNE_MAY_GO_ON || (attune_cut(place), 0))
 
 #define ATTUNE_MAY_LOOP ATTUNE_MAY_LOOP_AT(ATTUNE_NOWHERE)
 #define ATTUNE_NOWHERE UINT32_MAX

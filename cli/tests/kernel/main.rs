@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod control;
 mod shared;
 
 use std::path::{Path, PathBuf};

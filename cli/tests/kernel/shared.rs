@@ -6,7 +6,7 @@ use std::process::Command;
 use super::common::set_up;
 use super::{ATTUNE, MACHINE, TRAPS, folder, in_machine, run};
 
-fn build_both(folder: &Path, command: &str, others: &str, object: &str) {
+pub(super) fn build_both(folder: &Path, command: &str, others: &str, object: &str) {
     run(Command::new(ATTUNE)
         .current_dir(folder)
         .args(["build", command, "--others", others, "--engine", "kernel", "-o", object]));

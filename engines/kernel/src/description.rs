@@ -5,7 +5,7 @@
 //! source     NUMBER  FILE       for each file but the scheduler's own; added to a line that stands in it
 //! check      NUMBER  LINE  COLUMN  FILE  what was tried
 //! global     NAME  C-NAME  data|const|tunable|import  int|time
-//! attribute  NAME  MEMBER  data|import          of the record; an import is a struct attune_import
+//! attribute  NAME  MEMBER  data|import  int|time     of the record; an import is a struct attune_import
 //! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED; a name that was there before has that number
 //! container  NAME  C-NAME
 //! ```
@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 
-use attune_values::wire::Import;
+use attune_values::wire::{self, Import};
 
 /// There is one policy at least.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,15 @@ pub struct Global {
     pub is_time: bool,
 }
 
+fn wire_type(is_time: bool) -> wire::Type {
+    if is_time { wire::Type::Time } else { wire::Type::Int }
+}
+
 impl Global {
+    pub fn ty(&self) -> wire::Type {
+        wire_type(self.is_time)
+    }
+
     /// Whether it may be changed from outside.
     pub fn is_settable(&self) -> bool {
         matches!(self.storage, Storage::Tunable | Storage::Import)
@@ -79,6 +87,7 @@ pub struct Attribute {
     /// Of `struct thread`.
     pub member: String,
     pub import: bool,
+    pub ty: wire::Type,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,10 +158,11 @@ impl Policy {
                 is_time: *ty == "time",
             }),
             ["source", number, file] => self.sources.push((number.parse().ok()?, file.to_string())),
-            ["attribute", name, member, storage] => self.attributes.push(Attribute {
+            ["attribute", name, member, storage, ty] => self.attributes.push(Attribute {
                 name: name.to_string(),
                 member: member.to_string(),
                 import: *storage == "import",
+                ty: wire_type(*ty == "time"),
             }),
             ["container", name, c_name] => {
                 self.containers.push(Container { name: name.to_string(), c_name: c_name.to_string() });
@@ -164,11 +174,24 @@ impl Policy {
 
     /// A thread's last transfer in words: `line 8`, or `lifecycle.sched:8` where it stands in another file than the scheduler's own.
     pub fn line(&self, line: u32) -> String {
-        let file =
-            self.sources.iter().filter(|(number, _)| *number <= line).max_by_key(|(number, _)| *number);
-        match file {
-            None => format!("line {line}"),
-            Some((number, file)) => format!("{file}:{}", line - number),
+        match self.place(line) {
+            (None, line) => format!("line {line}"),
+            (Some(file), line) => format!("{file}:{line}"),
+        }
+    }
+
+    /// The same with the file in any case: `mine.sched:8`.
+    pub fn file_and_line(&self, line: u32) -> String {
+        let (file, line) = self.place(line);
+        format!("{}:{line}", file.unwrap_or(&self.file))
+    }
+
+    /// The line's file, if it is not the scheduler's own, and the line there.
+    fn place(&self, line: u32) -> (Option<&str>, u32) {
+        let files = self.sources.iter().filter(|(number, _)| *number <= line);
+        match files.max_by_key(|(number, _)| *number) {
+            None => (None, line),
+            Some((number, file)) => (Some(file), line - number),
         }
     }
 }
@@ -186,5 +209,7 @@ mod tests {
         assert_eq!(first.line(8), "line 8");
         assert_eq!(first.line(1034), "lifecycle.sched:34");
         assert_eq!(first.line(2001), "aspects.sched:1");
+        assert_eq!(first.file_and_line(8), "mine.sched:8");
+        assert_eq!(first.file_and_line(1034), "lifecycle.sched:34");
     }
 }

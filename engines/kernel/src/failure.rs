@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::contents::ELEMENT;
 use crate::description::Policy;
 use crate::image::Image;
-use crate::memory::Memory;
+use crate::memory::{Memory, Words};
 
 /// The end of a scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,8 +3,6 @@
 
 use std::collections::HashMap;
 
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{self, MemberAttr};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::description::Description;
@@ -17,6 +15,8 @@ pub struct Image {
     variables: HashMap<String, Variable>,
     /// Bytes of all programs and functions.
     code: u64,
+    /// Bytes of all variables in the arena.
+    arena: u64,
 }
 
 /// Where a variable of the program lies.
@@ -52,7 +52,8 @@ impl Image {
         }
         let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);
         let code = code.map(|section| section.size()).sum();
-        Ok(Image { bytes, description, variables, code })
+        let arena = file.section_by_name(ARENA).map_or(0, |section| section.size());
+        Ok(Image { bytes, description, variables, code, arena })
     }
 
     /// The scheduler's name; of two, both.
@@ -71,27 +72,16 @@ impl Image {
         self.code / 8
     }
 
+    pub(crate) fn arena_bytes(&self) -> u64 {
+        self.arena
+    }
+
     /// A variable of the program by its C name; None if the compiler found that nothing uses it.
     pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.get(name)
     }
 }
 
-/// Bytes from a record's start to each attribute's value, in the order of the description.
-pub(crate) fn attribute_offsets(image: &Image) -> Option<Vec<u64>> {
-    let types = Btf::from_raw("scheduler", &image.bytes).ok()??;
-    let record = types.type_by_name::<types::Struct>("thread")?;
-    let offset = |wanted: &str| {
-        record.iter().find(|member| member.name.is_some_and(|name| name == wanted)).and_then(|member| {
-            match member.attr {
-                MemberAttr::Normal { offset } => Some(u64::from(offset) / 8),
-                MemberAttr::BitField { .. } => None,
-            }
-        })
-    };
-    let attributes = image.description.first().attributes.iter();
-    // An import's link stands in front of its value.
-    attributes.map(|it| Some(offset(&it.member)? + if it.import { 8 } else { 0 })).collect()
-}
-
 const DESCRIPTION: &str = ".rodata.attune";
+/// The section of variables in the arena.
+pub(crate) const ARENA: &str = ".addr_space.1";

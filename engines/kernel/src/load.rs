@@ -1,16 +1,19 @@
 //! Loads a scheduler into the kernel, and talks to it while it runs.
 
 use std::io;
-use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+
+use attune_values::wire::Tunable;
 
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapType, ObjectBuilder, PrintLevel};
 
 use crate::call;
+use crate::copying::Copier;
 use crate::failure::{self, Exit};
 use crate::image::Image;
+use crate::look::{self, Look, LookError};
 use crate::memory::{Memory, Section};
 use crate::settings::{self, SetError};
 use crate::statistics::Statistics;
@@ -43,19 +46,19 @@ pub enum Error {
 
 /// A scheduler in the kernel. Dropping it detaches it.
 pub struct Running {
-    image: Image,
-    memory: Memory,
+    // In front of what it belongs to.
     link: Option<Link>,
-    // Behind `memory` and `link`, which use it.
-    object: ManuallyDrop<libbpf_rs::Object>,
+    loaded: Arc<Loaded>,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.link = None;
-        // SAFETY: dropped here and nowhere else; nothing reads the memory any more.
-        unsafe { ManuallyDrop::drop(&mut self.object) };
-    }
+/// Its programs and its memory. They outlive the scheduler as long as somebody asks for it.
+pub(crate) struct Loaded {
+    pub image: Image,
+    memory: Memory,
+    copier: Mutex<Copier>,
+    cpus: u32,
+    // Behind `memory`, which lies in it.
+    pub object: libbpf_rs::Object,
 }
 
 /// libbpf's words since the last load.
@@ -91,7 +94,9 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
         }
     }
     let memory = share(&image, &object)?;
-    Ok(Running { image, memory, link, object: ManuallyDrop::new(object) })
+    let copier = Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
+    let loaded = Loaded { image, memory, copier: Mutex::new(copier), cpus: settings.cpus, object };
+    Ok(Running { link, loaded: Arc::new(loaded) })
 }
 
 pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
@@ -177,7 +182,7 @@ pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory,
             let start =
                 unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes) };
             if !start.is_null() {
-                plain.push(Section { name: section.to_string(), start: start.cast(), bytes: bytes as usize });
+                plain.push(Section { name: section.to_string(), start: start as u64, bytes: bytes as usize });
             }
         }
     }
@@ -189,7 +194,7 @@ pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory,
         return Err(Error::Inconsistent("its .bss is too short"));
     }
     // SAFETY: inside the section, aligned as the compiler aligned it.
-    let origin = unsafe { std::ptr::read_volatile(bss.start.add(origin_place.offset).cast::<u64>()) };
+    let origin = unsafe { std::ptr::read_volatile((bss.start + origin_place.offset as u64) as *const u64) };
     let arena = arena.ok_or(Error::Inconsistent("it has no arena"))?;
     // SAFETY: libbpf maps the arena there, and keeps it as long as the object lives.
     unsafe { Memory::new(image, arena, origin, plain) }.ok_or(Error::Inconsistent("it lacks attune_failure"))
@@ -198,12 +203,12 @@ pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory,
 impl Running {
     /// The scheduler's name; of two, both.
     pub fn scheduler(&self) -> String {
-        self.image.scheduler()
+        self.loaded.image.scheduler()
     }
 
     /// The names of its schedulers: one, or the command's and the others'.
     pub fn policies(&self) -> impl Iterator<Item = &str> {
-        self.image.policies()
+        self.loaded.image.policies()
     }
 
     /// Children that the calling thread has while `born` runs follow the command's policy, and all that descend from them.
@@ -221,29 +226,27 @@ impl Running {
             pid: i32,
             heirs: i32,
         }
-        let program = self.object.progs().find(|program| program.name() == "attune_adopt");
+        let program = self.loaded.object.progs().find(|program| program.name() == "attune_adopt");
         let program = program.ok_or(io::ErrorKind::NotFound)?;
         // SAFETY: no arguments, cannot fail.
         let adoption = Adoption { pid: unsafe { libc::gettid() }, heirs: heirs.into() };
-        call::with(program.as_fd(), &adoption)
+        call::with(program.as_fd(), adoption)
     }
 
     pub fn statistics(&self) -> Statistics {
-        Statistics::read(&self.image, &self.memory)
+        let Loaded { image, memory, .. } = &*self.loaded;
+        Statistics::read(image, memory, memory)
     }
 
-    /// Where processes' values for its thread imports go; None if it has no such import. At most one is in use at a time.
-    pub fn values(&self) -> Result<Option<Values>, libbpf_rs::Error> {
-        let imports = &self.image.description.thread_imports;
-        if imports.is_empty() {
-            return Ok(None);
-        }
-        Values::new(&self.scheduler(), imports, &self.object).map(Some)
+    /// What other processes may say to it: values for its thread imports, and `owner`, a user, and root what to set. At most one is in
+    /// use at a time.
+    pub fn values(&self, owner: u32) -> Result<Values, libbpf_rs::Error> {
+        Values::new(self.loaded.clone(), owner)
     }
 
     /// How it ended, once the kernel has thrown it out.
     pub fn exit(&self) -> Option<Exit> {
-        failure::exit(&self.image, &self.memory)
+        failure::exit(&self.loaded.image, &self.loaded.memory)
     }
 
     /// Detaches, and says how it ended.
@@ -253,8 +256,33 @@ impl Running {
         self.exit().unwrap_or_default()
     }
 
-    /// Changes a tunable or a global import: `period=10ms`, `fair.period=10ms`; what its value may be, [`SetError`] says.
-    pub fn set(&self, name: &str, value: &str) -> Result<(), SetError> {
-        settings::set(&self.image, &self.memory, name, value)
+    /// Changes tunables and global imports, all of them or none: `period=10ms`, `fair.period=10ms`; what a value may be, [`SetError`]
+    /// says.
+    pub fn set(&self, settings: &[(String, String)]) -> Result<(), SetError> {
+        self.loaded.set(settings)
+    }
+}
+
+impl Loaded {
+    pub fn set(&self, settings: &[(String, String)]) -> Result<(), SetError> {
+        let words = settings::words(&self.image, &self.memory, settings)?;
+        if words.is_empty() {
+            return Ok(());
+        }
+        let stored = self.copier().store(&self.image, &self.memory, &words);
+        stored.map_err(|error| SetError::Unable(error.to_string()))
+    }
+
+    pub fn tunables(&self) -> Vec<Tunable> {
+        settings::tunables(&self.image, &self.memory)
+    }
+
+    pub fn look(&self) -> Result<Look, LookError> {
+        look::look(&self.image, &self.memory, &mut self.copier(), self.cpus)
+    }
+
+    /// A panic in between has left nothing half done.
+    fn copier(&self) -> MutexGuard<'_, Copier> {
+        self.copier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

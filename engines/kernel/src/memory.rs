@@ -5,10 +5,18 @@
 
 use std::ptr;
 
-use crate::image::Image;
+use crate::image::{self, Image};
 
 /// Bytes of the arena: `max_entries` pages in state.h.
 const ARENA: u64 = 65536 * 4096;
+
+/// Words by their address: as they are now, or as they were when they were copied.
+pub(crate) trait Words {
+    /// None if there is no such word here, as of the others.
+    fn u64(&self, address: u64) -> Option<u64>;
+    fn u32(&self, address: u64) -> Option<u32>;
+    fn u8(&self, address: u64) -> Option<u8>;
+}
 
 pub(crate) struct Memory {
     /// Where the arena begins, for the kernel's programs and here alike.
@@ -21,7 +29,7 @@ pub(crate) struct Memory {
 /// A section of plain variables.
 pub(crate) struct Section {
     pub name: String,
-    pub start: *mut u8,
+    pub start: u64,
     pub bytes: usize,
 }
 
@@ -41,11 +49,16 @@ impl Memory {
     pub fn address(&self, image: &Image, name: &str) -> Option<u64> {
         let name = name.split('.').next().unwrap_or(name);
         let variable = image.variable(name)?;
-        if variable.section == ".addr_space.1" {
+        if variable.section == image::ARENA {
             return Some(self.variables + variable.offset as u64);
         }
         let section = self.plain.iter().find(|section| section.name == variable.section)?;
-        (variable.offset < section.bytes).then_some(section.start as u64 + variable.offset as u64)
+        (variable.offset < section.bytes).then_some(section.start + variable.offset as u64)
+    }
+
+    /// Where the arena's variables lie, and their bytes.
+    pub fn variables(&self, image: &Image) -> (u64, u64) {
+        (self.variables, image.arena_bytes())
     }
 
     fn holds(&self, address: u64, bytes: u64) -> bool {
@@ -56,29 +69,14 @@ impl Memory {
         };
         address.is_multiple_of(bytes.max(1))
             && (inside(self.arena, ARENA)
-                || self.plain.iter().any(|section| inside(section.start as u64, section.bytes as u64)))
-    }
-
-    pub fn u64(&self, address: u64) -> Option<u64> {
-        // SAFETY: `holds` has found the word inside memory that is mapped.
-        self.holds(address, 8).then(|| unsafe { ptr::read_volatile(address as *const u64) })
-    }
-
-    pub fn u32(&self, address: u64) -> Option<u32> {
-        // SAFETY: as above.
-        self.holds(address, 4).then(|| unsafe { ptr::read_volatile(address as *const u32) })
-    }
-
-    pub fn u8(&self, address: u64) -> Option<u8> {
-        // SAFETY: as above.
-        self.holds(address, 1).then(|| unsafe { ptr::read_volatile(address as *const u8) })
+                || self.plain.iter().any(|section| inside(section.start, section.bytes as u64)))
     }
 
     /// False if there is no such word.
     pub fn set_u64(&self, address: u64, value: u64) -> bool {
         let holds = self.holds(address, 8);
         if holds {
-            // SAFETY: as above; the programs expect that words change at any time.
+            // SAFETY: `holds` has found the word inside memory that is mapped; the programs expect that it changes at any time.
             unsafe { ptr::write_volatile(address as *mut u64, value) };
         }
         holds
@@ -108,5 +106,22 @@ impl Memory {
             }
         }
         String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+impl Words for Memory {
+    fn u64(&self, address: u64) -> Option<u64> {
+        // SAFETY: `holds` has found the word inside memory that is mapped.
+        self.holds(address, 8).then(|| unsafe { ptr::read_volatile(address as *const u64) })
+    }
+
+    fn u32(&self, address: u64) -> Option<u32> {
+        // SAFETY: as above.
+        self.holds(address, 4).then(|| unsafe { ptr::read_volatile(address as *const u32) })
+    }
+
+    fn u8(&self, address: u64) -> Option<u8> {
+        // SAFETY: as above.
+        self.holds(address, 1).then(|| unsafe { ptr::read_volatile(address as *const u8) })
     }
 }

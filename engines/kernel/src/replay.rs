@@ -15,9 +15,10 @@ use libbpf_rs::libbpf_sys;
 
 use crate::contents::{self, CONTAINER_SIZE};
 use crate::failure::{self, Found};
-use crate::image::{self, Image};
+use crate::image::Image;
+use crate::layout::Types;
 use crate::load::{self, Error, Settings};
-use crate::memory::Memory;
+use crate::memory::{Memory, Words};
 
 /// Threads that there can be: their numbers are below it.
 pub const THREADS: u32 = 64;
@@ -87,8 +88,8 @@ impl Replay {
         // The first order stands there already. It says where everything is.
         run(program).map_err(|_| Error::Inconsistent("its first order fails"))?;
         let memory = load::share(&image, &object)?;
-        let offsets =
-            image::attribute_offsets(&image).ok_or(Error::Inconsistent("its records are unknown"))?;
+        let offsets = Types::of(&image).and_then(|types| types.attributes(image.description.first()));
+        let offsets = offsets.ok_or(Error::Inconsistent("its records are unknown"))?;
         let attributes =
             image.description.first().attributes.iter().map(|it| it.name.clone()).zip(offsets).collect();
         let found = |name| memory.address(&image, name);

@@ -1,10 +1,11 @@
 //! What can be changed in a running scheduler: its tunables and its global imports.
 
 use attune_values::text;
+use attune_values::wire::{self, Tunable};
 
-use crate::description::{Global, Policy};
+use crate::description::{Global, Policy, Storage};
 use crate::image::Image;
-use crate::memory::Memory;
+use crate::memory::{Memory, Words};
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SetError {
@@ -18,6 +19,10 @@ pub enum SetError {
     NoTime { name: String, value: String },
     #[error("`{value}` is no value for {name}, which is a number without a unit")]
     NoNumber { name: String, value: String },
+    #[error("`{value}` is too large for {name}: {limits}")]
+    TooLarge { name: String, value: String, limits: &'static str },
+    #[error("nothing was set: {0}")]
+    Unable(String),
 }
 
 fn known(tunables: &[String]) -> String {
@@ -30,16 +35,50 @@ fn known(tunables: &[String]) -> String {
 /// What the two schedulers of a machine are also called, whatever their names.
 const ROLES: [&str; 2] = ["command", "others"];
 
-/// `name` is a tunable's, or a scheduler's and a tunable's: `fair.period`. Where two schedulers share the machine and none is said, it
+/// Each name is a tunable's, or a scheduler's and a tunable's: `fair.period`. Where two schedulers share the machine and none is said, it
 /// is the command's if that has one of this name; they are also called `command` and `others`. The value of a time has a unit.
-pub(crate) fn set(image: &Image, memory: &Memory, name: &str, value: &str) -> Result<(), SetError> {
-    let global = find(&image.description.policies, name)?;
-    let number = parse(global, value)?;
-    // A tunable that no handler reads has no place, and nothing to change.
-    if let Some(address) = memory.address(image, &global.c_name) {
-        memory.set_u64(address + global.offset(), number as u64);
-    }
-    Ok(())
+/// These are the words to be stored, and where.
+pub(crate) fn words(
+    image: &Image,
+    memory: &Memory,
+    settings: &[(String, String)],
+) -> Result<Vec<(u64, u64)>, SetError> {
+    let word = |(name, value): &(String, String)| {
+        let global = find(&image.description.policies, name)?;
+        let number = parse(global, value)?;
+        Ok(place(image, memory, global).map(|at| (at, number as u64)))
+    };
+    settings.iter().filter_map(|setting| word(setting).transpose()).collect()
+}
+
+/// None of one that the compiler has left out, since nothing reads it.
+fn place(image: &Image, memory: &Memory, global: &Global) -> Option<u64> {
+    Some(memory.address(image, &global.c_name)? + global.offset())
+}
+
+/// What the `index`th of the schedulers is also called; None if it is the only one.
+pub(crate) fn role(policies: &[Policy], index: usize) -> Option<&'static str> {
+    ROLES.get(index).copied().filter(|_| policies.len() > 1)
+}
+
+/// All that can be set, and what it is now.
+pub(crate) fn tunables(image: &Image, memory: &Memory) -> Vec<Tunable> {
+    let policies = &image.description.policies;
+    let all = policies.iter().enumerate().flat_map(|(index, policy)| {
+        policy.globals.iter().filter(|global| global.is_settable()).map(move |global| (index, policy, global))
+    });
+    all.map(|(index, policy, global)| Tunable {
+        scheduler: policy.name.clone(),
+        role: role(policies, index).map(str::to_owned),
+        name: global.name.clone(),
+        storage: match global.storage {
+            Storage::Import => wire::Storage::Import,
+            _ => wire::Storage::Tunable,
+        },
+        ty: global.ty(),
+        value: place(image, memory, global).and_then(|at| memory.u64(at)).unwrap_or(0) as i64,
+    })
+    .collect()
 }
 
 fn find<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Global, SetError> {
@@ -73,13 +112,28 @@ fn called<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Policy, SetError
 fn parse(global: &Global, value: &str) -> Result<i64, SetError> {
     let plain: Option<i64> = value.trim().parse().ok();
     let (name, value) = (global.name.clone(), value.trim().to_string());
+    let (digits, unit) =
+        value.split_at(value.find(|c: char| c.is_ascii_lowercase() && c != 'e').unwrap_or(value.len()));
+    let is_number = digits.trim().parse::<f64>().is_ok();
     match (global.is_time, plain) {
         (false, Some(number)) | (true, Some(number @ 0)) => Ok(number),
+        (false, None) if is_number && unit.is_empty() && !digits.contains(['.', 'e']) => {
+            Err(SetError::TooLarge { name, value, limits: NUMBERS })
+        }
         (false, None) => Err(SetError::NoNumber { name, value }),
         (true, Some(_)) => Err(SetError::NoTime { name, value }),
-        (true, None) => text::parse(&value).ok_or(SetError::NoTime { name, value }),
+        (true, None) => match text::parse(&value) {
+            Some(time) => Ok(time),
+            None if is_number && ["ns", "us", "ms", "s"].contains(&unit) => {
+                Err(SetError::TooLarge { name, value, limits: TIMES })
+            }
+            None => Err(SetError::NoTime { name, value }),
+        },
     }
 }
+
+const NUMBERS: &str = "numbers go from -9223372036854775808 to 9223372036854775807";
+const TIMES: &str = "times go from -9000000000s to 9000000000s";
 
 #[cfg(test)]
 mod tests {
@@ -128,5 +182,10 @@ mod tests {
         assert!(value("period", "soon").is_err());
         assert_eq!(value("fair.margin", "-3"), Ok(-3));
         assert!(value("fair.margin", "3ms").unwrap_err().contains("without a unit"));
+        assert!(value("fair.margin", "0.5").unwrap_err().contains("without a unit"));
+        assert!(value("fair.margin", "9223372036854775808").unwrap_err().contains("too large"));
+        assert_eq!(value("fair.margin", "9223372036854775807"), Ok(i64::MAX));
+        assert!(value("period", "1e10s").unwrap_err().contains("`1e10s` is too large for period"));
+        assert!(value("period", "3 apples").unwrap_err().contains("which is a time"));
     }
 }

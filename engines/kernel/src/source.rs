@@ -8,11 +8,12 @@ use attune_language::source::SourceMap;
 const BEFORE: [&str; 2] = [include_str!("../bpf/kernel.h"), include_str!("../bpf/thread.h")];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 11] = [
+const BEHIND: [&str; 12] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
     include_str!("../bpf/record.h"),
+    include_str!("../bpf/copy.h"),
     include_str!("../bpf/weight.h"),
     include_str!("../bpf/alarm.h"),
     include_str!("../bpf/values.h"),

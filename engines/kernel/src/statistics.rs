@@ -5,7 +5,7 @@ use std::time::Duration;
 use attune_language::event::Event;
 
 use crate::image::Image;
-use crate::memory::Memory;
+use crate::memory::{Memory, Words};
 
 /// Since the scheduler was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,10 +44,11 @@ const DISPATCHES: u64 = 3;
 const CALLS: u64 = 4;
 
 impl Statistics {
-    pub(crate) fn read(image: &Image, memory: &Memory) -> Statistics {
+    /// `words`: the memory as it is now, or as it was.
+    pub(crate) fn read(image: &Image, memory: &Memory, words: &impl Words) -> Statistics {
         let Some(base) = memory.address(image, "attune_statistics") else { return Statistics::default() };
         let Some(domains) = memory.address(image, "attune_domains") else { return Statistics::default() };
-        let word = |at: u64, index: u64| memory.u64(at + 8 * index).unwrap_or(0);
+        let word = |at: u64, index: u64| words.u64(at + 8 * index).unwrap_or(0);
         let size = CALLS + Event::ALL.len() as u64;
         let policy = |number: u64| {
             let at = domains + 8 * size * number;

@@ -2,7 +2,7 @@
 
 use crate::failure::container_name;
 use crate::image::Image;
-use crate::memory::Memory;
+use crate::memory::{Memory, Words};
 
 /// Offsets in a record.
 const WHERE: u64 = 16;

@@ -1,23 +1,33 @@
-//! Values from other processes, kept where `bpf/values.h` reads them.
+//! What other processes say to a scheduler in the kernel: values, kept where `bpf/values.h` reads them; and what whoever runs it sets
+//! and asks.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 use crate::call;
-use attune_broker::Store;
+use crate::load::Loaded;
+use attune_broker::{Control, Store};
 use attune_values::page::{ROW_BYTES, ROWS};
-use attune_values::wire::Import;
+use attune_values::wire::{Import, Tunable};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 
 /// As in values.h.
 const PAGES: u32 = 256;
 
-/// The maps of a running scheduler. They stay, unused, when the scheduler ends first.
+/// A running scheduler, to other processes. When it ends first, nothing that they say has any effect.
 pub struct Values {
     scheduler: String,
+    owner: u32,
     imports: Vec<Import>,
+    /// None of a scheduler without imports.
+    maps: Option<Maps>,
+    loaded: Arc<Loaded>,
+}
+
+struct Maps {
     pages: MapHandle,
     words: MapHandle,
     suppliers: MapHandle,
@@ -27,25 +37,31 @@ pub struct Values {
 }
 
 impl Values {
-    pub(crate) fn new(
-        scheduler: &str,
-        imports: &[Import],
-        object: &libbpf_rs::Object,
-    ) -> libbpf_rs::Result<Values> {
+    /// `owner`: the user whose run it is.
+    pub(crate) fn new(loaded: Arc<Loaded>, owner: u32) -> libbpf_rs::Result<Values> {
+        let imports = loaded.image.description.thread_imports.clone();
+        let maps = if imports.is_empty() { None } else { Some(Maps::new(&loaded.object)?) };
+        Ok(Values { scheduler: loaded.image.scheduler(), owner, imports, maps, loaded })
+    }
+
+    fn maps(&mut self) -> io::Result<&mut Maps> {
+        self.maps.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Maps {
+    fn new(object: &libbpf_rs::Object) -> libbpf_rs::Result<Maps> {
         let lacks = |what: &str| libbpf_rs::Error::from(io::Error::other(format!("the object lacks {what}")));
         let map = |name: &str| match object.maps().find(|map| map.name() == name) {
             Some(map) => MapHandle::try_from(&map),
             None => Err(lacks(name)),
         };
         let bind = object.progs().find(|program| program.name() == "attune_bind");
-        let bind = bind.ok_or_else(|| lacks("attune_bind"))?.as_fd().try_clone_to_owned()?;
-        Ok(Values {
-            scheduler: scheduler.to_owned(),
-            imports: imports.to_vec(),
+        Ok(Maps {
             pages: map("attune_pages")?,
             words: map("attune_words")?,
             suppliers: map("attune_suppliers")?,
-            bind,
+            bind: bind.ok_or_else(|| lacks("attune_bind"))?.as_fd().try_clone_to_owned()?,
             open: BTreeMap::new(),
         })
     }
@@ -58,7 +74,7 @@ impl Values {
             tgid: i32,
             bound: u32,
         }
-        call::with(self.bind.as_fd(), &Binding { pid: thread, tgid: process, bound })
+        call::with(self.bind.as_fd(), Binding { pid: thread, tgid: process, bound })
     }
 
     /// All threads of the process. Those that end meanwhile need nothing, those that begin find it by themselves.
@@ -66,29 +82,6 @@ impl Values {
         let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
         let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         threads.for_each(|thread| drop(self.assign(process, thread, bound)));
-    }
-}
-
-fn told(error: libbpf_rs::Error) -> io::Error {
-    io::Error::other(error)
-}
-
-/// `task.bound` of values.h.
-fn bound(slot: u32, row: u16) -> u32 {
-    (slot + 1) << 16 | u32::from(row)
-}
-
-impl Store for Values {
-    fn scheduler(&self) -> &str {
-        &self.scheduler
-    }
-
-    fn imports(&self) -> &[Import] {
-        &self.imports
-    }
-
-    fn slots(&self) -> u32 {
-        PAGES
     }
 
     fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
@@ -119,20 +112,80 @@ impl Store for Values {
         self.words.update(&key, &words, MapFlags::ANY).map_err(told)
     }
 
-    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()> {
-        self.assign(process, thread, bound(slot, row))
-    }
-
-    fn unbind(&mut self, slot: u32, process: i32, thread: i32) {
-        // It may have ended.
-        let _ = self.assign(process, thread, bound(slot, 0));
-    }
-
     fn close(&mut self, slot: u32, process: i32) {
         // Each of these has happened already if it fails.
         let _ = self.suppliers.delete(&process.to_ne_bytes());
         self.assign_all(process, 0);
         let _ = self.pages.delete(&slot.to_ne_bytes());
         self.open.remove(&slot);
+    }
+}
+
+fn told(error: libbpf_rs::Error) -> io::Error {
+    io::Error::other(error)
+}
+
+/// `task.bound` of values.h.
+fn bound(slot: u32, row: u16) -> u32 {
+    (slot + 1) << 16 | u32::from(row)
+}
+
+impl Store for Values {
+    fn scheduler(&self) -> &str {
+        &self.scheduler
+    }
+
+    fn imports(&self) -> &[Import] {
+        &self.imports
+    }
+
+    fn control(&mut self) -> Option<&mut dyn Control> {
+        Some(self)
+    }
+
+    fn slots(&self) -> u32 {
+        if self.maps.is_some() { PAGES } else { 0 }
+    }
+
+    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
+        self.maps()?.open(slot, process)
+    }
+
+    fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()> {
+        self.maps()?.declare(slot, import, word)
+    }
+
+    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()> {
+        self.maps()?.assign(process, thread, bound(slot, row))
+    }
+
+    fn unbind(&mut self, slot: u32, process: i32, thread: i32) {
+        // It may have ended.
+        let _ = self.bind(slot, 0, process, thread);
+    }
+
+    fn close(&mut self, slot: u32, process: i32) {
+        if let Ok(maps) = self.maps() {
+            maps.close(slot, process);
+        }
+    }
+}
+
+impl Control for Values {
+    fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        self.loaded.tunables()
+    }
+
+    fn set(&mut self, settings: &[(String, String)]) -> Result<(), String> {
+        self.loaded.set(settings).map_err(|error| error.to_string())
+    }
+
+    fn look(&mut self) -> Result<Vec<u8>, String> {
+        let look = self.loaded.look().map_err(|error| error.to_string())?;
+        serde_json::to_vec(&look).map_err(|error| error.to_string())
     }
 }

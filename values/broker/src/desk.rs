@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use attune_values::page::{Page, ROWS, WORDS};
 use attune_values::wire::{NAME, Refusal, Reply};
 
+use crate::control::Control;
 use crate::process::{self, Process};
 use crate::store::Store;
 
@@ -59,6 +60,25 @@ impl<S: Store> Desk<S> {
 
     pub fn store(&self) -> &S {
         &self.store
+    }
+
+    /// Who answers for the engine, if `caller` (a user) may ask.
+    pub fn control(&mut self, caller: u32) -> Answer<&mut dyn Control> {
+        let scheduler = self.store.scheduler().to_owned();
+        let control = self.store.control();
+        let control = control.ok_or_else(|| {
+            Refused::new(
+                Refusal::Unable,
+                format!("{scheduler} runs in an engine that cannot be set or looked at"),
+            )
+        })?;
+        match caller == 0 || caller == control.owner() {
+            true => Ok(control),
+            false => Err(Refused::new(
+                Refusal::Forbidden,
+                format!("this run of {scheduler} is another user's: only they and root may look at it and set it"),
+            )),
+        }
     }
 
     /// Processes with a page, for whoever waits for their ends.
@@ -196,7 +216,13 @@ impl<S: Store> Desk<S> {
         }
         let taken: Vec<u32> = self.accounts.values().map(|account| account.slot).collect();
         let slot = (0..slots).find(|slot| !taken.contains(slot));
-        let slot = slot.ok_or_else(|| Refused::new(Refusal::Full, format!("all {slots} pages are taken")))?;
+        let slot = slot.ok_or_else(|| match slots {
+            0 => {
+                let message = format!("{} has no thread imports", self.store.scheduler());
+                Refused::new(Refusal::UnknownImport, message)
+            }
+            _ => Refused::new(Refusal::Full, format!("all {slots} pages are taken")),
+        })?;
         let memory = self.store.open(slot, number).map_err(unable)?;
         let page =
             Page::of(memory.as_fd()).inspect_err(|_| self.store.close(slot, number)).map_err(unable)?;
@@ -430,5 +456,17 @@ mod tests {
         assert_eq!(memory.value(number, number, "deadline"), Some(7));
         page.set(0, 1, Some(6));
         assert_eq!(memory.value(number, number, "deadline"), Some(6));
+    }
+
+    #[test]
+    fn only_the_owner_and_root_look_and_set() {
+        let (mut plain, _) = desk(8);
+        assert_eq!(why(plain.control(0).map(|_| ())), Some(Refusal::Unable));
+        let mut desk = Desk::new(crate::memory::Memory::new(&[], 0).owned_by(1000));
+        assert_eq!(why(desk.control(1001).map(|_| ())), Some(Refusal::Forbidden));
+        for user in [0, 1000] {
+            let tunables = desk.control(user).map(|control| control.tunables()).ok().unwrap();
+            assert_eq!(tunables[0].value, 7);
+        }
     }
 }

@@ -13,13 +13,17 @@
 //! Invariants: a page belongs to one living process, which the kernel vouches for (SO_PEERPIDFD), and is given to nobody else; a
 //! bound row belongs to a thread of that process; one user has at most a quarter of the pages. So a hostile process harms
 //! nobody but itself: it may say anything about its own threads. Nothing that a peer does makes the broker wait.
+//!
+//! Whoever runs the engine, and root, may also look at the scheduler and set its tunables ([`Control`]).
 
+mod control;
 mod desk;
 mod memory;
 mod process;
 mod service;
 mod store;
 
+pub use control::Control;
 pub use memory::Memory;
 pub use service::Broker;
 pub use store::Store;

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use attune_values::page::{Page, unshared};
-use attune_values::wire::Import;
+use attune_values::wire::{Import, Storage, Tunable, Type};
 
+use crate::control::Control;
 use crate::store::Store;
 
 /// Clones are the same store.
@@ -15,6 +17,9 @@ use crate::store::Store;
 pub struct Memory {
     imports: Vec<Import>,
     slots: u32,
+    /// Who may look and set.
+    owner: Option<u32>,
+    tunable: Arc<AtomicI64>,
     inside: Arc<Mutex<BTreeMap<u32, Slot>>>,
 }
 
@@ -31,7 +36,13 @@ struct Slot {
 impl Memory {
     pub fn new(imports: &[(&str, i64)], slots: u32) -> Memory {
         let import = |(name, default): &(&str, i64)| Import { name: (*name).to_owned(), default: *default };
-        Memory { imports: imports.iter().map(import).collect(), slots, inside: Arc::default() }
+        let imports = imports.iter().map(import).collect();
+        Memory { imports, slots, owner: None, tunable: Arc::new(AtomicI64::new(7)), inside: Arc::default() }
+    }
+
+    /// The same with one tunable, `level`, a number.
+    pub fn owned_by(self, user: u32) -> Memory {
+        Memory { owner: Some(user), ..self }
     }
 
     /// What an engine would take as the thread's value: its own, its process's, the default.
@@ -88,6 +99,10 @@ impl Store for Memory {
         &self.imports
     }
 
+    fn control(&mut self) -> Option<&mut dyn Control> {
+        self.owner.is_some().then_some(self as &mut dyn Control)
+    }
+
     fn slots(&self) -> u32 {
         self.slots
     }
@@ -126,5 +141,36 @@ impl Store for Memory {
 
     fn close(&mut self, slot: u32, _process: i32) {
         self.lock().remove(&slot);
+    }
+}
+
+impl Control for Memory {
+    fn owner(&self) -> u32 {
+        self.owner.unwrap_or(0)
+    }
+
+    fn tunables(&self) -> Vec<Tunable> {
+        vec![Tunable {
+            scheduler: self.scheduler().to_owned(),
+            role: None,
+            name: "level".to_owned(),
+            storage: Storage::Tunable,
+            ty: Type::Int,
+            value: self.tunable.load(Ordering::Relaxed),
+        }]
+    }
+
+    fn set(&mut self, settings: &[(String, String)]) -> Result<(), String> {
+        let parse = |(name, value): &(String, String)| match value.parse() {
+            Ok(value) if name == "level" => Ok(value),
+            _ => Err(format!("{name} cannot be {value}")),
+        };
+        let values = settings.iter().map(parse).collect::<Result<Vec<i64>, String>>()?;
+        values.into_iter().for_each(|value| self.tunable.store(value, Ordering::Relaxed));
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<Vec<u8>, String> {
+        serde_json::to_vec(&self.tunable.load(Ordering::Relaxed)).map_err(|error| error.to_string())
     }
 }

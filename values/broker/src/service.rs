@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::thread::JoinHandle;
 
+use attune_values::enclosed;
 use attune_values::socket::{Connection, Listener, Peer, Received};
 use attune_values::wire::{Refusal, Reply, Request, VERSION};
 
@@ -55,6 +56,10 @@ impl Drop for Broker {
             let _ = thread.join();
         }
     }
+}
+
+fn unable(error: impl ToString) -> Refused {
+    Refused::new(Refusal::Unable, error.to_string())
 }
 
 struct Client {
@@ -158,6 +163,19 @@ impl<S: Store> Service<S> {
             Request::Hint { process, thread, values } => {
                 self.desk.hint(peer.user, process, thread, &values)?
             }
+            Request::Set { settings } => {
+                let control = self.desk.control(peer.user)?;
+                control.set(&settings).map_err(|why| Refused::new(Refusal::Unsuitable, why))?;
+            }
+            Request::Tunables => {
+                let tunables = self.desk.control(peer.user)?.tunables();
+                let text = serde_json::to_vec(&tunables).map_err(unable)?;
+                return self.enclose(index, &text).map(|()| None);
+            }
+            Request::Look => {
+                let text = self.desk.control(peer.user)?.look().map_err(unable)?;
+                return self.enclose(index, &text).map(|()| None);
+            }
             _ if !self.clients[index].greeted => {
                 return Err(Refused::new(Refusal::Garbled, "hello comes first"));
             }
@@ -187,6 +205,13 @@ impl<S: Store> Service<S> {
         self.clients[index].greeted = true;
         // Whoever does not take the answer will be found gone.
         drop(sent);
+        Ok(())
+    }
+
+    fn enclose(&self, index: usize, text: &[u8]) -> Answer<()> {
+        let memory = enclosed::enclose(text).map_err(unable)?;
+        // Whoever does not take the answer will be found gone.
+        let _ = self.clients[index].connection.send(&Reply::Enclosed, Some(memory.as_fd()));
         Ok(())
     }
 

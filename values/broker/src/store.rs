@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 
 use attune_values::wire::Import;
 
+use crate::control::Control;
+
 /// Where an engine keeps the pages of processes. Slots are numbers below [`Store::slots`]; a slot holds one page at a time.
 pub trait Store: Send {
     /// The scheduler's name.
@@ -13,7 +15,12 @@ pub trait Store: Send {
     /// Its thread imports.
     fn imports(&self) -> &[Import];
 
-    /// How many pages there can be.
+    /// Who answers for the engine to whoever runs it; None: nobody.
+    fn control(&mut self) -> Option<&mut dyn Control> {
+        None
+    }
+
+    /// How many pages there can be. None for a scheduler without imports.
     fn slots(&self) -> u32;
 
     /// A fresh page, all zero, for all threads of the process, present and future. The descriptor's memory is

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use attune_broker::{Broker, Memory};
+use attune_values::enclosed;
 use attune_values::socket::{Connection, Received};
-use attune_values::wire::{Refusal, Reply, Request, VERSION};
+use attune_values::wire::{Refusal, Reply, Request, Tunable, VERSION};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -75,6 +76,37 @@ fn words_out_of_turn_are_refused() {
     let long = "x".repeat(5000);
     assert_eq!(ask(Request::Declare { word: 1, name: long }), Some(Refusal::UnknownImport));
     all_is_well(&socket);
+}
+
+#[test]
+fn whoever_runs_it_sets_and_looks() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    // SAFETY: no arguments, cannot fail.
+    let me = unsafe { libc::getuid() };
+    let _broker = Broker::start(&socket, Memory::new(&[], 0).owned_by(me)).unwrap();
+    let connection = connect(&socket);
+    let ask = |request: Request| {
+        connection.send(&request, None).unwrap();
+        match connection.receive().unwrap() {
+            Received::Message(Reply::Enclosed, Some(memory)) => Ok(enclosed::read(memory).unwrap()),
+            Received::Message(Reply::Done, None) => Ok(Vec::new()),
+            Received::Message(Reply::Refused { why, message }, None) => Err((why, message)),
+            other => panic!("{other:?}"),
+        }
+    };
+    let set = |value: &str| ask(Request::Set { settings: vec![("level".to_owned(), value.to_owned())] });
+    assert_eq!(set("8"), Ok(Vec::new()));
+    assert_eq!(set("high").unwrap_err(), (Refusal::Unsuitable, "level cannot be high".to_owned()));
+    assert_eq!(ask(Request::Look).unwrap(), b"8");
+    let tunables: Vec<Tunable> = serde_json::from_slice(&ask(Request::Tunables).unwrap()).unwrap();
+    assert_eq!((tunables[0].name.as_str(), tunables[0].value), ("level", 8));
+    // There is nothing to supply, and that is said.
+    let (why, message) = ask(Request::Hello { version: VERSION }).unwrap_err();
+    assert_eq!((why, message.as_str()), (Refusal::UnknownImport, "memory has no thread imports"));
+    let long = vec![("level".to_owned(), "1".repeat(9000))];
+    let refused = connection.send(&Request::Set { settings: long }, None).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::InvalidInput);
 }
 
 #[test]

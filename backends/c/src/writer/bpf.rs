@@ -137,10 +137,7 @@ impl Writer<'_> {
                 (Storage::Const, _) => ("const", self.names.global(id).to_string()),
                 _ => ("data", self.names.global(id).to_string()),
             };
-            let ty = match global.ty {
-                Type::Time => "time",
-                _ => "int",
-            };
+            let ty = type_name(global.ty);
             lines.push(format!("global\t{}\t{name}\t{storage}\t{ty}", global.name));
         }
         for (id, attribute) in self.program.attributes.iter() {
@@ -148,7 +145,8 @@ impl Writer<'_> {
                 Some((state, _)) => (state, "import"),
                 None => (self.names.attribute(id), "data"),
             };
-            lines.push(format!("attribute\t{}\t{member}\t{storage}", attribute.name));
+            let ty = type_name(attribute.ty);
+            lines.push(format!("attribute\t{}\t{member}\t{storage}\t{ty}", attribute.name));
         }
         for (_, import) in self.program.attributes.iter().filter(|(_, it)| is_supplied(it)) {
             if let Value::Int(default) = import.initial {
@@ -193,6 +191,11 @@ pub fn engine(writers: &mut [Writer<'_>], behind: &str, out: &mut Output) {
         out.line(format!("    {}", quoted(&format!("{line}\n"))));
     }
     out.line(";");
+}
+
+/// There are no floats in the kernel.
+fn type_name(ty: Type) -> &'static str {
+    if ty == Type::Time { "time" } else { "int" }
 }
 
 /// The kernel itself knows the weight.
