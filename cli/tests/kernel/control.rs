@@ -88,7 +88,10 @@ fn tunables_change_while_it_runs() {
         ("unit", "`9` is no value for quantum, which is a time: a number with a unit"),
         ("large", "`1e10s` is too large for lead: times go from"),
         ("nobody", "no scheduler here is called `nobody`: there is round_robin and fair"),
-        ("stranger", "this run of round_robin and fair is another user's: only they and root may look at it and set it"),
+        (
+            "stranger",
+            "this run of round_robin and fair is another user's: only they and root may look at it and set it",
+        ),
         ("stranger_lists", "is another user's"),
     ] {
         assert!(told(mark).contains(words) && told(mark).contains("exit 1"), "{mark}: {said}");

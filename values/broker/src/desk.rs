@@ -76,7 +76,9 @@ impl<S: Store> Desk<S> {
             true => Ok(control),
             false => Err(Refused::new(
                 Refusal::Forbidden,
-                format!("this run of {scheduler} is another user's: only they and root may look at it and set it"),
+                format!(
+                    "this run of {scheduler} is another user's: only they and root may look at it and set it"
+                ),
             )),
         }
     }
