@@ -141,7 +141,7 @@ pub const MUTANTS: &[Mutant] = &[
         "attune_first_here(attune_call, &",
         "attune_first(&",
     ),
-    mutant("bpf-time-unread", "now is not read", "attune_call->now = attune_now();", ";"),
+    mutant("bpf-time-late", "now is a nanosecond late", "attune_call->now", "(1 + attune_call->now)"),
     mutant("bpf-local-kept", "a local keeps the value of the last call", " = ATTUNE_ZERO;\n", ";\n"),
     mutant(
         "bpf-counters-off",

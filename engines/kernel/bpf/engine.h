@@ -101,7 +101,7 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     if (previous && known == running) {
         running->attune_task.placed = 0;
         if (previous->scx.flags & SCX_TASK_QUEUED) {
-            int expired = me->deadline && attune_now() >= me->deadline;
+            int expired = me->deadline && attune_answer.now >= me->deadline;
             if (!expired && !me->preempt && !running->attune_task.yielded) {
                 attune_statistics.kept++;
                 scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
@@ -176,7 +176,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_deliver_values(t);
         attune_domains[domain].dispatches++;
         if (slice >= 0)
-            me->deadline = attune_now() + (slice ? slice : 1);
+            me->deadline = attune_answer.now + (slice ? slice : 1);
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
             scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
             return 1;
@@ -214,7 +214,7 @@ static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
                                struct thread ATTUNE_ARENA *known, int runs)
 {
     uint32_t domain = attune_domain_here(me), first = domain;
-    int64_t now = attune_now();
+    int64_t now = attune_answer.now;
     attune_charge(me, now);
     if (attune_is_owed(me))
         first = !domain;
@@ -302,11 +302,13 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
 }
 
-ATTUNE_SECTION("struct_ops/running") void attune_running(unsigned long long *context)
+/* A kick was lost. */
+ATTUNE_SECTION("struct_ops/tick") void attune_tick(unsigned long long *context)
 {
+    struct task_struct *running = (void *)context[0];
     uint32_t cpu = bpf_get_smp_processor_id();
     if (attune_cpus[cpu].kicked)
-        scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_PREEMPT);
+        scx_bpf_task_set_slice(running, 0);
 }
 
 ATTUNE_SECTION("struct_ops/yield") _Bool attune_yield(unsigned long long *context)

@@ -62,7 +62,7 @@ struct sched_ext_ops {
     int32_t (*select_cpu)(struct task_struct *task, int32_t previous, uint64_t flags);
     void (*enqueue)(struct task_struct *task, uint64_t flags);
     void (*dispatch)(int32_t cpu, struct task_struct *previous);
-    void (*running)(struct task_struct *task);
+    void (*tick)(struct task_struct *task);
     _Bool (*yield)(struct task_struct *from, struct task_struct *to);
     void (*set_weight)(struct task_struct *task, uint32_t weight);
     void (*set_cpumask)(struct task_struct *task, const struct cpumask *mask);

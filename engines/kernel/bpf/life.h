@@ -155,6 +155,7 @@ ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *cont
         bpf_timer_set_callback(&timer->timer, attune_fires);
     }
     attune_answer.cpus = attune_cpu_count;
+    attune_answer.now = attune_clock();
     attune_start(attune_seed, attune_cpu_count);
     attune_start_alarms();
     ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, 0, NULL);
@@ -182,7 +183,7 @@ ATTUNE_SECTION(".struct_ops.link") struct sched_ext_ops attune_ops = {
 #endif
     .enqueue = (void *)attune_enqueue,
     .dispatch = (void *)attune_dispatch,
-    .running = (void *)attune_running,
+    .tick = (void *)attune_tick,
     .yield = (void *)attune_yield,
     .set_weight = (void *)attune_set_weight,
     .init_task = (void *)attune_init_task,

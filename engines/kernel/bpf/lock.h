@@ -27,10 +27,20 @@ static __attribute__((noinline)) int attune_wait(void)
     return have;
 }
 
-/* 0 when it could not be had in some ten seconds. */
+/* Nanoseconds. */
+static inline int64_t attune_clock(void)
+{
+    return (int64_t)bpf_ktime_get_ns();
+}
+
+/* 0 when it could not be had in some ten seconds. All that happens until it is given back happens at one time, `attune_answer.now`: the
+ * clock is read once, and a thread is charged to the very moment from which the next one is. */
 static inline int attune_lock(void)
 {
-    return !__sync_val_compare_and_swap(&attune_locked, 0, 1) || attune_wait();
+    if (__sync_val_compare_and_swap(&attune_locked, 0, 1) && !attune_wait())
+        return 0;
+    attune_answer.now = attune_clock();
+    return 1;
 }
 
 static inline void attune_unlock(void)

@@ -89,7 +89,7 @@ static inline void attune_ring(uint32_t cpu)
     int64_t now;
     if (!attune_alarms.first)
         return;
-    now = attune_now();
+    now = attune_answer.now;
     while (attune_alarms.first && attune_alarms.first->key <= now && ATTUNE_MAY_LOOP) {
         struct attune_thread ATTUNE_ARENA *node = attune_alarms.first;
         attune_remove(node);
@@ -117,7 +117,6 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
     head->destroyed = 0;
     head->line = 0;
     attune_answer.cpu = cpu;
-    attune_answer.now = attune_now();
 #if ATTUNE_DOMAINS > 1
     if (attune_domain_of(head))
         attune_thread_init_others(&attune_answer, head);

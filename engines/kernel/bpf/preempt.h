@@ -33,7 +33,7 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
 {
     uint32_t cpu = *key;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    int64_t now = attune_now(), at, alarm = attune_next_alarm(cpu);
+    int64_t now = attune_clock(), at, alarm = attune_next_alarm(cpu);
     attune_statistics.timers++;
     attune_look_at_turn(me, now);
     at = attune_end(me);
@@ -108,7 +108,7 @@ static inline int attune_claim_one(uint32_t cpu, uint32_t domain, int64_t now)
  * it is not NULL, is who it is for. */
 static __attribute__((noinline)) void attune_claim(uint32_t domain, uint32_t first, struct attune_thread ATTUNE_ARENA *t)
 {
-    int64_t now = attune_now();
+    int64_t now = attune_answer.now;
     if (first >= attune_cpu_count || attune_claim_one(first, domain, now))
         return;
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
@@ -121,5 +121,5 @@ static __attribute__((noinline)) void attune_claim(uint32_t domain, uint32_t fir
 /* The running thread's time on that CPU is over. */
 static inline int attune_is_over(struct attune_cpu ATTUNE_ARENA *it)
 {
-    return it->preempt || (it->deadline && attune_now() >= it->deadline);
+    return it->preempt || (it->deadline && attune_answer.now >= it->deadline);
 }

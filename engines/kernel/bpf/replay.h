@@ -31,6 +31,7 @@ struct attune_kept_alarm {
 /* Read and written by whoever orders. */
 static struct attune_order ATTUNE_KEPT ATTUNE_ARENA attune_order = { .what = ATTUNE_REPLAY_START };
 static struct attune_call ATTUNE_KEPT ATTUNE_ARENA attune_answer;
+_Static_assert(offsetof(struct attune_call, now) == 0, "replay.rs says the time there");
 static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_divisions;              /* by zero, since the start */
 static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_alarm_count, ATTUNE_KEPT ATTUNE_ARENA attune_preempt_count;
 static struct attune_kept_alarm ATTUNE_KEPT ATTUNE_ARENA attune_alarms[ATTUNE_REPLAY_KEPT];

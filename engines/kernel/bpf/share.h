@@ -96,7 +96,7 @@ static inline void attune_set_turn(struct attune_cpu ATTUNE_ARENA *me, int64_t n
 /* The thread has the CPU from now on. */
 static inline void attune_begins(struct attune_cpu ATTUNE_ARENA *me, const struct attune_thread ATTUNE_ARENA *t)
 {
-    int64_t now = attune_now();
+    int64_t now = attune_answer.now;
     me->domain = attune_domain_of(t);
     me->since = now;
     attune_set_turn(me, now);
@@ -105,7 +105,7 @@ static inline void attune_begins(struct attune_cpu ATTUNE_ARENA *me, const struc
 /* What runs there stops. */
 static inline void attune_ends(struct attune_cpu ATTUNE_ARENA *it)
 {
-    attune_charge(it, attune_now());
+    attune_charge(it, attune_answer.now);
     it->running = NULL;
     it->turn = 0;
 }
@@ -127,7 +127,7 @@ static inline void attune_look_at_turn(struct attune_cpu ATTUNE_ARENA *me, int64
 static inline void attune_note_ready(uint32_t domain)
 {
     if (!attune_domains[domain].ready)
-        attune_domains[domain].ready_since = attune_now();
+        attune_domains[domain].ready_since = attune_answer.now;
 }
 
 #else

@@ -61,13 +61,3 @@ static inline int attune_may_run(const struct attune_thread ATTUNE_ARENA *t, uin
 #define attune_pinned 0
 #define attune_may_run(thread, cpu) 1
 #endif
-
-/* Nanoseconds. Whoever replays a scheduler has a clock of their own. */
-#ifndef ATTUNE_CLOCK
-#define ATTUNE_CLOCK() bpf_ktime_get_ns()
-#endif
-
-static inline int64_t attune_now(void)
-{
-    return (int64_t)ATTUNE_CLOCK();
-}

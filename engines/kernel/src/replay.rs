@@ -119,10 +119,7 @@ impl Replay {
             self.memory.set_u64(record + 8 * word, 0);
         }
         self.memory.set_u64(record, thread.into());
-        self.put("attune_clock", now as u64);
-        if let Some(answer) = self.address("attune_answer") {
-            self.memory.set_u64(answer, now as u64);
-        }
+        self.put("attune_answer", now as u64);
         self.order(BEGIN, thread, 0, 0)
     }
 
@@ -138,7 +135,7 @@ impl Replay {
 
     /// Runs a handler.
     pub fn call(&mut self, event: Event, thread: Option<u32>, now: i64, cpu: u32) -> io::Result<Answer> {
-        self.put("attune_clock", now as u64);
+        self.put("attune_answer", now as u64);
         self.order(event as u32, thread.unwrap_or(THREADS), cpu, 0)?;
         Ok(self.answer().unwrap_or_default())
     }

@@ -25,9 +25,6 @@ const BEHIND: [&str; 12] = [
 
 /// In the engine's place.
 const REPLAY: &str = include_str!("../bpf/replay.h");
-/// The replay's own clock, in front of what reads it.
-const CLOCK: &str =
-    "static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_clock;\n#define ATTUNE_CLOCK() attune_clock\n";
 
 /// The scheduler as a BPF program in C that compiles by itself. `verdicts` are the kernel engine's.
 pub fn source(program: &Program, verdicts: &Verdicts, sources: &SourceMap) -> Result<String, c::Refusal> {
@@ -46,8 +43,7 @@ pub fn replay_source(
     verdicts: &Verdicts,
     sources: &SourceMap,
 ) -> Result<String, c::Refusal> {
-    let around =
-        c::Surroundings { before: format!("{CLOCK}{}", BEFORE.join("\n")), behind: REPLAY.to_string() };
+    let around = c::Surroundings { before: BEFORE.join("\n"), behind: REPLAY.to_string() };
     let options = c::Options { debug: false, target: c::Target::Bpf(around) };
     c::generate(program, verdicts, sources, &options)
 }

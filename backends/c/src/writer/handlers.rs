@@ -42,9 +42,6 @@ impl Writer<'_> {
         let (storage, parameters) = self.signature();
         self.out.line(format!("{storage} {}({parameters})", self.names.handler(handler.event)));
         self.out.open("{");
-        if self.is_bpf() && uses.now {
-            self.out.line("attune_call->now = attune_now();");
-        }
         self.read_imports(&uses);
         let counted = uses.loops && self.needs_budget(handler.parts.iter().map(|part| &part.routine.body));
         if counted || self.options.debug {

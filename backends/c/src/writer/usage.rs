@@ -29,8 +29,6 @@ pub struct Uses {
     pub imports: HashSet<GlobalId>,
     pub loops: bool,
     pub verbatim: bool,
-    /// `now`.
-    pub now: bool,
 }
 
 impl Uses {
@@ -54,10 +52,6 @@ impl Visitor for Uses {
             StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => self.verbatim = true,
             _ => {}
         }
-    }
-
-    fn expr(&mut self, program: &Program, id: ExprId) {
-        self.now |= matches!(program.exprs[id].kind, ExprKind::Now);
     }
 
     fn place_read(&mut self, program: &Program, place: &Place) {
