@@ -13,7 +13,7 @@ struct conformance {
     const char *file, *message;
     uint32_t alarms, preempts;
     struct { struct attune_thread *thread; int64_t at; } alarm[KEPT];
-    int64_t preempt[KEPT];
+    struct { int64_t cpu, at; } preempt[KEPT];
 };
 
 static struct conformance conformance;
@@ -50,11 +50,13 @@ static void conformance_alarm(void *engine, struct attune_thread *thread, int64_
     conformance.alarms++;
 }
 
-static void conformance_preempt(void *engine, int64_t cpu)
+static void conformance_preempt(void *engine, int64_t cpu, int64_t at)
 {
     (void)engine;
-    if (conformance.preempts < KEPT)
-        conformance.preempt[conformance.preempts] = cpu;
+    if (conformance.preempts < KEPT) {
+        conformance.preempt[conformance.preempts].cpu = cpu;
+        conformance.preempt[conformance.preempts].at = at;
+    }
     conformance.preempts++;
 }
 

@@ -151,6 +151,7 @@ pub fn universe() -> BTreeSet<String> {
         "clear array",
         "random",
         "preempt",
+        "preempt at",
         "if",
         "loop, test first",
         "loop, test last",
@@ -210,7 +211,7 @@ fn name_statement(program: &Program, kind: &StatementKind, names: &mut BTreeSet<
         }
         StatementKind::Destroy { thread } => add(format!("destroy {}", thread_name(thread))),
         StatementKind::Alarm { thread, .. } => add(format!("alarm {}", thread_name(thread))),
-        StatementKind::Preempt { .. } => add("preempt".into()),
+        StatementKind::Preempt { at, .. } => add(if at.is_some() { "preempt at" } else { "preempt" }.into()),
         StatementKind::If { .. } => add("if".into()),
         StatementKind::Loop(each) if each.test == Test::First => add("loop, test first".into()),
         StatementKind::Loop(_) => add("loop, test last".into()),

@@ -98,6 +98,8 @@ pub struct World {
     running: Vec<Option<(ThreadId, bool)>>,
     alarms: BTreeMap<ThreadId, i64>,
     preempted: Vec<u32>,
+    /// By CPU: from when on it is to choose again, if it has not chosen since.
+    preempt_at: Vec<Option<i64>>,
     decision: Decision,
     /// Handlers called so far.
     pub calls: u64,
@@ -157,6 +159,7 @@ impl World {
             running: vec![None; setting.cpus as usize],
             alarms: BTreeMap::new(),
             preempted: Vec::new(),
+            preempt_at: vec![None; setting.cpus as usize],
             decision: Decision::default(),
             calls: 0,
             history: None,
@@ -419,6 +422,11 @@ impl World {
 
     /// Obeys `preempt`, then lets idle CPUs ask until nothing more can run; then everything is looked at.
     fn settle(&mut self, subject: &mut dyn Subject) -> Result<(), Ending> {
+        for cpu in 0..self.setting.cpus {
+            if self.preempt_at[cpu as usize].is_some_and(|at| at <= self.now) {
+                self.preempt(cpu);
+            }
+        }
         for _ in 0..4 {
             let preempted = std::mem::take(&mut self.preempted);
             for cpu in preempted {
@@ -444,6 +452,7 @@ impl World {
 
     /// Whether a thread was dispatched.
     fn schedule(&mut self, cpu: u32, subject: &mut dyn Subject) -> Result<bool, Ending> {
+        self.preempt_at[cpu as usize] = None;
         self.call(subject, Event::Schedule, None, cpu)?;
         let Some(Dispatch { thread, slice }) = self.decision.dispatch else { return Ok(false) };
         let refused =
@@ -485,16 +494,26 @@ impl World {
             }
         }
         if self.setting.preemptive {
-            let cpus = self.setting.cpus;
-            let valid = self.decision.preempt.iter().filter_map(|&cpu| u32::try_from(cpu).ok());
-            // Asking twice is asking once; a `schedule` that asks in a loop would otherwise double the work with each round.
-            for cpu in valid.filter(|&cpu| cpu < cpus) {
-                if !self.preempted.contains(&cpu) {
-                    self.preempted.push(cpu);
+            for (cpu, at) in std::mem::take(&mut self.decision.preempt) {
+                let Some(cpu) = u32::try_from(cpu).ok().filter(|&cpu| cpu < self.setting.cpus) else {
+                    continue;
+                };
+                if at <= self.now {
+                    self.preempt(cpu);
+                } else if self.running[cpu as usize].is_some() {
+                    let asked = &mut self.preempt_at[cpu as usize];
+                    *asked = Some(asked.map_or(at, |earlier| earlier.min(at)));
                 }
             }
         }
         Ok(())
+    }
+
+    /// Asking twice is asking once; a `schedule` that asks in a loop would otherwise double the work with each round.
+    fn preempt(&mut self, cpu: u32) {
+        if !self.preempted.contains(&cpu) {
+            self.preempted.push(cpu);
+        }
     }
 
     fn pick(&self, step: Step, wanted: impl Fn(&Thread) -> bool) -> Option<ThreadId> {

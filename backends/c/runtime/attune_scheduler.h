@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ATTUNE_ABI 1
+#define ATTUNE_ABI 2
 
 /* Qualifies pointers to records and containers where those live in an address space of their own (a BPF arena). */
 #ifndef ATTUNE_ARENA
@@ -82,7 +82,7 @@ struct attune_host {
     void *engine;
     void (*trap)(void *engine, const struct attune_trap *trap);                 /* does not return */
     void (*alarm)(void *engine, struct attune_thread ATTUNE_ARENA *thread, int64_t at);
-    void (*preempt)(void *engine, int64_t cpu);
+    void (*preempt)(void *engine, int64_t cpu, int64_t at);                     /* at <= now: at once */
     uint64_t seed;                                                              /* of `random` */
     uint32_t cpus;                                                              /* at most attune_scheduler.cpus */
 };

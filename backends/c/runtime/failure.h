@@ -38,9 +38,9 @@ static struct attune_thread ATTUNE_ARENA *attune_nobody(void);
 
 /* Asked for by the policy; the engine's. */
 static void attune_alarm(struct attune_thread ATTUNE_ARENA *thread, int64_t at);
-static void attune_preempt(int64_t cpu);
+static void attune_preempt(int64_t cpu, int64_t at);
 #define ATTUNE_ALARM(thread, at) attune_alarm(thread, at)
-#define ATTUNE_PREEMPT(cpu) attune_preempt(cpu)
+#define ATTUNE_PREEMPT(cpu, at) attune_preempt(cpu, at)
 
 static inline int attune_first_failure(attune_place check, uint32_t about)
 {

@@ -27,7 +27,7 @@ typedef const struct attune_check *attune_place;
 static const struct attune_host *attune_host;
 
 #define ATTUNE_ALARM(thread, at) attune_host->alarm(attune_host->engine, thread, at)
-#define ATTUNE_PREEMPT(cpu) attune_host->preempt(attune_host->engine, cpu)
+#define ATTUNE_PREEMPT(cpu, at) attune_host->preempt(attune_host->engine, cpu, at)
 /* What goes on behind a failed check: nothing does. */
 #define ATTUNE_NOBODY ((struct attune_thread ATTUNE_ARENA *)NULL)
 

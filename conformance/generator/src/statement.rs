@@ -343,11 +343,19 @@ impl Generator {
     }
 
     fn preempt(&mut self, scope: &Scope) -> Fragment {
-        match self.random.below(3) {
+        match self.random.below(5) {
             // A sign behind `preempt` would make it a variable's name.
             0 => frag!["preempt 1 * ", self.expr(scope, Ty::Int, 1), ";"],
             1 => "preempt 0;".into(),
-            _ => "preempt 1;".into(),
+            2 => "preempt 1;".into(),
+            3 => frag!["preempt cpu at ", self.expr(scope, Ty::Time, 1), ";"],
+            _ => frag![
+                "preempt 1 * ",
+                self.expr(scope, Ty::Int, 1),
+                " at now + ",
+                self.expr(scope, Ty::Time, 1),
+                ";"
+            ],
         }
     }
 

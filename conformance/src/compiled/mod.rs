@@ -238,7 +238,8 @@ impl Rival for Compiled<'_> {
         let kept = unsafe { &*self.conformance };
         let alarms = kept.alarm.iter().take(kept.alarms as usize);
         decision.alarms.extend(alarms.filter_map(|alarm| Some((id(alarm.thread)?, alarm.at))));
-        decision.preempt.extend(kept.preempt.iter().take(kept.preempts as usize));
+        let preemptions = kept.preempt.iter().take(kept.preempts as usize);
+        decision.preempt.extend(preemptions.map(|preemption| (preemption.cpu, preemption.at)));
         self.trap()
     }
 

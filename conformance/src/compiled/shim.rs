@@ -14,6 +14,12 @@ pub struct Alarm {
     pub at: i64,
 }
 
+#[repr(C)]
+pub struct Preemption {
+    pub cpu: i64,
+    pub at: i64,
+}
+
 /// What `shim.c` keeps of the last call.
 #[repr(C)]
 pub struct Conformance {
@@ -26,7 +32,7 @@ pub struct Conformance {
     pub alarms: u32,
     pub preempts: u32,
     pub alarm: [Alarm; KEPT],
-    pub preempt: [i64; KEPT],
+    pub preempt: [Preemption; KEPT],
 }
 
 pub type Attach = unsafe extern "C" fn(seed: u64, cpus: u32) -> *const Conformance;

@@ -101,13 +101,12 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     if (previous && known == running) {
         running->attune_task.placed = 0;
         if (previous->scx.flags & SCX_TASK_QUEUED) {
-            int expired = me->deadline && attune_answer.now >= me->deadline;
-            if (!expired && !me->preempt && !running->attune_task.yielded) {
+            if (!attune_is_over(me) && !running->attune_task.yielded) {
                 attune_statistics.kept++;
                 scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
                 return 1;
             }
-            attune_switch_out(me, cpu, running, expired);
+            attune_switch_out(me, cpu, running, me->deadline && attune_answer.now >= me->deadline);
         } else {
             attune_stop(me, cpu, running, previous->__state & TASK_DEAD);
         }
@@ -143,10 +142,8 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_answer.dispatched = NULL;
         attune_answer.slice = -1;
         me->asked = attune_events;
-        if (!displaced) {
-            me->preempt = 0;
-            me->deadline = 0;
-        }
+        if (!displaced)
+            attune_chooses(me);
         ATTUNE_CALL_IN(domain, SCHEDULE, cpu, NULL);
         head = attune_answer.dispatched;
         slice = attune_answer.slice;
@@ -162,8 +159,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             if (previous)
                 scx_bpf_task_set_slice(previous, 0);    /* else the kernel would leave it where it is */
             displaced = NULL;
-            me->preempt = 0;
-            me->deadline = 0;
+            attune_chooses(me);
         }
         attune_domains[domain].ready--;
         t->attune_task.state = ATTUNE_RUNNING;

@@ -3,13 +3,14 @@
 static inline void attune_leaves(struct task_struct *task, int ends)
 {
     struct attune_slot *slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
-    uint32_t cpu = bpf_get_smp_processor_id();
     struct thread ATTUNE_ARENA *t;
     unsigned long interrupts;
+    uint32_t here, cpu;
     if (!slot || !slot->record)
         return;
     t = (struct thread ATTUNE_ARENA *)slot->record;
     bpf_local_irq_save(&interrupts);
+    here = cpu = bpf_get_smp_processor_id();
     if (!attune_lock()) {
         bpf_local_irq_restore(&interrupts);
         return;
@@ -34,6 +35,7 @@ static inline void attune_leaves(struct task_struct *task, int ends)
         slot->record = 0;
     }
     attune_unlock();
+    attune_arm(&attune_cpus[here], here);
     bpf_local_irq_restore(&interrupts);
 }
 

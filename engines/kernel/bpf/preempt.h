@@ -2,7 +2,7 @@
 /* A CPU is made to choose again: its slice is over, the policy said `preempt`, or it idles while somebody is ready.
  *
  * Kicks do it, and dispatch looks at the clock. A kick is lost while a higher class runs there: so whoever kicks says so in
- * `kicked`, and a thread that starts to run on a CPU that was kicked and has not been asked since is kicked again.
+ * `kicked`, and the next tick of a CPU that was kicked and has not been asked since ends the stay.
  */
 /* It stops what it runs and asks. */
 static inline void attune_kick(uint32_t cpu)
@@ -15,11 +15,8 @@ static inline void attune_kick(uint32_t cpu)
  * the earliest end that it ever had, and finds out when it fires. */
 static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
-    int64_t at = attune_end(me);
-    int64_t alarm = attune_next_alarm(cpu);
+    int64_t at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
     struct attune_timer *timer;
-    if (alarm && (!at || alarm < at))
-        at = alarm;
     if (!at || (me->armed && me->armed <= at))
         return;
     timer = bpf_map_lookup_elem(&attune_timers, &cpu);
@@ -33,12 +30,10 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
 {
     uint32_t cpu = *key;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    int64_t now = attune_clock(), at, alarm = attune_next_alarm(cpu);
+    int64_t now = attune_clock(), at;
     attune_statistics.timers++;
     attune_look_at_turn(me, now);
-    at = attune_end(me);
-    if (alarm && (!at || alarm < at))
-        at = alarm;
+    at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
     if (!at) {
         me->armed = 0;
     } else if (at <= now) {
@@ -51,8 +46,8 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
     return 0;
 }
 
-/* `preempt c`. */
-static void attune_preempt(int64_t cpu)
+/* `preempt c at T`. */
+static void attune_preempt(int64_t cpu, int64_t at)
 {
     struct attune_cpu ATTUNE_ARENA *it;
     if (cpu < 0 || cpu >= (int64_t)attune_cpu_count)
@@ -64,9 +59,23 @@ static void attune_preempt(int64_t cpu)
     if (attune_domain_here(it) != attune_calling)
         return;                                         /* to this policy that CPU is idle */
 #endif
-    it->preempt = 1;
+    if (at > attune_answer.now) {
+        it->preempt_at = attune_earlier(it->preempt_at, at);
+        if (cpu == bpf_get_smp_processor_id())
+            return;                                     /* its timer is armed when the handlers are done */
+    } else {
+        it->preempt = 1;
+    }
     attune_statistics.kicks++;
     attune_kick((uint32_t)cpu);
+}
+
+/* The CPU chooses: what was asked of the thread before is done with. */
+static inline void attune_chooses(struct attune_cpu ATTUNE_ARENA *me)
+{
+    me->preempt = 0;
+    me->preempt_at = 0;
+    me->deadline = 0;
 }
 
 /* Somebody is ready and CPUs are idle: those that have not been asked since the last event are. 1 if there is one. */
@@ -119,7 +128,8 @@ static __attribute__((noinline)) void attune_claim(uint32_t domain, uint32_t fir
 #endif
 
 /* The running thread's time on that CPU is over. */
-static inline int attune_is_over(struct attune_cpu ATTUNE_ARENA *it)
+static inline int attune_is_over(const struct attune_cpu ATTUNE_ARENA *it)
 {
-    return it->preempt || (it->deadline && attune_answer.now >= it->deadline);
+    int64_t end = attune_earlier(it->deadline, it->preempt_at);
+    return it->preempt || (end && attune_answer.now >= end);
 }

@@ -28,6 +28,10 @@ struct attune_kept_alarm {
     int64_t at;
 };
 
+struct attune_kept_preemption {
+    int64_t cpu, at;
+};
+
 /* Read and written by whoever orders. */
 static struct attune_order ATTUNE_KEPT ATTUNE_ARENA attune_order = { .what = ATTUNE_REPLAY_START };
 static struct attune_call ATTUNE_KEPT ATTUNE_ARENA attune_answer;
@@ -35,7 +39,7 @@ _Static_assert(offsetof(struct attune_call, now) == 0, "replay.rs says the time 
 static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_divisions;              /* by zero, since the start */
 static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_alarm_count, ATTUNE_KEPT ATTUNE_ARENA attune_preempt_count;
 static struct attune_kept_alarm ATTUNE_KEPT ATTUNE_ARENA attune_alarms[ATTUNE_REPLAY_KEPT];
-static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_preempts[ATTUNE_REPLAY_KEPT];
+static struct attune_kept_preemption ATTUNE_KEPT ATTUNE_ARENA attune_preempts[ATTUNE_REPLAY_KEPT];
 static struct thread ATTUNE_KEPT ATTUNE_ARENA attune_records[ATTUNE_REPLAY_THREADS];
 
 uint64_t attune_origin;                                 /* address of attune_failure, once anything was ordered */
@@ -56,11 +60,13 @@ static void attune_alarm(struct attune_thread ATTUNE_ARENA *thread, int64_t at)
     }
 }
 
-static void attune_preempt(int64_t cpu)
+static void attune_preempt(int64_t cpu, int64_t at)
 {
     uint32_t index = attune_preempt_count++;
-    if (index < ATTUNE_REPLAY_KEPT)
-        attune_preempts[index] = cpu;
+    if (index < ATTUNE_REPLAY_KEPT) {
+        attune_preempts[index].cpu = cpu;
+        attune_preempts[index].at = at;
+    }
 }
 
 static inline void attune_allow(struct thread ATTUNE_ARENA *t, uint64_t cpus, uint32_t count)

@@ -113,7 +113,7 @@ static inline void attune_ends(struct attune_cpu ATTUNE_ARENA *it)
 /* When the CPU's timer is needed; 0: not at all. */
 static inline int64_t attune_end(const struct attune_cpu ATTUNE_ARENA *me)
 {
-    return me->turn && (!me->deadline || me->turn < me->deadline) ? me->turn : me->deadline;
+    return attune_earlier(me->turn, attune_earlier(me->deadline, me->preempt_at));
 }
 
 /* For the timer: nobody waits for the turn's end. */
@@ -134,7 +134,7 @@ static inline void attune_note_ready(uint32_t domain)
 #define attune_domain_of(thread) 0
 #define attune_begins(me, thread) (void)0
 #define attune_ends(it) ((it)->running = NULL)
-#define attune_end(me) ((me)->deadline)
+#define attune_end(me) attune_earlier((me)->deadline, (me)->preempt_at)
 #define attune_look_at_turn(me, now) (void)0
 #define attune_note_ready(domain) (void)0
 #endif

@@ -8,6 +8,7 @@ struct attune_cpu {
     int64_t deadline;                                   /* end of its slice, 0: none */
     int64_t armed;                                      /* when this CPU's timer fires, 0: it does not */
     uint64_t asked;                                     /* attune_events when `schedule` last ran here */
+    int64_t preempt_at;                                 /* `preempt c at T`, 0: not asked for */
     uint32_t preempt;                                   /* `preempt c` */
     uint32_t kicked;                                    /* to choose again, and not asked since */
 #if ATTUNE_DOMAINS > 1                                  /* see share.h */
@@ -18,6 +19,12 @@ struct attune_cpu {
 #endif
     uint32_t others;                                    /* the last choice was a thread without a record */
 };
+
+/* The earlier of two times of which 0 is never. */
+static inline int64_t attune_earlier(int64_t one, int64_t other)
+{
+    return one && (!other || one < other) ? one : other;
+}
 
 /* The threads that follow one policy. */
 struct attune_domain {

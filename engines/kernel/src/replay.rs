@@ -58,7 +58,8 @@ pub struct Answer {
     pub dispatched: Option<(u64, Option<i64>)>,
     /// In the order in which they were set.
     pub alarms: Vec<(u64, i64)>,
-    pub preempted: Vec<i64>,
+    /// CPU and time; 0 where the scheduler says none.
+    pub preempted: Vec<(i64, i64)>,
     /// Of a query.
     pub value: i64,
     pub thread: Option<u64>,
@@ -215,13 +216,12 @@ impl Replay {
         let slice = word(call + 24)? as i64;
         let kept = |count: &str| Some(u64::from(self.memory.u32(self.address(count)?)?).min(KEPT));
         let (alarms, preempts) = (self.address("attune_alarms")?, self.address("attune_preempts")?);
-        let alarm = |index: u64| Some((word(alarms + 16 * index)?, word(alarms + 16 * index + 8)? as i64));
+        let pair = |at: u64| Some((word(at)?, word(at + 8)? as i64));
+        let preempted = |index: u64| pair(preempts + 16 * index).map(|(cpu, at)| (cpu as i64, at));
         Some(Answer {
             dispatched: thread(call + 16).map(|thread| (thread, (slice >= 0).then_some(slice))),
-            alarms: (0..kept("attune_alarm_count")?).filter_map(alarm).collect(),
-            preempted: (0..kept("attune_preempt_count")?)
-                .filter_map(|index| word(preempts + 8 * index).map(|cpu| cpu as i64))
-                .collect(),
+            alarms: (0..kept("attune_alarm_count")?).filter_map(|index| pair(alarms + 16 * index)).collect(),
+            preempted: (0..kept("attune_preempt_count")?).filter_map(preempted).collect(),
             value: word(call + 32)? as i64,
             thread: thread(call + 40),
         })

@@ -66,8 +66,9 @@ pub struct Decision {
     pub dispatch: Option<Dispatch>,
     /// `alarm t at T`, in the order in which they were set; T <= 0 cancels.
     pub alarms: Vec<(ThreadId, Time)>,
-    /// `preempt c`, in order. A number that is no CPU of the machine is ignored.
-    pub preempt: Vec<i64>,
+    /// `preempt c at T`, in order; 0 where no time is said, which like every time that is past means at once. A number that is no CPU
+    /// of the machine is ignored.
+    pub preempt: Vec<(i64, Time)>,
     /// Of a query that returns a number or a time.
     pub value: Option<i64>,
     /// Of a query that returns a thread; None is no thread.

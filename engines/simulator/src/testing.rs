@@ -11,8 +11,8 @@ pub struct Fifo {
     pub slice: Option<Time>,
     /// Handlers that it does not have.
     pub lacks: Vec<Event>,
-    /// A woken thread preempts the CPU on which its handler runs.
-    pub preempts: bool,
+    /// A woken thread preempts the CPU on which its handler runs, so much later.
+    pub preempts: Option<Time>,
     /// Dispatches this thread whatever its state.
     pub insists: Option<ThreadId>,
     /// Never dispatches.
@@ -79,8 +79,8 @@ impl Policy for Fifo {
             (Event::EventRaised | Event::ResumeThread, Some(thread)) => {
                 self.away.retain(|&other| other != thread);
                 self.queue.push_back(thread);
-                if self.preempts {
-                    decision.preempt.push(i64::from(call.cpu));
+                if let Some(later) = self.preempts {
+                    decision.preempt.push((i64::from(call.cpu), call.now + later));
                 }
             }
             (Event::SetWaiting | Event::SetDead | Event::SuspendThread, Some(thread)) => {

@@ -344,7 +344,7 @@ fn random_numbers_repeat_with_the_seed() {
 fn alarms_preemptions_and_answers_reach_the_engine() {
     let mut run = Run::new(
         "data { queue RQ; } event newthread(t) { t => RQ; alarm t at now + 5ns; }
-         event schedule { preempt 3; preempt 0 - 1; alarm RQ at 0; }
+         event schedule { preempt 3; preempt 0 - 1 at now + 2ms; alarm RQ at 0; }
          query timeslice_left { return 7us; }
          query first_waiting { return *RQ; }",
     );
@@ -355,7 +355,7 @@ fn alarms_preemptions_and_answers_reach_the_engine() {
     run.schedule().expect("no check fails");
     assert_eq!(
         (run.decision.preempt.as_slice(), run.decision.alarms[0]),
-        ([3, -1].as_slice(), (ThreadId(0), 0))
+        ([(3, 0), (-1, 2_001_000)].as_slice(), (ThreadId(0), 0))
     );
     run.call(Event::TimesliceLeft, None).expect("a query");
     assert_eq!(run.decision.value, Some(7000));

@@ -202,4 +202,4 @@ extern "C" fn alarm(desk: *mut c_void, thread: *mut abi::Thread, at: i64) {
 
 /// Threads here give up the processor of their own accord, and `schedule` runs whenever one does: there is nothing
 /// that could be asked to choose again earlier.
-extern "C" fn preempt(_: *mut c_void, _: i64) {}
+extern "C" fn preempt(_: *mut c_void, _: i64, _: i64) {}

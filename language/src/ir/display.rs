@@ -182,7 +182,10 @@ impl Printer<'_> {
             StatementKind::Alarm { thread, at } => {
                 writeln!(f, "{indent}alarm {} at {}", self.thread(thread), self.expr(*at))
             }
-            StatementKind::Preempt { cpu } => writeln!(f, "{indent}preempt {}", self.expr(*cpu)),
+            StatementKind::Preempt { cpu, at: None } => writeln!(f, "{indent}preempt {}", self.expr(*cpu)),
+            StatementKind::Preempt { cpu, at: Some(at) } => {
+                writeln!(f, "{indent}preempt {} at {}", self.expr(*cpu), self.expr(*at))
+            }
             StatementKind::If { condition, then, otherwise } => {
                 writeln!(f, "{indent}if {}", self.expr(*condition))?;
                 self.block(f, then, depth + 1)?;

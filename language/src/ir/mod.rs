@@ -287,6 +287,8 @@ pub enum StatementKind {
     },
     Preempt {
         cpu: ExprId,
+        /// None: at once.
+        at: Option<ExprId>,
     },
     If {
         condition: ExprId,

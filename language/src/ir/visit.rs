@@ -58,7 +58,12 @@ pub fn statement(program: &Program, each: &Statement, visitor: &mut impl Visitor
             thread(program, woken, visitor);
             expr(program, *at, visitor);
         }
-        StatementKind::Preempt { cpu } => expr(program, *cpu, visitor),
+        StatementKind::Preempt { cpu, at } => {
+            expr(program, *cpu, visitor);
+            if let Some(at) = at {
+                expr(program, *at, visitor);
+            }
+        }
         StatementKind::If { condition, then, otherwise } => {
             expr(program, *condition, visitor);
             block(program, then, visitor);

@@ -21,9 +21,24 @@ enum Write {
 impl Lowering {
     /// The operand, read before the statements that were emitted from `mark` on.
     pub(super) fn settle(&mut self, operand: ExprId, mark: usize) -> ExprId {
-        if !self.disturbed(operand, mark) {
-            return operand;
+        if self.disturbed(operand, mark) { self.keep(operand, mark) } else { operand }
+    }
+
+    /// As [`Self::settle`], and the operand's trap comes before `later`'s.
+    pub(super) fn settle_before_trap(
+        &mut self,
+        operand: ExprId,
+        mark: usize,
+        later: Option<ExprId>,
+    ) -> ExprId {
+        if self.may_trap(operand) && later.is_some_and(|later| self.may_trap(later)) {
+            return self.keep(operand, mark);
         }
+        self.settle(operand, mark)
+    }
+
+    /// Reads the operand at `mark`, into a temporary.
+    fn keep(&mut self, operand: ExprId, mark: usize) -> ExprId {
         let ty = self.program.exprs[operand].ty;
         let span = self.program.exprs[operand].span;
         let temporary = self.temporary(ty, span);

@@ -395,8 +395,17 @@ impl Lowering {
     }
 
     fn preempt(&mut self, statement: &ast::PreemptStmt, span: Span) -> Option<()> {
-        let cpu = self.number(statement.cpu(), Some(Type::Int))?;
-        let cpu = self.convert(cpu, Type::Int);
-        self.emit(StatementKind::Preempt { cpu }, span)
+        let cpu = self.number(statement.cpu(), Some(Type::Int));
+        let mark = self.out.len();
+        let at = match statement.time() {
+            Some(time) => {
+                let at = self.number(Some(time), Some(Type::Time))?;
+                Some(self.store(at, Type::Time))
+            }
+            None => None,
+        };
+        let cpu = self.convert(cpu?, Type::Int);
+        let cpu = self.settle_before_trap(cpu, mark, at);
+        self.emit(StatementKind::Preempt { cpu, at }, span)
     }
 }

@@ -241,6 +241,7 @@ scheduler s {
         if (|sleeping| > 0) alarm sleeping at 0;
         load[cpu] = load[(cpu + 1) % cpus] + load;
         preempt (cpu + 1) % cpus;
+        preempt load[cpu] at load[cpus] + 1ms;
         destroy current;
     }
 }"

@@ -167,7 +167,9 @@ fn statements_about_threads_have_parts() {
     let Statement::Alarm(it) = statement("alarm t at now + 5ms;") else { panic!() };
     assert_eq!((text(it.thread()), text(it.time())), ("t".into(), "now + 5ms".into()));
     let Statement::Preempt(it) = statement("preempt (c);") else { panic!() };
-    assert_eq!(text(it.cpu()), "(c)");
+    assert_eq!((text(it.cpu()), it.time().is_none()), ("(c)".into(), true));
+    let Statement::Preempt(it) = statement("preempt cpu at now + 1ms;") else { panic!() };
+    assert_eq!((text(it.cpu()), text(it.time())), ("cpu".into(), "now + 1ms".into()));
     let Statement::Verbatim(it) = statement("{* f(\"{}\"); *}") else { panic!() };
     assert_eq!(it.text(), " f(\"{}\"); ");
     let Statement::Return(it) = statement("return a;") else { panic!() };

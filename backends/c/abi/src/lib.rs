@@ -84,7 +84,7 @@ pub struct Host {
     pub engine: *mut c_void,
     pub trap: extern "C" fn(engine: *mut c_void, trap: *const Trap),
     pub alarm: extern "C" fn(engine: *mut c_void, thread: *mut Thread, at: i64),
-    pub preempt: extern "C" fn(engine: *mut c_void, cpu: i64),
+    pub preempt: extern "C" fn(engine: *mut c_void, cpu: i64, at: i64),
     pub seed: u64,
     pub cpus: u32,
 }

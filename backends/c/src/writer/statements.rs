@@ -100,9 +100,10 @@ impl Writer<'_> {
                     self.out.close("}");
                 }
             }
-            StatementKind::Preempt { cpu } => {
+            StatementKind::Preempt { cpu, at } => {
                 let cpu = self.expr(*cpu);
-                self.out.line(format!("ATTUNE_PREEMPT({cpu});"));
+                let at = at.map_or("0".into(), |at| self.expr(at));
+                self.out.line(format!("ATTUNE_PREEMPT({cpu}, {at});"));
             }
             StatementKind::If { condition, then, otherwise } => {
                 self.branch(*condition, then, otherwise, tail);

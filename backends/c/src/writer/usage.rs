@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 
 use attune_language::ir::visit::{self, Visitor};
-use attune_language::ir::{
-    Block, ExprId, ExprKind, GlobalId, Place, Program, Statement, StatementKind, Storage, Type,
-};
+use attune_language::ir::{Block, GlobalId, Place, Program, Statement, StatementKind, Storage, Type};
 
 use crate::runtime::Needs;
 

@@ -42,10 +42,10 @@ static void alarm_at(void *engine, struct attune_thread *thread, int64_t at)
     printf("alarm %d at %lld; ", (int)thread->id, (long long)at);
 }
 
-static void preempt(void *engine, int64_t cpu)
+static void preempt(void *engine, int64_t cpu, int64_t at)
 {
     (void)engine;
-    printf("preempt %lld; ", (long long)cpu);
+    printf("preempt %lld at %lld; ", (long long)cpu, (long long)at);
 }
 
 static int visit(void *arg, struct attune_thread *thread)

@@ -85,7 +85,7 @@ pub(super) enum Statement {
     Dispatch(Thread, Option<Expr>),
     Destroy(Thread),
     Alarm(Thread, Expr),
-    Preempt(Expr),
+    Preempt(Expr, Option<Expr>),
     If(Box<If>),
     Loop(Box<Loop>),
     Foreach(Box<Foreach>),

@@ -218,7 +218,9 @@ impl Compiler<'_> {
             }
             StatementKind::Destroy { thread } => Statement::Destroy(self.thread(thread)),
             StatementKind::Alarm { thread, at } => Statement::Alarm(self.thread(thread), self.expr(*at)),
-            StatementKind::Preempt { cpu } => Statement::Preempt(self.expr(*cpu)),
+            StatementKind::Preempt { cpu, at } => {
+                Statement::Preempt(self.expr(*cpu), at.map(|at| self.expr(at)))
+            }
             StatementKind::If { condition, then, otherwise } => Statement::If(Box::new(If {
                 condition: self.expr(*condition),
                 then: self.block(then),

@@ -123,9 +123,10 @@ impl State {
                 let at = self.eval(at)?;
                 self.decision.alarms.push((thread, at));
             }
-            Statement::Preempt(cpu) => {
+            Statement::Preempt(cpu, at) => {
                 let cpu = self.eval(cpu)?;
-                self.decision.preempt.push(cpu);
+                let at = at.as_ref().map_or(Ok(0), |at| self.eval(at))?;
+                self.decision.preempt.push((cpu, at));
             }
             Statement::Break => return Ok(Flow::Break),
             Statement::Continue => return Ok(Flow::Continue),

@@ -18,6 +18,8 @@ pub struct Cpu {
     pub slice_end: Time,
     /// The policy asked for another choice.
     pub preempt: bool,
+    /// From when on it asked for one; `Time::MAX`: it did not.
+    pub preempt_at: Time,
     pub usage: Usage,
 }
 
@@ -33,6 +35,11 @@ pub struct Usage {
 }
 
 impl Cpu {
+    /// When it chooses again if its thread goes on until then.
+    pub fn end(&self) -> Time {
+        self.slice_end.min(self.preempt_at)
+    }
+
     pub fn new() -> Cpu {
         Cpu {
             running: None,
@@ -42,6 +49,7 @@ impl Cpu {
             accounted: 0,
             slice_end: Time::MAX,
             preempt: false,
+            preempt_at: Time::MAX,
             usage: Usage::default(),
         }
     }

@@ -39,13 +39,27 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             }
         }
         for index in 0..self.decision.preempt.len() {
-            let cpu = self.decision.preempt[index];
-            if (0..i64::from(cpus)).contains(&cpu) && !self.cpus[cpu as usize].preempt {
-                self.cpus[cpu as usize].preempt = true;
-                self.preempts.push_back(cpu as u32);
+            let (cpu, at) = self.decision.preempt[index];
+            if (0..i64::from(cpus)).contains(&cpu) {
+                self.ask_to_choose(cpu as u32, at);
             }
         }
         Ok(())
+    }
+
+    /// `preempt cpu at T`.
+    fn ask_to_choose(&mut self, cpu: u32, at: Time) {
+        let asked = &mut self.cpus[cpu as usize];
+        if at > self.now {
+            if asked.running.is_some() && at < asked.preempt_at {
+                asked.preempt_at = at;
+                // Sooner than what the CPU's timer is set for, if it is set.
+                self.queue.advance(cpu, at);
+            }
+        } else if !asked.preempt {
+            asked.preempt = true;
+            self.preempts.push_back(cpu);
+        }
     }
 
     fn trapped(&self, call: &Call, trap: crate::policy::Trap) -> Diagnostic {
@@ -102,7 +116,9 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
 
     /// Asks a CPU on which nothing runs for its next thread. True if it has one now.
     pub(super) fn schedule(&mut self, cpu: u32) -> Result<bool> {
-        self.cpus[cpu as usize].preempt = false;
+        let chooses = &mut self.cpus[cpu as usize];
+        chooses.preempt = false;
+        chooses.preempt_at = Time::MAX;
         self.call(Event::Schedule, None, cpu)?;
         match self.decision.dispatch {
             Some(dispatch) => self.dispatch(cpu, dispatch.thread.0, dispatch.slice).map(|()| true),
@@ -136,7 +152,7 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         // A slice that leaves no time at all would never let the thread move.
         runner.slice_end = slice.map_or(Time::MAX, |slice| begins.saturating_add(slice.max(1)));
         let done = begins + thread.remaining;
-        self.queue.set(cpu, done.min(self.cpus[cpu as usize].slice_end));
+        self.queue.set(cpu, done.min(self.cpus[cpu as usize].end()));
         self.ready -= 1;
         self.idle.remove(cpu);
         self.idle_count -= 1;
@@ -212,9 +228,11 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         self.settle()
     }
 
-    pub(super) fn slice_used_up(&mut self, slot: u32) -> Result<()> {
+    /// The running thread's time on its CPU is over: its slice is used up, or the policy wants to choose again.
+    pub(super) fn stay_over(&mut self, slot: u32) -> Result<()> {
+        let expired = self.cpus[self.threads[slot as usize].cpu as usize].slice_end <= self.now;
         self.metrics.update(self.who(slot), |tally| tally.preemptions += 1);
-        self.give_way(slot, Some((Event::QuantumExpired, slot)))
+        self.give_way(slot, expired.then_some((Event::QuantumExpired, slot)))
     }
 
     /// The running thread blocks.

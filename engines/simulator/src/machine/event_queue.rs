@@ -57,6 +57,14 @@ impl EventQueue {
         self.sift_down(at, entry);
     }
 
+    /// Lets a timer that is set go off no later than that.
+    pub fn advance(&mut self, key: Key, time: Time) {
+        let at = self.position[key as usize];
+        if at != ABSENT && time < self.heap[at as usize].time {
+            self.set(key, time);
+        }
+    }
+
     pub fn cancel(&mut self, key: Key) {
         let at = self.position[key as usize];
         if at != ABSENT {

@@ -15,11 +15,11 @@ pub(super) enum Flow {
 }
 
 impl<P: Policy + ?Sized> Machine<'_, P> {
-    /// A CPU's timer: its thread has computed what it had to, or used up its slice.
+    /// A CPU's timer: its thread has computed what it had to, or its stay is over.
     pub(super) fn cpu_timer(&mut self, cpu: u32) -> Result<()> {
         let Some(slot) = self.cpus[cpu as usize].running else { return Ok(()) };
         self.account(cpu);
-        if self.threads[slot as usize].remaining > 0 { self.slice_used_up(slot) } else { self.execute(slot) }
+        if self.threads[slot as usize].remaining > 0 { self.stay_over(slot) } else { self.execute(slot) }
     }
 
     /// Runs a thread's program from its next operation. A thread outside takes its time without a CPU.
@@ -52,11 +52,11 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                     let thread = &mut self.threads[slot as usize];
                     thread.remaining = amount;
                     let cpu = thread.cpu;
-                    let slice_end = self.cpus[cpu as usize].slice_end;
-                    if slice_end <= self.now {
-                        return self.slice_used_up(slot);
+                    let end = self.cpus[cpu as usize].end();
+                    if end <= self.now {
+                        return self.stay_over(slot);
                     }
-                    self.queue.set(cpu, (self.now + amount).min(slice_end));
+                    self.queue.set(cpu, (self.now + amount).min(end));
                     return Ok(());
                 }
             }

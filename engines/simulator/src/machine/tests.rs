@@ -146,7 +146,7 @@ fn a_policy_without_waiting_sees_suspending() {
 
 #[test]
 fn a_preempted_thread_goes_on_where_it_was() {
-    let mut policy = Fifo { preempts: true, ..Fifo::default() };
+    let mut policy = Fifo { preempts: Some(0), ..Fifo::default() };
     let outcome = run(
         &mut policy,
         r#"
@@ -166,6 +166,30 @@ fn a_preempted_thread_goes_on_where_it_was() {
         policy.log[woken..woken + 3],
         ["event_raised(0) 0 @3000000", "switch_out(1) 0 @3000000", "dispatch(0) 0 @3000000"]
     );
+}
+
+#[test]
+fn a_cpu_that_is_to_choose_later_goes_on_until_then() {
+    let woken = |later| {
+        let mut policy = Fifo { preempts: Some(later), slice: Some(6_000_000), ..Fifo::default() };
+        let outcome = run(
+            &mut policy,
+            r#"
+            [[thread]]
+            name = "sleeper"
+            do = [{ sleep = "3ms" }, { compute = "1ms" }]
+            [[thread]]
+            name = "hog"
+            count = 2
+            do = [{ compute = "4ms" }, { compute = "1ms" }]
+            "#,
+        );
+        let woken = policy.log.iter().position(|line| line.starts_with("event_raised")).unwrap();
+        (policy.log[woken + 1..woken + 3].join(", "), outcome.threads()[2].preemptions)
+    };
+    assert_eq!(woken(1_500_000).0, "switch_out(1) 0 @4500000, dispatch(2) 0 @4500000");
+    // Its thread has left the CPU by itself; the next one is not meant.
+    assert_eq!(woken(2_500_000), ("set_dead(1) 0 @5000000, switch_out(1) 0 @5000000".into(), 0));
 }
 
 #[test]
@@ -551,7 +575,7 @@ fn equal_runs_give_equal_bytes_and_other_seeds_others() {
 #[test]
 fn time_adds_up_on_every_cpu() {
     let outcome = run_on(
-        &mut Fifo { preempts: true, slice: Some(300_000), ..Fifo::default() },
+        &mut Fifo { preempts: Some(0), slice: Some(300_000), ..Fifo::default() },
         r#"
         duration = "2s"
         context_switch = "7us"

@@ -14,7 +14,7 @@ fn refused(text: &str) -> String {
 }
 
 fn run(workload: &Workload, options: &Options) -> Outcome {
-    let mut policy = Fifo { slice: Some(1_000_000), preempts: true, ..Fifo::default() };
+    let mut policy = Fifo { slice: Some(1_000_000), preempts: Some(0), ..Fifo::default() };
     simulate(&mut policy, workload, options).unwrap_or_else(|error| panic!("{}: {error}", workload.name))
 }
 
@@ -124,7 +124,11 @@ fn mutated_workloads_are_refused_or_run() {
             }
         }
         let Ok(workload) = Workload::from_toml(&parts.concat(), "w.toml") else { continue };
-        let mut policy = Fifo { slice: Some(500_000), preempts: random.below(2) == 0, ..Fifo::default() };
+        let mut policy = Fifo {
+            slice: Some(500_000),
+            preempts: [None, Some(0), Some(200_000)][random.below(3) as usize],
+            ..Fifo::default()
+        };
         let options = Options { max_events: 2_000, trace: true, ..Options::default() };
         if let Ok(outcome) = simulate(&mut policy, &workload, &options) {
             assert!(outcome.idle().all(|idle| idle >= 0));

@@ -203,8 +203,8 @@ impl<'a> Walker<'a> {
                     out.push(state);
                 }
             }
-            StatementKind::Preempt { cpu } => {
-                if self.observe(&mut state, *cpu) {
+            StatementKind::Preempt { cpu, at } => {
+                if self.observe(&mut state, *cpu) && at.is_none_or(|at| self.observe(&mut state, at)) {
                     out.push(state);
                 }
             }

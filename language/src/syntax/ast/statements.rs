@@ -32,7 +32,7 @@ nodes! {
     DestroyStmt(DESTROY_STMT);
     /// `alarm THREAD at EXPR;`
     AlarmStmt(ALARM_STMT);
-    /// `preempt EXPR;`
+    /// `preempt EXPR [at EXPR];`
     PreemptStmt(PREEMPT_STMT);
     /// `{* TEXT *}`
     VerbatimStmt(VERBATIM_STMT);
@@ -188,7 +188,12 @@ impl AlarmStmt {
 impl PreemptStmt {
     /// Which CPU shall choose again.
     pub fn cpu(&self) -> Option<Expr> {
-        child(&self.0)
+        child_behind(&self.0, SyntaxKind::AT_KW, 0)
+    }
+
+    /// When, on the clock that `now` reads; none: at once.
+    pub fn time(&self) -> Option<Expr> {
+        child_behind(&self.0, SyntaxKind::AT_KW, 1)
     }
 }
 

@@ -260,10 +260,15 @@ impl Parser<'_> {
         self.finish();
     }
 
+    /// `preempt CPU [at TIME];`
     fn preempt_statement(&mut self) {
         self.start(PREEMPT_STMT);
         self.bump_as(PREEMPT_KW);
         self.expr();
+        if self.nth_is_word(0, AT_KW) {
+            self.bump_as(AT_KW);
+            self.expr();
+        }
         self.semicolon("`preempt`");
         self.finish();
     }
