@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// What `attune_scheduler.abi` of a scheduler of this interface says.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Number of events and queries.
 pub const EVENTS: usize = 23;
