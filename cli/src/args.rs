@@ -65,6 +65,11 @@ pub enum Command {
         after_help = "Example: attune set                     (lists them with their values)\n         attune set period=10ms\n         attune set command.quantum=2ms others.period=30ms\n\nA time has a unit, a number has none. With two schedulers POLICY is a scheduler's name, or command or others; if it is\nnot said, the command's scheduler comes first. All settings are made or none, between two decisions of the scheduler.\nFor root and for the user who started the run.\n\nExit status: 0, 1 when the scheduler refuses it, 2 when none is there or the command is wrong."
     )]
     Set(SetArgs),
+    /// Show the scheduler that runs in the kernel: what each CPU does, its containers with their threads in order, its tunables
+    #[command(
+        after_help = "Example: attune top\n         attune top --once\n         attune top --json | jq '.policies[0].containers[] | {name, size: (.threads | length)}'\n\nThe threads of a container stand in its order. All was true at one moment, between two decisions of the scheduler; names,\nstates (R S D ..) and times come from /proc just behind it. RUN and WAIT: on a CPU, and able to run without one; an\nattribute marked < is supplied from outside; PUT THERE BY is the line of the scheduler that moved the thread last.\nFor root and for the user who started the run. q or Ctrl-C leaves, arrows move.\n\nExit status: 0, 1 when the run refuses it or has ended, 2 when none is there."
+    )]
+    Top(TopArgs),
     /// The least bandwidth that tasks need, against the period of their server
     #[command(
         after_help = "Example: attune bandwidth --task 20,100 --to 200 --step 5\n         attune bandwidth --task 3,15 --task 5,20 --task 5,30 --plot bandwidth.svg\n\nTimes are in any one unit. Exit status: 0, or 2 when a task cannot be."
@@ -309,6 +314,19 @@ pub struct SetArgs {
 }
 
 #[derive(ClapArgs)]
+pub struct TopArgs {
+    /// Print how it stands now, and end
+    #[arg(long)]
+    pub once: bool,
+    /// The same as one line of JSON; times in nanoseconds
+    #[arg(long)]
+    pub json: bool,
+    /// Seconds between two looks
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub interval: f64,
+}
+
+#[derive(ClapArgs)]
 pub struct BandwidthArgs {
     /// A task: C of CPU time every P (may be repeated)
     #[arg(long = "task", value_name = "C,P", required = true, value_parser = crate::bandwidth::parse_task)]
@@ -453,6 +471,14 @@ pub struct TuneArgs {
     /// The command to start and tune, and its arguments
     #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
     pub words: Vec<OsString>,
+}
+
+/// From a tenth of a second to an hour.
+fn interval(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.1 to 3600".to_owned()),
+    }
 }
 
 /// `3:1`, `3`: each 1 to 100.

@@ -21,6 +21,7 @@ mod schedulers;
 mod set;
 mod sim;
 mod source;
+mod top;
 mod trace;
 mod tune;
 mod vm;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Hint(args) => hint::run(&args),
         Command::Set(args) => set::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),

@@ -12,8 +12,8 @@ use crate::memory::{Memory, Words};
 
 /// Bytes of a room: ATTUNE_CHUNK pages.
 pub(crate) const ROOM: u64 = 16 * 4096;
-/// Bytes that are copied at once. So much is copied in a few milliseconds at most.
-const LARGEST: u64 = 8 << 20;
+/// Bytes that are copied at once: some 15 000 threads. Copying them takes less than a tick of the kernel's.
+const LARGEST: u64 = 4 << 20;
 /// The first room holds the list of copies, and behind it the words to be stored.
 const LIST: u64 = ROOM / 2;
 /// Of struct attune_copy.

@@ -125,12 +125,16 @@ pub enum LookError {
     Copy(#[from] CopyError),
     #[error("the scheduler in the kernel lacks {0}: was it built by another version of Attune?")]
     Foreign(&'static str),
+    #[error("threads come faster than the scheduler can be looked at")]
+    Restless,
     #[error("{0} is not whole: the scheduler has failed or is about to end")]
     Broken(String),
 }
 
-/// Times that it is tried again because memory for threads was added meanwhile.
+/// Times that it is tried again because more threads came meanwhile than there was room for.
 const TRIES: usize = 8;
+/// Records more than there are now that are copied too.
+const ROOM_FOR_MORE: u64 = 16;
 
 pub(crate) fn look(
     image: &Image,
@@ -142,18 +146,23 @@ pub(crate) fn look(
     let record = layout::Record::of(&types, image).ok_or(LookError::Foreign("the layout of a thread"))?;
     let cpu = layout::Cpu::of(&types).ok_or(LookError::Foreign("the layout of a CPU"))?;
     let newest = memory.address(image, "attune_chunks").ok_or(LookError::Foreign("a list of threads"))?;
-    let mut tries = 0..TRIES;
-    loop {
+    let unused = memory.address(image, "attune_fresh").ok_or(LookError::Foreign("a list of threads"))?;
+    let (from, bytes) = memory.variables(image);
+    let variables = Part { from, bytes: bytes.next_multiple_of(8) };
+    for _ in 0..TRIES {
         let chunks = chunks(memory, newest);
-        let (from, bytes) = memory.variables(image);
-        let variables = Part { from, bytes: bytes.next_multiple_of(8) };
-        let records = chunks.iter().map(|chunk| Part { from: *chunk, bytes: ROOM });
-        let parts: Vec<Part> = [variables].into_iter().chain(records).collect();
+        let first = chunks.first().copied().unwrap_or(0);
+        // Of the newest chunk only what is used, and a little more.
+        let used = memory.u64(unused).and_then(|at| at.checked_sub(first)).unwrap_or(ROOM);
+        let used = (used + ROOM_FOR_MORE * record.size).min(ROOM);
+        let part = |chunk: &u64| Part { from: *chunk, bytes: if *chunk == first { used } else { ROOM } };
+        let parts: Vec<Part> = [variables].into_iter().chain(chunks.iter().map(part)).collect();
         let still = copier.take(image, memory, &parts)?;
-        if still.u64(newest) == Some(chunks.first().copied().unwrap_or(0)) || tries.next().is_none() {
+        if still.u64(newest) == Some(first) && still.u64(unused).is_some_and(|at| at <= first + used) {
             return View { image, memory, still: &still, record: &record }.whole(&chunks, &cpu, cpus);
         }
     }
+    Err(LookError::Restless)
 }
 
 /// The addresses of all chunks of records, the newest first. They stay where they are.

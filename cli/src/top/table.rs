@@ -1,0 +1,216 @@
+//! A look as lines of text: CPUs, tunables, and of each policy the containers with their threads in order.
+//!
+//! Units stand in the headings; a time of the policy's is in ms.
+
+use attune_kernel::Look;
+use attune_kernel::look::{ContainerLook, Kind, PolicyLook, State, ThreadLook};
+use attune_values::wire::Type;
+
+use super::proc::Threads;
+use crate::set::shown;
+
+/// A line, and whether it stands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub heading: bool,
+}
+
+pub fn lines(look: &Look, threads: &Threads) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let names: Vec<String> = look.policies.iter().map(title).collect();
+    let known: usize = look.policies.iter().map(count).sum();
+    let ready: u64 = look.policies.iter().map(|policy| policy.ready).sum();
+    let held = look.held as f64 / 1e3;
+    heading(
+        &mut lines,
+        format!("{}: {known} threads, {ready} ready (seen in {held:.0} us)", names.join(", ")),
+    );
+    if look.strangers > 0 {
+        plain(&mut lines, format!("{} turns went to threads for which there was no record", look.strangers));
+    }
+    plain(&mut lines, String::new());
+    cpus(look, threads, &mut lines);
+    tunables(look, &mut lines);
+    for policy in &look.policies {
+        plain(&mut lines, String::new());
+        self::policy(policy, threads, &mut lines);
+    }
+    lines
+}
+
+fn plain(lines: &mut Vec<Line>, text: String) {
+    lines.push(Line { text, heading: false });
+}
+
+fn heading(lines: &mut Vec<Line>, text: String) {
+    lines.push(Line { text, heading: true });
+}
+
+/// `fair`, `edf (command)`.
+fn title(policy: &PolicyLook) -> String {
+    match &policy.role {
+        Some(role) => format!("{} ({role})", policy.scheduler),
+        None => policy.scheduler.clone(),
+    }
+}
+
+fn count(policy: &PolicyLook) -> usize {
+    policy.containers.iter().map(|container| container.threads.len()).sum::<usize>() + policy.loose.len()
+}
+
+fn cpus(look: &Look, threads: &Threads, lines: &mut Vec<Line>) {
+    let rows = look.cpus.iter().map(|cpu| {
+        let Some(thread) = cpu.thread else {
+            return vec![cpu.cpu.to_string(), "-".to_owned(), "idle".to_owned()];
+        };
+        let policy = cpu.policy.and_then(|index| look.policies.get(index)).map(title).unwrap_or_default();
+        let left = cpu.slice_left.map_or("no end".to_owned(), ms);
+        vec![cpu.cpu.to_string(), thread.to_string(), name(threads, thread), policy, left]
+    });
+    let head = ["CPU", "THREAD", "NAME", "POLICY", "LEFT/ms"].map(str::to_owned).to_vec();
+    table(head, rows.collect(), &[true, true, false, false, true], lines);
+}
+
+fn tunables(look: &Look, lines: &mut Vec<Line>) {
+    if look.tunables.is_empty() {
+        return;
+    }
+    plain(lines, String::new());
+    let one = |it: &attune_values::wire::Tunable| {
+        let of = it.role.as_ref().map(|role| format!("{role}.")).unwrap_or_default();
+        format!("{of}{} = {}", it.name, shown(it.ty, it.value))
+    };
+    let all: Vec<String> = look.tunables.iter().map(one).collect();
+    plain(lines, format!("tunables: {}", all.join(", ")));
+}
+
+fn policy(policy: &PolicyLook, threads: &Threads, lines: &mut Vec<Line>) {
+    let ready = policy.ready;
+    let dispatches = policy.dispatches;
+    heading(
+        lines,
+        format!("{}: {} threads, {ready} ready, {dispatches} dispatches", title(policy), count(policy)),
+    );
+    // One table, so that columns stand below each other; the containers' own lines go in between.
+    let rates = threads.has_rates();
+    let mut head: Vec<String> = ["#", "THREAD", "PROCESS", "NAME", "STATE"].map(str::to_owned).to_vec();
+    let mut right = vec![true, true, true, false, false];
+    if rates {
+        head.extend(["RUN/%", "WAIT/%"].map(str::to_owned));
+        right.extend([true, true]);
+    }
+    head.extend(["RUN/s", "WAIT/s"].map(str::to_owned));
+    right.extend([true, true]);
+    for attribute in &policy.attributes {
+        let unit = if attribute.ty == Type::Time { "/ms" } else { "" };
+        let import = if attribute.import { "<" } else { "" };
+        head.push(format!("{import}{}{unit}", attribute.name));
+        right.push(true);
+    }
+    head.push("PUT THERE BY".to_owned());
+    right.push(false);
+    let row = |(place, thread): (usize, &ThreadLook)| self::row(place, thread, policy, threads, rates);
+    let sections = policy.containers.iter().map(|it| (describe(it), &it.threads));
+    let loose = (!policy.loose.is_empty()).then(|| ("in no container".to_owned(), &policy.loose));
+    let sections: Vec<(String, &Vec<ThreadLook>)> = sections.chain(loose).collect();
+    let rows = sections.iter().flat_map(|(_, threads)| threads.iter().enumerate().map(row)).collect();
+    let mut written = Vec::new();
+    table(head, rows, &right, &mut written);
+    let mut written = written.into_iter();
+    lines.extend(written.next());
+    for (section, threads) in sections {
+        heading(lines, section);
+        lines.extend(written.by_ref().take(threads.len()));
+    }
+}
+
+/// `RQ: 3 threads, pqueue sorted on vtime`.
+fn describe(container: &ContainerLook) -> String {
+    let kind = match container.kind {
+        Kind::Threadref => "threadref",
+        Kind::Queue => "queue",
+        Kind::Stack => "stack",
+        Kind::Pqueue => "pqueue",
+        Kind::Pstack => "pstack",
+    };
+    let sorted = container.sorted_on.as_ref().map(|by| format!(" sorted on {by}")).unwrap_or_default();
+    let threads = match container.threads.len() {
+        0 => "empty".to_owned(),
+        1 => "1 thread".to_owned(),
+        many => format!("{many} threads"),
+    };
+    format!("{}: {threads}, {kind}{sorted}", container.name)
+}
+
+fn row(
+    place: usize,
+    thread: &ThreadLook,
+    policy: &PolicyLook,
+    threads: &Threads,
+    rates: bool,
+) -> Vec<String> {
+    let of = threads.of(thread.thread);
+    let state = match (thread.state, thread.cpu) {
+        (State::Running, Some(cpu)) => format!("on CPU {cpu}"),
+        (State::Running, None) => "running".to_owned(),
+        (State::Ready, _) => "ready".to_owned(),
+        (State::Waiting, _) => "waiting".to_owned(),
+    };
+    let seconds = |time: u64| format!("{:.3}", time as f64 / 1e9);
+    let mut row = vec![
+        (place + 1).to_string(),
+        thread.thread.to_string(),
+        thread.process.to_string(),
+        name(threads, thread.thread),
+        format!("{state}{}", of.map(|of| format!(" {}", of.state)).unwrap_or_default()),
+    ];
+    if rates {
+        let rates = threads.rates(thread.thread);
+        let percent =
+            |index: usize| rates.map_or("-".to_owned(), |rates| format!("{:.1}", 100.0 * rates[index]));
+        row.extend([percent(0), percent(1)]);
+    }
+    row.extend([
+        of.map_or("-".to_owned(), |of| seconds(of.run)),
+        of.map_or("-".to_owned(), |of| seconds(of.wait)),
+    ]);
+    row.extend(policy.attributes.iter().map(|attribute| {
+        let value = thread.values.get(&attribute.name).copied().unwrap_or(0);
+        if attribute.ty == Type::Time { ms(value) } else { value.to_string() }
+    }));
+    row.push(thread.put_by.clone().unwrap_or_default());
+    row
+}
+
+fn name(threads: &Threads, thread: i32) -> String {
+    // A program may call itself anything: what would move the cursor is not passed on.
+    let printable = |name: &str| name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    threads.of(thread).map_or("(ended)".to_owned(), |of| printable(&of.name))
+}
+
+fn ms(ns: i64) -> String {
+    format!("{:.3}", ns as f64 / 1e6)
+}
+
+/// Columns below each other, those of numbers to the right.
+fn table(head: Vec<String>, rows: Vec<Vec<String>>, right: &[bool], lines: &mut Vec<Line>) {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).chain(head.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |row: &[String]| {
+        let cells = row.iter().zip(&widths).zip(right);
+        let cells: Vec<String> = cells
+            .map(
+                |((cell, &width), &right)| {
+                    if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+                },
+            )
+            .collect();
+        cells.join("  ").trim_end().to_owned()
+    };
+    lines.push(Line { text: line(&head), heading: true });
+    lines.extend(rows.iter().map(|row| Line { text: line(row), heading: false }));
+}
