@@ -21,7 +21,7 @@ players)
     ;;
 build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
 # stress-ng and rt-app run under the kernel engine, in the virtual machine.
-test) packages="$packages setpriv:util-linux taskset:util-linux wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app" ;;
+test) packages="$packages setpriv:util-linux taskset:util-linux script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app" ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng" ;;
 *)
     echo "usage: tools/setup.sh [build|test|demo|peers|players]" >&2
