@@ -174,6 +174,24 @@ pub struct BuildArgs {
     /// Kernel engine: the most CPUs that the object can run on
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub cpus: u32,
+    /// Kernel engine: how the program's parts are ordered; plain if the kernel's compiler gives up on the usual
+    #[arg(long, value_enum, default_value = "usual")]
+    pub layout: LayoutArg,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LayoutArg {
+    Usual,
+    Plain,
+}
+
+impl From<LayoutArg> for attune_kernel::Layout {
+    fn from(layout: LayoutArg) -> Self {
+        match layout {
+            LayoutArg::Usual => Self::Usual,
+            LayoutArg::Plain => Self::Plain,
+        }
+    }
 }
 
 #[derive(ClapArgs)]

@@ -56,7 +56,7 @@ fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
         output::write(&args.output, source)?;
     } else {
         let compiler = attune_kernel::Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-        attune_kernel::compile(&compiler, &source, &args.output, args.cpus)
+        attune_kernel::compile(&compiler, &source, &args.output, args.cpus, args.layout.into())
             .map_err(|error| Failure::usage(error.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use attune_backend_c as c;
 use attune_broker::Broker;
-use attune_kernel::{Compiler, Exit, Image, Kind, PolicyStatistics, Running, Settings, Statistics, support};
+use attune_kernel::{
+    Compiler, Exit, Image, Kind, Layout, LoadError, PolicyStatistics, Running, Settings, Statistics, support,
+};
 use attune_language::event::Engine;
 use attune_values::wire;
 
@@ -29,8 +31,6 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let alone = args.all || args.partial;
     let fair = Path::new("fair");
     let others = (!alone).then(|| args.others.as_deref().unwrap_or(fair));
-    let image = image(&args.scheduler, others, &args.source, cpus)?;
-    fits(&image, alone)?;
     let settings = Settings {
         seed: args.seed,
         cpus,
@@ -43,8 +43,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
     }
-    let running =
-        attune_kernel::start(image, &settings).map_err(|error| Failure::wrong(error.to_string()))?;
+    let running = load(&args.scheduler, others, &args.source, cpus, |image| {
+        fits(&image, alone)?;
+        Ok(attune_kernel::start(image, &settings))
+    })?;
     let changes = args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
     running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
     let values = listen(&running);
@@ -137,12 +139,33 @@ pub fn try_load(scheduler: &Path, source: &SourceArgs) -> Result<(), Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
     let cpus = support::possible_cpus();
     let settings = Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 5000 };
-    attune_kernel::try_load(image(scheduler, None, source, cpus)?, &settings)
-        .map_err(|error| Failure::wrong(error.to_string()))
+    load(scheduler, None, source, cpus, |image| Ok(attune_kernel::try_load(image, &settings)))
+}
+
+/// Gives the scheduler to the kernel. A text whose program the kernel cannot translate is laid out in another way.
+fn load<T>(
+    scheduler: &Path,
+    others: Option<&Path>,
+    source: &SourceArgs,
+    cpus: u32,
+    load: impl Fn(Image) -> Result<Result<T, LoadError>, Failure>,
+) -> Result<T, Failure> {
+    let attempt = |layout| load(image(scheduler, others, source, cpus, layout)?);
+    let loaded = match attempt(Layout::Usual)? {
+        Err(LoadError::NotTranslated { .. }) if !is_object(scheduler) => attempt(Layout::Plain)?,
+        loaded => loaded,
+    };
+    loaded.map_err(|error| Failure::wrong(error.to_string()))
 }
 
 /// A compiled object as it is, anything else through the compiler. `others`: the scheduler that it shares the machine with.
-fn image(scheduler: &Path, others: Option<&Path>, source: &SourceArgs, cpus: u32) -> Result<Image, Failure> {
+fn image(
+    scheduler: &Path,
+    others: Option<&Path>,
+    source: &SourceArgs,
+    cpus: u32,
+    layout: Layout,
+) -> Result<Image, Failure> {
     if is_object(scheduler) {
         return read(scheduler);
     }
@@ -151,7 +174,7 @@ fn image(scheduler: &Path, others: Option<&Path>, source: &SourceArgs, cpus: u32
         tempfile::tempdir().map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
     let object = folder.path().join("scheduler.bpf.o");
     let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-    attune_kernel::compile(&compiler, &text, &object, cpus)
+    attune_kernel::compile(&compiler, &text, &object, cpus, layout)
         .map_err(|error| Failure::usage(error.to_string()))?;
     read(&object)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use attune_kernel::{Compiler, Image, REPLAY_THREADS, Replay};
+use attune_kernel::{Compiler, Image, Layout, REPLAY_THREADS, Replay};
 use attune_language::event::Event;
 use attune_language::ir::{Extent, Program, Scope, Storage};
 use attune_simulator::policy::{Call, CpuSet, Decision, Dispatch, ThreadId, Value};
@@ -16,7 +16,8 @@ pub fn load(text: &str, cpus: u32) -> Result<Replay, String> {
     let compiler = COMPILER.get_or_init(|| Compiler::find().map_err(|error| error.to_string())).as_ref()?;
     let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
     let object = folder.path().join("scheduler.bpf.o");
-    attune_kernel::compile(compiler, text, &object, cpus).map_err(|error| error.to_string())?;
+    attune_kernel::compile(compiler, text, &object, cpus, Layout::Usual)
+        .map_err(|error| error.to_string())?;
     let bytes = std::fs::read(&object).map_err(|error| format!("the object: {error}"))?;
     let image = Image::read(bytes).map_err(|error| error.to_string())?;
     Replay::load(image, cpus).map_err(|error| error.to_string())

@@ -22,7 +22,8 @@
 #endif
 
 /* Divisions by zero so far, of ints and floats; values that did not fit an import. */
-static uint64_t ATTUNE_ARENA attune_divisions_by_zero, ATTUNE_ARENA attune_clamped;
+static uint64_t ATTUNE_ARENA attune_divisions_by_zero;
+static uint64_t ATTUNE_ARENA attune_clamped;
 
 static inline int64_t attune_add(int64_t a, int64_t b)
 {

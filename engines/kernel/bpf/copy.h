@@ -68,9 +68,9 @@ ATTUNE_SECTION("syscall") int32_t attune_copy_words(struct attune_copying *copyi
         bpf_local_irq_restore(&interrupts);
         return -16;                                     /* EBUSY */
     }
-    attune_copied_at = attune_now();
+    attune_copied_at = attune_answer.now;
     done = attune_copy_all(copies, count);
-    attune_copied_for = attune_now() - attune_copied_at;
+    attune_copied_for = attune_clock() - attune_copied_at;
     attune_unlock();
     bpf_local_irq_restore(&interrupts);
     return done ? 0 : -62;                              /* ETIME */

@@ -27,10 +27,10 @@ pub mod support;
 mod threads;
 mod values;
 
-pub use compiler::{Compiler, Error as CompileError, compile};
+pub use compiler::{Compiler, Error as CompileError, Layout, compile};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
-pub use load::{Error as LoadError, Running, Settings, start, try_load};
+pub use load::{Error as LoadError, NOT_TRANSLATED, Running, Settings, start, try_load};
 pub use look::{Look, LookError};
 pub use replay::{Answer, Failed, Replay, THREADS as REPLAY_THREADS};
 pub use settings::SetError;

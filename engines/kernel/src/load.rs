@@ -38,11 +38,22 @@ pub struct Settings {
 pub enum Error {
     #[error("the kernel does not take the scheduler {scheduler}: {what}{log}")]
     Refused { scheduler: String, what: String, log: String },
+    /// The verifier took it; it may go well with another [`crate::Layout`].
+    #[error(
+        "{NOT_TRANSLATED} of {scheduler}, which its verifier has taken: it fails on the way in which some programs are laid out.          `attune run` lays out a scheduler's text again by itself; build an object again with --layout plain"
+    )]
+    NotTranslated { scheduler: String },
     #[error("the object is for at most {room} CPUs, this machine has {cpus}: build it with --cpus {cpus}")]
     TooFewCpus { room: u32, cpus: u32 },
     #[error("the loaded program does not look like its object: {0}")]
     Inconsistent(&'static str),
 }
+
+/// What the message of [`Error::NotTranslated`] begins with.
+pub const NOT_TRANSLATED: &str = "the kernel's own compiler gives up on the program";
+
+/// The kernel's ENOTSUPP, which is no number for programs: a program that must be compiled could not be.
+const ENOTSUPP: &str = "os error 524";
 
 /// A scheduler in the kernel. Dropping it detaches it.
 pub struct Running {
@@ -78,7 +89,10 @@ fn listen() {
     }
 }
 
-fn refused(image: &Image, what: impl ToString) -> Error {
+fn refused(image: &Image, what: libbpf_rs::Error) -> Error {
+    if format!("{what:#}").contains(ENOTSUPP) {
+        return Error::NotTranslated { scheduler: image.scheduler() };
+    }
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     let log = if log.is_empty() { log } else { format!("\n{}", log.trim_end()) };
     Error::Refused { scheduler: image.scheduler(), what: what.to_string(), log }

@@ -2,7 +2,8 @@
 //!
 //! Random schedulers are compiled here and loaded in a virtual machine; none of them runs there. Every other one is long: over
 //! [`LONG`] lines, with a `foreach` inside another, arrays and sorted containers. One that is refused is named, its text and its object
-//! stay in the experiment's folder, and the verifier's last words stand in the report.
+//! stay in the experiment's folder, and the verifier's last words stand in the report. One that the verifier takes and the kernel's compiler
+//! does not is laid out in another way, as `attune run` does, and counted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use attune_generator as generator;
-use attune_kernel::{Compiler, Image};
+use attune_kernel::{Compiler, Image, Layout, NOT_TRANSLATED};
 use attune_language::event::Engine;
 use attune_language::ir::{Block, Extent, Program, StatementKind};
 use attune_vm::{Cache, Command, Kind, Options as Machine};
@@ -56,6 +57,8 @@ struct Case {
     instructions: u64,
     #[serde(skip)]
     object: PathBuf,
+    /// The kernel's compiler wanted it in the plain layout.
+    laid_out_anew: bool,
     /// None: the kernel takes it.
     refused: Option<String>,
 }
@@ -91,17 +94,21 @@ fn make(count: usize, folder: &Path, progress: Progress) -> Result<Vec<Case>> {
         fs::write(folder.join(format!("{name}.sched")), &text)?;
         fs::write(folder.join(format!("{name}.bpf.c")), &c)?;
         let object = folder.join(format!("{name}.bpf.o"));
-        cases.push(Case { seed, lines, long, instructions: 0, object, refused: None });
+        cases.push(Case { seed, lines, long, instructions: 0, object, laid_out_anew: false, refused: None });
     }
     progress(&format!("compiling {count} schedulers, of seeds up to {seed}"));
     side_by_side(&mut cases, |case| {
-        let c = fs::read_to_string(case.object.with_extension("c"))?;
-        attune_kernel::compile(&compiler, &c, &case.object, CPUS)
-            .with_context(|| format!("the scheduler of seed {}", case.seed))?;
+        compile(&compiler, case, Layout::Usual)?;
         case.instructions = Image::read(fs::read(&case.object)?)?.instructions();
         Ok(())
     })?;
     Ok(cases)
+}
+
+fn compile(compiler: &Compiler, case: &Case, layout: Layout) -> Result<()> {
+    let c = fs::read_to_string(case.object.with_extension("c"))?;
+    attune_kernel::compile(compiler, &c, &case.object, CPUS, layout)
+        .with_context(|| format!("the scheduler of seed {}", case.seed))
 }
 
 /// A `foreach` inside another, arrays and sorted containers.
@@ -125,21 +132,33 @@ fn is_rich(program: &Program) -> bool {
 
 /// Loads all, a batch in each machine.
 fn load(cases: &mut [Case], cache: &Cache, attune: &Path, progress: Progress) -> Result<()> {
+    let compiler = Compiler::find()?;
     let count = cases.len();
     let mut batches: Vec<&mut [Case]> = cases.chunks_mut(BATCH).collect();
     progress(&format!("loading {count} schedulers in {} machines", batches.len()));
     side_by_side(&mut batches, |batch| {
         let objects: Vec<PathBuf> = batch.iter().map(|case| case.object.clone()).collect();
         let (said, complaints) = check(cache, attune, &objects)?;
-        let taken = |case: &Case| said.contains(&format!("{}: the kernel takes it", case.object.display()));
-        let refused: Vec<usize> = (0..batch.len()).filter(|&index| !taken(&batch[index])).collect();
-        for index in refused {
+        let taken = |said: &str, case: &Case| {
+            said.contains(&format!("{}: the kernel takes it", case.object.display()))
+        };
+        for (index, case) in batch.iter_mut().enumerate() {
+            if taken(&said, case) {
+                continue;
+            }
             // Alone, so that the words are about this one.
-            let (_, words) = match objects.len() {
-                1 => (String::new(), complaints.clone()),
-                _ => check(cache, attune, &objects[index..=index])?,
-            };
-            batch[index].refused = Some(last_words(&words));
+            let alone = || check(cache, attune, &objects[index..=index]);
+            let mut words = if objects.len() == 1 { complaints.clone() } else { alone()?.1 };
+            if words.contains(NOT_TRANSLATED) {
+                case.laid_out_anew = true;
+                compile(&compiler, case, Layout::Plain)?;
+                let (said, complaints) = alone()?;
+                if taken(&said, case) {
+                    continue;
+                }
+                words = complaints;
+            }
+            case.refused = Some(last_words(&words));
         }
         Ok(())
     })
@@ -203,6 +222,7 @@ fn tell(cases: &[Case], cache: &Cache) -> Result<Report> {
             "lines, most",
             "BPF instructions, median",
             "most",
+            "laid out anew",
             "loaded",
         ]
         .map(str::to_owned)
@@ -251,8 +271,9 @@ fn row(name: &str, cases: &[&Case]) -> Vec<String> {
     };
     let [lines, most_lines] = sorted(|case| case.lines as u64);
     let [size, most] = sorted(|case| case.instructions);
-    let loaded = cases.iter().filter(|case| case.refused.is_none()).count();
-    vec![name.to_owned(), cases.len().to_string(), lines, most_lines, size, most, loaded.to_string()]
+    let count = |wanted: fn(&Case) -> bool| cases.iter().filter(|case| wanted(case)).count().to_string();
+    let (anew, loaded) = (count(|case| case.laid_out_anew), count(|case| case.refused.is_none()));
+    vec![name.to_owned(), cases.len().to_string(), lines, most_lines, size, most, anew, loaded]
 }
 
 #[cfg(test)]
