@@ -62,16 +62,22 @@ struct {
     uint32_t *value;
 } attune_suppliers ATTUNE_SECTION(".maps");
 
-/* One import of a thread. `word` is 0 where nobody supplies it. */
-static inline void attune_exchange(struct attune_import ATTUNE_ARENA *import, uint32_t word, struct attune_row *own,
-                                   struct attune_row *shared, int64_t by_default)
+/* Whose words a thread has: its own before its process's. What is present is looked up once. */
+struct attune_rows {
+    struct attune_row *own, *shared;
+    uint64_t own_present, shared_present;
+};
+
+/* One import of a thread. `word` is 0 where nobody supplies it, and then never present. */
+static inline void attune_exchange(struct attune_import ATTUNE_ARENA *import, uint32_t word, const struct attune_rows *rows,
+                                   int64_t by_default)
 {
     struct attune_row *row = NULL;
     word &= ATTUNE_ROW_WORDS - 1;
-    if (word && (own->words[0] >> word & 1))
-        row = own;
-    else if (word && (shared->words[0] >> word & 1))
-        row = shared;
+    if (rows->own_present >> word & 1)
+        row = rows->own;
+    else if (rows->shared_present >> word & 1)
+        row = rows->shared;
     if (row && import->link == ATTUNE_ASSIGNED_VALUE) {
         row->words[word] = import->value.number;
         import->link = ATTUNE_SUPPLIED_VALUE;
@@ -84,43 +90,67 @@ static inline void attune_exchange(struct attune_import ATTUNE_ARENA *import, ui
     }
 }
 
+/* One that was assigned to, where the thread has a value of its own. */
+static inline void attune_deliver(struct attune_import ATTUNE_ARENA *import, uint32_t word, struct attune_row *own)
+{
+    word &= ATTUNE_ROW_WORDS - 1;
+    if (import->link == ATTUNE_ASSIGNED_VALUE && word && (own->words[0] >> word & 1)) {
+        own->words[word] = import->value.number;
+        import->link = ATTUNE_SUPPLIED_VALUE;
+    }
+}
+
+#if ATTUNE_DOMAINS > 1
+#define ATTUNE_EACH_OF_ITS_POLICY(visit, t) do { \
+    if (attune_domain_of(&(t)->attune)) { \
+        ATTUNE_OTHERS_EACH_SUPPLIED(visit, t) \
+    } else { \
+        ATTUNE_EACH_SUPPLIED(visit, t) \
+    } \
+} while (0);
+#else
+#define ATTUNE_EACH_OF_ITS_POLICY(visit, t) ATTUNE_EACH_SUPPLIED(visit, t)
+#endif
+
 static __attribute__((noinline)) void attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t slot = (t->attune_task.bound >> 16) - 1, row = t->attune_task.bound & (ATTUNE_ROWS - 1), first = 0;
     struct attune_word_list *list = bpf_map_lookup_elem(&attune_words, &slot);
     void *page = bpf_map_lookup_elem(&attune_pages, &slot);
-    struct attune_row *own, *shared;
+    struct attune_rows rows;
     if (!list || !page)
         return;
-    own = bpf_map_lookup_elem(page, &row);
-    shared = bpf_map_lookup_elem(page, &first);
-    if (!own || !shared)
+    rows.own = bpf_map_lookup_elem(page, &row);
+    rows.shared = bpf_map_lookup_elem(page, &first);
+    if (!rows.own || !rows.shared)
         return;
-#define ATTUNE_EXCHANGE_ONE(number, import, by_default) attune_exchange(import, list->word[number], own, shared, by_default);
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(&t->attune)) {
-        ATTUNE_OTHERS_EACH_SUPPLIED(ATTUNE_EXCHANGE_ONE, t)
-        return;
-    }
-#endif
-    ATTUNE_EACH_SUPPLIED(ATTUNE_EXCHANGE_ONE, t)
+    rows.own_present = (uint64_t)rows.own->words[0] & ~1ull;
+    rows.shared_present = (uint64_t)rows.shared->words[0] & ~1ull;
+#define ATTUNE_EXCHANGE_ONE(number, import, by_default) attune_exchange(import, list->word[number], &rows, by_default);
+    ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_EXCHANGE_ONE, t)
 }
 
 /* The imports that the policy has assigned to. */
 static __attribute__((noinline)) void attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
+    uint32_t slot = (t->attune_task.bound >> 16) - 1, row = t->attune_task.bound & (ATTUNE_ROWS - 1);
+    struct attune_word_list *list;
+    struct attune_row *own;
+    void *page;
     int assigned = 0;
 #define ATTUNE_LOOK_AT_ONE(number, import, by_default) assigned |= (import)->link == ATTUNE_ASSIGNED_VALUE;
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(&t->attune)) {
-        ATTUNE_OTHERS_EACH_SUPPLIED(ATTUNE_LOOK_AT_ONE, t)
-    } else
-#endif
-    {
-        ATTUNE_EACH_SUPPLIED(ATTUNE_LOOK_AT_ONE, t)
-    }
-    if (assigned)
-        attune_exchange_all(t);
+    ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_LOOK_AT_ONE, t)
+    if (!assigned)
+        return;
+    list = bpf_map_lookup_elem(&attune_words, &slot);
+    page = bpf_map_lookup_elem(&attune_pages, &slot);
+    if (!list || !page)
+        return;
+    own = bpf_map_lookup_elem(page, &row);
+    if (!own)
+        return;
+#define ATTUNE_DELIVER_ONE(number, import, by_default) attune_deliver(import, list->word[number], own);
+    ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_DELIVER_ONE, t)
 }
 
 /* Under the lock: the thread runs. */

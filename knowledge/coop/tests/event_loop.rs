@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
 
-use attune_coop::event_loop::EventQueue;
+use attune_coop::event_loop::{EventQueue, TURN};
 use attune_coop::{
     Answer, Clock, EventId, EventLoop, NEVER, NOTHING, Offer, Statistics, Time, Transport, When,
 };
@@ -156,12 +156,12 @@ proptest! {
     }
 }
 
-/// Five best-effort events of 10 each; whoever polls is told to be back after `slice`.
-fn polls_of_five(slice: Time, others: i64) -> Vec<(Time, Offer)> {
+/// Five best-effort events of `each`; whoever polls is told to be back after `slice`.
+fn polls_of_five(each: Time, slice: Time, others: i64) -> Vec<(Time, Offer)> {
     let (mut events, world) = event_loop(vec![(slice, others)]);
     for importance in 0..5 {
         let world = world.clone();
-        let event = events.event("work", move |_, _| world.now.set(world.now.get() + 10));
+        let event = events.event("work", move |_, _| world.now.set(world.now.get() + each));
         events.submit(event, When::best_effort(importance));
     }
     events.run().unwrap();
@@ -170,7 +170,7 @@ fn polls_of_five(slice: Time, others: i64) -> Vec<(Time, Offer)> {
 
 #[test]
 fn it_polls_when_its_time_is_up_and_not_before() {
-    let at = |slice, others| polls_of_five(slice, others).iter().map(|(at, _)| *at).collect::<Vec<_>>();
+    let at = |slice, others| polls_of_five(10, slice, others).iter().map(|(at, _)| *at).collect::<Vec<_>>();
     assert_eq!(at(NEVER, NOTHING), [0]);
     assert_eq!(at(25, NOTHING), [0, 30]);
     assert_eq!(at(0, NOTHING), [0, 10, 20, 30, 40], "an event of its own runs between two polls");
@@ -178,10 +178,15 @@ fn it_polls_when_its_time_is_up_and_not_before() {
 
 #[test]
 fn it_polls_when_somebody_in_the_group_has_something_more_important() {
-    let offers = polls_of_five(NEVER, 2);
     // 0, 1 and 2 matter at least as much; before 3 it polls, and again before 4.
-    assert_eq!(offers.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 30, 40]);
+    let offers = polls_of_five(TURN, NEVER, 2);
+    assert_eq!(offers.iter().map(|(at, _)| *at / TURN).collect::<Vec<_>>(), [0, 3, 4]);
     assert_eq!(offers[1].1, Offer { group: 1, timer: NEVER, best_effort: 3 });
+    // A turn is not given up before it has lasted.
+    let offers = polls_of_five(TURN * 3 / 4, NEVER, 2);
+    assert_eq!(offers.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, TURN * 9 / 4]);
+    let offers = polls_of_five(TURN * 3 / 4, NEVER, -1);
+    assert_eq!(offers.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, TURN * 3 / 2, TURN * 3]);
 }
 
 #[test]

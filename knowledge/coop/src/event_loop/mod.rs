@@ -3,7 +3,8 @@
 //! It holds timer events and best-effort events (see [`When`]). Due timers come first, always, in the order of their release; then the
 //! most important best-effort event. What the *other* programs want is in the same two orders, as **proxy** events: one timer at
 //! the time by which this program should poll, one best-effort event of the importance of the others'. A proxy that comes to the
-//! head is dispatched like any event; it has no callback, dispatching it yields the CPU by [`Transport::poll`].
+//! head is dispatched like any event; it has no callback, dispatching it yields the CPU by [`Transport::poll`]. What matters more to
+//! others in the group counts once a turn has lasted [`TURN`]: else, with all equally far, each event would take a switch.
 //!
 //! ```text
 //! ┌─▶ next event ──own──▶ callback ──┐
@@ -19,7 +20,6 @@ mod descriptors;
 mod queue;
 mod trace;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
@@ -32,13 +32,18 @@ use crate::offer::{NOTHING, Offer};
 use crate::time::{Clock, Monotonic, NEVER, Time};
 use crate::transport::{self, Transport, Wanted};
 use descriptors::Descriptors;
+use rustc_hash::FxHashMap;
+use trace::Name;
+
+/// So long a turn lasts, unless its time is up before, whatever the others in the group have.
+pub const TURN: Time = 1_000_000;
 
 type Callback = Box<dyn FnMut(&mut EventLoop, EventId)>;
 type DescriptorCallback = Box<dyn FnMut(&mut EventLoop, EventId, Readiness)>;
 
 /// An event that the loop knows; it happens only while it is submitted.
 struct Event {
-    name: Box<str>,
+    name: Name,
     /// None while the callback runs.
     kind: Option<Kind>,
 }
@@ -58,7 +63,7 @@ enum Kind {
 /// See the module.
 pub struct EventLoop {
     queue: EventQueue,
-    events: HashMap<EventId, Event>,
+    events: FxHashMap<EventId, Event>,
     made: u64,
     descriptors: Descriptors,
     trace: Trace,
@@ -70,6 +75,8 @@ pub struct EventLoop {
     others_best_effort: EventId,
     /// Events of our own may run: the last poll gave us the turn.
     turn: bool,
+    /// When it did.
+    turn_began: Time,
     /// None has run since.
     fresh: bool,
     stopping: bool,
@@ -87,7 +94,7 @@ impl EventLoop {
     pub fn with(transport: Box<dyn Transport>, clock: Box<dyn Clock>, group: u32) -> EventLoop {
         let mut new = EventLoop {
             queue: EventQueue::default(),
-            events: HashMap::new(),
+            events: FxHashMap::default(),
             made: 0,
             descriptors: Descriptors::default(),
             trace: Trace::default(),
@@ -97,6 +104,7 @@ impl EventLoop {
             others_timer: EventId(0),
             others_best_effort: EventId(0),
             turn: false,
+            turn_began: 0,
             fresh: false,
             stopping: false,
         };
@@ -134,7 +142,8 @@ impl EventLoop {
     fn add(&mut self, name: &str, kind: Kind) -> EventId {
         self.made += 1;
         let event = EventId(self.made);
-        self.events.insert(event, Event { name: name.into(), kind: Some(kind) });
+        let name = self.trace.name(name);
+        self.events.insert(event, Event { name, kind: Some(kind) });
         event
     }
 
@@ -222,10 +231,13 @@ impl EventLoop {
         let next = match (self.turn, self.fresh) {
             (false, _) => None,
             (true, true) => self.queue.next(now, self.own()),
+            (true, false) if now < self.turn_began.saturating_add(TURN) => {
+                self.queue.next(now, |event| event != self.others_best_effort)
+            }
             (true, false) => self.queue.next(now, |_| true),
         };
         match next {
-            Some(event) if !self.is_proxy(event) => self.dispatch(event),
+            Some(event) if !self.is_proxy(event) => self.dispatch(event, now),
             Some(proxy) => {
                 self.queue.cancel(proxy);
                 self.poll()
@@ -235,6 +247,9 @@ impl EventLoop {
     }
 
     fn collect_descriptors(&mut self) -> io::Result<()> {
+        if self.descriptors.is_empty() {
+            return Ok(());
+        }
         let (events, queue) = (&mut self.events, &mut self.queue);
         let now = self.clock.now();
         self.descriptors.collect(|event, readiness| {
@@ -270,6 +285,7 @@ impl EventLoop {
             answer => answer?,
         };
         (self.turn, self.fresh) = (answer.turn, answer.turn);
+        self.turn_began = self.trace.begin_turn(&*self.clock);
         match answer.others {
             NOTHING => self.queue.cancel(self.others_best_effort),
             importance => self.queue.submit(self.others_best_effort, When::best_effort(importance)),
@@ -277,19 +293,18 @@ impl EventLoop {
         Ok(())
     }
 
-    fn dispatch(&mut self, event: EventId) -> io::Result<()> {
+    fn dispatch(&mut self, event: EventId, began: Time) -> io::Result<()> {
         self.queue.cancel(event);
         self.fresh = false;
         let Some(mut kind) = self.events.get_mut(&event).and_then(|event| event.kind.take()) else {
             return Ok(());
         };
-        let (began, cpu) = (self.clock.now(), self.clock.cpu_time());
         match &mut kind {
             Kind::Callback(callback) => callback(self, event),
             Kind::Descriptor { ready, callback, .. } => callback(self, event, *ready),
             Kind::Proxy => {}
         }
-        let took = self.clock.cpu_time().saturating_sub(cpu);
+        let ended = self.clock.now();
         let Some(known) = self.events.get_mut(&event) else {
             // It removed itself.
             if let Kind::Descriptor { fd, .. } = kind {
@@ -297,10 +312,10 @@ impl EventLoop {
             }
             return Ok(());
         };
-        self.trace.record(&known.name, began, took);
+        self.trace.record(known.name, began, ended, &*self.clock);
         if let Kind::Descriptor { fd, wanted, .. } = kind {
             self.descriptors.arm(fd, wanted, event).map_err(|error| {
-                let name = &known.name;
+                let name = self.trace.text(known.name);
                 io::Error::new(
                     error.kind(),
                     format!(

@@ -7,7 +7,9 @@
 //!
 //! Invariant: an event is in at most one of the two, at most once; `place` says where.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
 
 use crate::offer::Importance;
 use crate::time::{NEVER, Time};
@@ -52,7 +54,7 @@ struct BestEffort {
 pub struct EventQueue {
     timers: BTreeSet<Timer>,
     best_effort: BTreeSet<BestEffort>,
-    place: HashMap<EventId, (When, u64)>,
+    place: FxHashMap<EventId, (When, u64)>,
     submissions: u64,
 }
 
