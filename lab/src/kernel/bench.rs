@@ -103,6 +103,12 @@ impl Results {
         Some(row.median(figure)?.value)
     }
 
+    /// The largest of a figure's runs. None: it was not measured.
+    pub fn worst(&self, contestant: &str, figure: &str) -> Option<f64> {
+        let (row, _, figure) = self.row(contestant, figure)?;
+        row.values(figure)?.into_iter().max_by(f64::total_cmp)
+    }
+
     /// The ratio to the first contestant of its table.
     pub fn ratio(&self, contestant: &str, figure: &str) -> Option<Median> {
         let (row, part, figure) = self.row(contestant, figure)?;

@@ -17,6 +17,7 @@
 mod bench;
 mod confidence;
 mod contestant;
+pub mod coop;
 pub mod coop_user_level;
 pub mod fairness;
 mod kept;

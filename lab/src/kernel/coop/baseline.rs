@@ -1,0 +1,53 @@
+//! Experiment `coop-baseline`: one player and four hogs on one CPU.
+
+use super::{SETTING, at_most, everybody};
+use crate::experiment::Experiment;
+use crate::kernel::{Description, Figure, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "tardiness of one player beside four hogs on one CPU",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const WORST: &str = "worst (ms)";
+const LONG_WORST: &str = "0.92 ms: worst";
+/// What is claimed, ms.
+const LIMIT: f64 = 1.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-baseline",
+    title: "One player and four hogs on one CPU",
+    text: &[SETTING],
+    published: "worst tardiness about 1 ms; the fair class over 20 ms on almost every event, SCHED_RR over 10 ms, both over 100 ms at worst.",
+    parts: &[Part {
+        title: "One player and four hogs",
+        place: Place::Deterministic,
+        contestants: everybody,
+        workloads: &[
+            Workload::new("short", &["players", "--count", "1", "--hogs", "4", "--seconds", "30"]),
+            Workload::new(
+                "long",
+                &["players", "--count", "1", "--hogs", "4", "--unit", "920", "--seconds", "30"],
+            ),
+        ],
+        figures: &[
+            Figure::new("p50 (ms)", "short", "/late_ns/p50", 1e6),
+            Figure::new("p99 (ms)", "short", "/late_ns/p99", 1e6),
+            Figure::new(WORST, "short", "/late_ns/max", 1e6),
+            Figure::new("hogs' CPU (%)", "short", "/hogs_percent", 1.0),
+            Figure::new("0.92 ms: p99", "long", "/late_ns/p99", 1e6),
+            Figure::new(LONG_WORST, "long", "/late_ns/max", 1e6),
+        ],
+    }],
+    drawn: WORST,
+    claims,
+};
+
+fn claims(results: &Results) -> Vec<Claim> {
+    vec![
+        at_most(results, "worst tardiness, callbacks up to 0.2 ms", "ms", &[(WORST, LIMIT)]),
+        at_most(results, "worst tardiness, callbacks up to 0.92 ms", "ms", &[(LONG_WORST, LIMIT)]),
+    ]
+}

@@ -1,0 +1,77 @@
+//! Experiment `coop-fairness`: who gets how much, each player alone and all in one group.
+
+use super::{COOP, SETTING, claim, fair_and_coop};
+use crate::experiment::Experiment;
+use crate::kernel::{Description, Figure, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "CPU shares and frame rates of unlike players that cooperate, each alone and in one group",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const CPU: &str = "CPU: Jain";
+const HOGS: &str = "hogs' CPU (%)";
+const GROUP_FRAMES: &str = "group: frames: Jain";
+const GROUP_HOGS: &str = "group: hogs' CPU (%)";
+/// What is claimed.
+const LEAST_JAIN: f64 = 0.99;
+const FAIR_SHARE: f64 = 100.0 / 3.0;
+const MOST_DEVIATION: f64 = 2.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-fairness",
+    title: "Shares of unlike players",
+    text: &[
+        SETTING,
+        "The frames of the players cost one, two, three or four callbacks. Each alone, players should get equal CPU time; in one group, \
+         equal frame rates, and together what eight threads get. The hogs' fair share is a third.",
+    ],
+    published: "several groups: Jain's index of CPU time 0.98, of frame rates 0.86; one group: of frame rates 0.97.",
+    parts: &[Part {
+        title: "Unlike players",
+        place: Place::Deterministic,
+        contestants: fair_and_coop,
+        workloads: &[
+            Workload::new("alone", &["players", "--hogs", "4", "--uneven", "--seconds", "10"]),
+            Workload::new(
+                "group",
+                &["players", "--hogs", "4", "--uneven", "--group", "1", "--seconds", "10"],
+            ),
+        ],
+        figures: &[
+            Figure::new(CPU, "alone", "/jain", 1.0),
+            Figure::new("frames: Jain", "alone", "/frames_jain", 1.0),
+            Figure::new(HOGS, "alone", "/hogs_percent", 1.0),
+            Figure::new("group: CPU: Jain", "group", "/jain", 1.0),
+            Figure::new(GROUP_FRAMES, "group", "/frames_jain", 1.0),
+            Figure::new(GROUP_HOGS, "group", "/hogs_percent", 1.0),
+        ],
+    }],
+    drawn: GROUP_FRAMES,
+    claims,
+};
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let jain = |what: &str, figure| {
+        let measured = results.median(COOP, figure);
+        claim(
+            format!("Jain's index of {what} is at least {LEAST_JAIN}"),
+            measured.map(|jain| (jain >= LEAST_JAIN, format!("{jain:.4}"))),
+        )
+    };
+    let share = |what: &str, figure| {
+        let deviation = results.median(COOP, figure).map(|share| (share / FAIR_SHARE - 1.0).abs() * 100.0);
+        claim(
+            format!("{what} the hogs are within {MOST_DEVIATION} % of their fair share"),
+            deviation.map(|deviation| (deviation <= MOST_DEVIATION, format!("{deviation:.2} % off"))),
+        )
+    };
+    vec![
+        jain("CPU time, each alone,", CPU),
+        jain("frame rates in one group", GROUP_FRAMES),
+        share("beside players that are alone", HOGS),
+        share("beside a group", GROUP_HOGS),
+    ]
+}

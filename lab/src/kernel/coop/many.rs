@@ -1,0 +1,110 @@
+//! Experiment `coop-many`: eight players and four hogs on one CPU.
+
+use super::{COOP, SETTING, at_most, claim, everybody};
+use crate::experiment::Experiment;
+use crate::kernel::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "tardiness of eight players beside four hogs on one CPU: cooperating, and under schedulers to which they say nothing",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const P99: &str = "p99 (ms)";
+const P999: &str = "p99.9 (ms)";
+const WORST: &str = "worst (ms)";
+const LONG_P99: &str = "0.92 ms: p99";
+const LONG_P999: &str = "0.92 ms: p99.9";
+const LONG_WORST: &str = "0.92 ms: worst";
+const USEFUL: &str = "useful CPU (%)";
+const GROUP: [&str; 3] = ["group: p99", "group: p99.9", "group: worst"];
+const LONG_GROUP: [&str; 3] = ["0.92 ms, group: p99", "0.92 ms, group: p99.9", "0.92 ms, group: worst"];
+
+/// What is claimed, ms: p99, p99.9, worst; with callbacks of at most 0.2 and of at most 0.92 ms.
+const SHORT: [f64; 3] = [0.25, 0.4, 0.5];
+const LONG: [f64; 3] = [0.9, 1.0, 1.2];
+const LEAST_USEFUL: f64 = 98.8;
+const TIMES_SOONER: f64 = 40.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-many",
+    title: "Eight players and four hogs on one CPU",
+    text: &[SETTING],
+    published: "worst tardiness about 1 ms with callbacks of a millisecond; the fair class over 20 ms on almost every event, SCHED_RR over 10 ms, \
+                both over 100 ms at worst.",
+    parts: &[
+        Part {
+            title: "Eight players, each alone, and four hogs",
+            place: Place::Deterministic,
+            contestants: everybody,
+            workloads: &[
+                Workload::new("short", &["players", "--hogs", "4", "--seconds", "30"]),
+                Workload::new("long", &["players", "--hogs", "4", "--unit", "920", "--seconds", "30"]),
+            ],
+            figures: &[
+                Figure::new("p50 (ms)", "short", "/late_ns/p50", 1e6),
+                Figure::new(P99, "short", "/late_ns/p99", 1e6),
+                Figure::new(P999, "short", "/late_ns/p999", 1e6),
+                Figure::new(WORST, "short", "/late_ns/max", 1e6),
+                Figure::new(USEFUL, "short", "/useful_percent", 1.0),
+                Figure::new(LONG_P99, "long", "/late_ns/p99", 1e6),
+                Figure::new(LONG_P999, "long", "/late_ns/p999", 1e6),
+                Figure::new(LONG_WORST, "long", "/late_ns/max", 1e6),
+                Figure::new("0.92 ms: useful CPU (%)", "long", "/useful_percent", 1.0),
+            ],
+        },
+        Part {
+            title: "All players in one group",
+            place: Place::Deterministic,
+            contestants: || vec![Contestant::ours("coop")],
+            workloads: &[
+                Workload::new("group", &["players", "--hogs", "4", "--group", "1", "--seconds", "30"]),
+                Workload::new(
+                    "long group",
+                    &["players", "--hogs", "4", "--group", "1", "--unit", "920", "--seconds", "30"],
+                ),
+            ],
+            figures: &[
+                Figure::new(GROUP[0], "group", "/late_ns/p99", 1e6),
+                Figure::new(GROUP[1], "group", "/late_ns/p999", 1e6),
+                Figure::new(GROUP[2], "group", "/late_ns/max", 1e6),
+                Figure::new("group: useful CPU (%)", "group", "/useful_percent", 1.0),
+                Figure::new(LONG_GROUP[0], "long group", "/late_ns/p99", 1e6),
+                Figure::new(LONG_GROUP[1], "long group", "/late_ns/p999", 1e6),
+                Figure::new(LONG_GROUP[2], "long group", "/late_ns/max", 1e6),
+            ],
+        },
+    ],
+    drawn: P99,
+    claims,
+};
+
+fn limits(figures: [&'static str; 3], limits: [f64; 3]) -> Vec<(&'static str, f64)> {
+    figures.into_iter().zip(limits).collect()
+}
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let tardiness = |what: &str, figures, bounds| at_most(results, what, "ms", &limits(figures, bounds));
+    let ours = results.worst(COOP, P99);
+    let others = results.rows(P99).iter().filter(|row| !row.name.starts_with("attune"));
+    let best = others.filter_map(|row| Some((results.median(&row.name, P99)?, row.name.as_str())));
+    let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
+    let useful = results.median(COOP, USEFUL);
+    vec![
+        tardiness("callbacks up to 0.2 ms, p99 / p99.9 / worst", [P99, P999, WORST], SHORT),
+        tardiness("the same in one group", GROUP, SHORT),
+        tardiness("callbacks up to 0.92 ms", [LONG_P99, LONG_P999, LONG_WORST], LONG),
+        tardiness("the same in one group", LONG_GROUP, LONG),
+        claim(
+            format!("p99 under the best of the others is at least {TIMES_SOONER} times as late"),
+            ours.zip(best).map(|(ours, (best, name))| {
+                (best >= TIMES_SOONER * ours, format!("{:.0} times ({name}, {best:.2} ms)", best / ours))
+            }),
+        ),
+        claim(
+            format!("at least {LEAST_USEFUL} % of the CPU are left to useful work"),
+            useful.map(|useful| (useful >= LEAST_USEFUL, format!("{useful:.2} %"))),
+        ),
+    ]
+}

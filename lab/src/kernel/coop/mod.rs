@@ -1,0 +1,59 @@
+//! Experiments with cooperating players: [`attune-load players`](../../../load/src/players.rs) under `coop` on the kernel engine, beside
+//! schedulers to which they say nothing.
+//!
+//! All have eight players unless they say otherwise, and four hogs, which compute all the time as compilers do. Tardiness is from a
+//! timer's release to its handler's first instruction. The published figures are of Krasic, Saubhasik, Sinha and Goel, *Fair and timely
+//! scheduling via cooperative polling* (EuroSys 2009): one CPU, film players, kernel 2.6.
+
+pub mod baseline;
+pub mod fairness;
+pub mod many;
+pub mod misbehave;
+pub mod overhead;
+pub mod periodic;
+
+use super::{Contestant, Results};
+use crate::report::Claim;
+
+const COOP: &str = "attune coop";
+const FAIR: &str = "fair class";
+
+const SETTING: &str = "Players have sound every 10 ms and a picture every 1/24 s, both timer events, and decode as much as they can between, in callbacks \
+    of 50 to 200 us (230 to 920 us in the second setting). Under coop they poll; under the others they run in the same event loop and say \
+    nothing. Four hogs compute all the time. Useful CPU is the work done by all, by the time that it takes undisturbed: what is missing \
+    from 100 % went into switches, the scheduler, interrupts, the players' event loops and asking for the time. Tardiness is taken by the \
+    players' handlers, at their first instruction.";
+
+/// Everybody: the kernel's classes, the peers, fair shares in short periods, cooperation.
+fn everybody() -> Vec<Contestant> {
+    let kernel =
+        [Contestant::fair_class(), Contestant::fair_class_short_slices(), Contestant::round_robin_class()];
+    let ours = [Contestant::ours("fair"), Contestant::ours("fair_periodic"), Contestant::ours("coop")];
+    kernel.into_iter().chain(Contestant::peers()).chain(ours).collect()
+}
+
+fn fair_and_coop() -> Vec<Contestant> {
+    vec![Contestant::fair_class(), Contestant::ours("coop")]
+}
+
+/// `measured`: whether it holds, and the figures. None: not measured.
+fn claim(claim: impl Into<String>, measured: Option<(bool, String)>) -> Claim {
+    let (holds, measured) = measured.unwrap_or((false, "not measured".to_owned()));
+    Claim { claim: claim.into(), holds, measured }
+}
+
+/// Under coop the figures are at most so much, in all runs.
+fn at_most(results: &Results, what: &str, unit: &str, limits: &[(&str, f64)]) -> Claim {
+    let measured: Option<Vec<f64>> = limits.iter().map(|(figure, _)| results.worst(COOP, figure)).collect();
+    let list = |values: &mut dyn Iterator<Item = f64>| {
+        values.map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" / ")
+    };
+    let bound = list(&mut limits.iter().map(|(_, limit)| *limit));
+    claim(
+        format!("{what}: at most {bound} {unit} in every run"),
+        measured.map(|measured| {
+            let holds = measured.iter().zip(limits).all(|(measured, (_, limit))| measured <= limit);
+            (holds, format!("{} {unit}", list(&mut measured.into_iter())))
+        }),
+    )
+}

@@ -1,0 +1,70 @@
+//! Experiment `coop-periodic`: cooperating against switching often.
+
+use super::{COOP, SETTING, claim};
+use crate::experiment::Experiment;
+use crate::kernel::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "tardiness and switches of eight players: cooperating, and under fair shares in periods of 20 to 1 ms",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const P99: &str = "p99 (ms)";
+const SWITCHES: &str = "players' switches/s";
+const SHORTEST: &str = "attune fair_periodic, 1 ms";
+/// What is claimed against the shortest period.
+const TIMES_SOONER: f64 = 10.0;
+const TIMES_FEWER: f64 = 5.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-periodic",
+    title: "Cooperating against switching often",
+    text: &[
+        SETTING,
+        "`fair_periodic` gives everybody an equal share in each period, in slices of at least 50 us.",
+    ],
+    published: "against the fair scheduler with its shortest period: tardiness 5 times less, switches 4 times fewer.",
+    parts: &[Part {
+        title: "Eight players and four hogs",
+        place: Place::Deterministic,
+        contestants: || {
+            let periodic = |name: &str, words| Contestant::ours_changed(name, "fair_periodic", words);
+            vec![
+                periodic("fair_periodic, 20 ms", &["--set", "short_period=20ms"]),
+                periodic("fair_periodic, 5 ms", &["--set", "short_period=5ms"]),
+                periodic("fair_periodic, 2 ms", &["--set", "short_period=2ms"]),
+                periodic("fair_periodic, 1 ms", &["--set", "short_period=1ms"]),
+                Contestant::ours("coop"),
+            ]
+        },
+        workloads: &[Workload::new("players", &["players", "--hogs", "4", "--seconds", "10"])],
+        figures: &[
+            Figure::new("p50 (ms)", "players", "/late_ns/p50", 1e6),
+            Figure::new(P99, "players", "/late_ns/p99", 1e6),
+            Figure::new("worst (ms)", "players", "/late_ns/max", 1e6),
+            Figure::new(SWITCHES, "players", "/switches_per_second", 1.0),
+            Figure::new("useful CPU (%)", "players", "/useful_percent", 1.0),
+        ],
+    }],
+    drawn: P99,
+    claims,
+};
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let ratio = |figure| {
+        let (often, coop) = (results.median(SHORTEST, figure)?, results.median(COOP, figure)?);
+        Some(often / coop)
+    };
+    vec![
+        claim(
+            format!("99 of 100 timers are served {TIMES_SOONER} times sooner than with a period of 1 ms"),
+            ratio(P99).map(|ratio| (ratio >= TIMES_SOONER, format!("{ratio:.1} times (published: 5)"))),
+        ),
+        claim(
+            format!("players are switched {TIMES_FEWER} times less often"),
+            ratio(SWITCHES).map(|ratio| (ratio >= TIMES_FEWER, format!("{ratio:.1} times (published: 4)"))),
+        ),
+    ]
+}
