@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use attune_rhythm::{Method, Settings, spectrum_2010};
+use attune_supervisor::daemon::{self, Server};
 use attune_supervisor::{Error, Options, Status, Supervisor, display, guardian, monotonic_ns};
 use serde_json::json;
 
@@ -49,7 +50,9 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         let _ = supervisor.add(child.id(), weights.next().unwrap_or(1.0));
     }
 
-    let result = tune(&mut supervisor, args, started.as_mut(), &interrupt);
+    // For `attune top`; tuning does without.
+    let mut server = Server::listen(&daemon::own_socket(&attune_supervisor::state_folder())).ok();
+    let result = tune(&mut supervisor, args, started.as_mut(), &interrupt, server.as_mut());
     if result.is_ok() && !args.json {
         eprint!("{}", summary(&supervisor.status()));
     }
@@ -65,6 +68,7 @@ fn tune(
     args: &TuneArgs,
     mut started: Option<&mut Child>,
     interrupt: &Interrupt,
+    mut server: Option<&mut Server>,
 ) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut told = begun;
@@ -78,6 +82,9 @@ fn tune(
         if args.json && told.elapsed() >= STATUS {
             told += STATUS;
             output::print(&format!("{}\n", json!({ "status": supervisor.status() })))?;
+        }
+        if let Some(server) = &mut server {
+            server.serve(|_, request| daemon::answer_status(supervisor, request));
         }
         let time_left = args.seconds.is_none_or(|limit| begun.elapsed() < limit);
         let alive = started.as_mut().is_none_or(|child| matches!(child.try_wait(), Ok(None)));

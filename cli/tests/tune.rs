@@ -90,6 +90,45 @@ fn killed_it_leaves_nothing_behind() {
     end(program);
 }
 
+/// `attune top` in the same state folder, where no scheduler runs in the kernel.
+fn top(test: &str, words: &[&str]) -> Output {
+    let state = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tune-{test}"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_attune"));
+    command.env("ATTUNE_VALUES", state.join("values")).env("ATTUNE_STATE_DIR", state);
+    command.arg("top").args(words).output().unwrap()
+}
+
+#[test]
+fn top_shows_what_is_reserved_and_says_when_nothing_is() {
+    let Some(beat) = beat() else { return };
+    let nothing = top("top", &["--once"]);
+    assert_eq!(nothing.status.code(), Some(2));
+    let said = err(&nothing);
+    assert!(said.contains("no scheduler runs in the kernel") && said.contains("nothing is tuned"), "{said}");
+
+    let program = Command::new(beat).args(["40", "4"]).spawn().unwrap();
+    let id = program.id();
+    let tuning = attune("top").args(["-p", &id.to_string()]).stderr(Stdio::null()).spawn().unwrap();
+    let looked = || serde_json::from_slice::<Value>(&top("top", &["--json"]).stdout).unwrap_or_default();
+    let reserved = |look: &Value| {
+        let program = look["reservations"][0]["programs"][0].clone();
+        let budgets = program["threads"].as_array().cloned().unwrap_or_default();
+        let has_budget = budgets.iter().any(|thread| thread["budget_ms"].as_f64() > Some(0.0));
+        (program["process"] == id && has_budget).then_some(program)
+    };
+    let found = eventually(|| reserved(&looked()).is_some());
+    let once = top("top", &["--once"]);
+    end(tuning);
+    end(program);
+    assert!(found, "{}", looked());
+    let text = String::from_utf8_lossy(&once.stdout);
+    for words in ["reservations: ", "CPUs given", "attune-beat", "BUDGET/ms"] {
+        assert!(text.contains(words), "no `{words}` in {text} {}", err(&once));
+    }
+    // The killed tuner's socket is nobody's.
+    assert_eq!(top("top", &["--once"]).status.code(), Some(2));
+}
+
 #[test]
 fn what_cannot_be_tuned_says_why() {
     let output = attune("nobody").args(["-p", "999999999"]).output().unwrap();

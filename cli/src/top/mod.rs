@@ -1,9 +1,10 @@
-//! `attune top`: how the scheduler in the kernel stands, once or again and again.
+//! `attune top`: how the scheduler in the kernel stands, and what tuners have reserved; once or again and again.
 //!
 //! The run itself says what is true at one moment (`attune_kernel::look`); names, states and times of threads are the kernel's, read
-//! from /proc just behind it.
+//! from /proc just behind it. Tuners are asked at their sockets.
 
 mod proc;
+mod reservations;
 mod screen;
 mod table;
 
@@ -12,8 +13,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use attune_kernel::Look;
+use attune_supervisor::{Status, daemon, state_folder};
 use attune_values::wire::Request;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::args::TopArgs;
 use crate::engine::Engine;
@@ -22,20 +24,17 @@ use crate::output;
 
 use proc::Threads;
 use screen::Screen;
+use table::{Line, plain};
 
 pub fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
-    let engine = Engine::connect()?;
+    let (sources, view) = Sources::find()?;
     if args.json {
-        let look = ask(&engine)?;
-        output::print(&(json(&look, &Threads::read(&look, None))?.to_string() + "\n"))?;
+        output::print(&(view.json()?.to_string() + "\n"))?;
     } else if args.once {
-        let look = ask(&engine)?;
-        let lines = table::lines(&look, &Threads::read(&look, None));
-        output::print(
-            &lines.into_iter().map(|line| line.text.trim_end().to_owned() + "\n").collect::<String>(),
-        )?;
+        let lines = view.lines();
+        output::print(&lines.into_iter().map(|line| line.text + "\n").collect::<String>())?;
     } else if io::stdout().is_terminal() && io::stdin().is_terminal() {
-        live(&engine, Duration::from_secs_f64(args.interval))?;
+        live(&sources, view, Duration::from_secs_f64(args.interval))?;
     } else {
         return Err(Failure::usage(
             "this is no terminal: --once prints how it stands now, --json for a program",
@@ -44,32 +43,88 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn ask(engine: &Engine) -> Result<Look, Failure> {
-    engine.ask(&Request::Look)
-}
-
-/// Until somebody wants to leave, or the run ends.
-fn live(engine: &Engine, interval: Duration) -> Result<(), Failure> {
-    // The first answer comes before the screen changes: a refusal is no picture.
-    let mut look = ask(engine)?;
-    let mut threads = Threads::read(&look, None);
+/// Until somebody wants to leave, or nothing is left to be seen.
+fn live(sources: &Sources, mut view: View, interval: Duration) -> Result<(), Failure> {
     let broken = |error: io::Error| Failure::usage(format!("the terminal: {error}"));
     let mut screen = Screen::open().map_err(broken)?;
     loop {
-        screen.show(&table::lines(&look, &threads)).map_err(broken)?;
+        screen.show(&view.lines()).map_err(broken)?;
         if screen.wait(interval).map_err(broken)? {
             return Ok(());
         }
-        look = ask(engine)?;
-        threads = Threads::read(&look, Some(&threads));
+        view = sources.view(Some(&view))?;
     }
 }
 
-/// What the run says, and of each thread what /proc says.
-fn json(look: &Look, threads: &Threads) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(look).map_err(|error| Failure::usage(error.to_string()))?;
-    add(&mut value, threads);
-    Ok(value)
+/// Who is asked.
+struct Sources {
+    /// None: only tuners run.
+    engine: Option<Engine>,
+}
+
+impl Sources {
+    /// And what they say first. An error where nobody is there.
+    fn find() -> Result<(Sources, View), Failure> {
+        let tuned = !daemon::statuses(&state_folder()).is_empty();
+        let engine = match Engine::connect() {
+            Ok(engine) => Some(engine),
+            Err(_) if tuned => None,
+            Err(failure) => {
+                return Err(Failure::usage(format!(
+                    "{}\n  And nothing is tuned: `attune tune` does that.",
+                    failure.message()
+                )));
+            }
+        };
+        let sources = Sources { engine };
+        let view = sources.view(None)?;
+        Ok((sources, view))
+    }
+
+    fn view(&self, before: Option<&View>) -> Result<View, Failure> {
+        let tuners = daemon::statuses(&state_folder());
+        let Some(engine) = &self.engine else {
+            return match tuners.is_empty() {
+                true => Err(Failure::wrong("the tuner has ended")),
+                false => Ok(View { scheduler: None, tuners }),
+            };
+        };
+        let look: Look = engine.ask(&Request::Look)?;
+        let threads = Threads::read(&look, before.and_then(|view| Some(&view.scheduler.as_ref()?.1)));
+        Ok(View { scheduler: Some((look, threads)), tuners })
+    }
+}
+
+/// What is shown.
+struct View {
+    scheduler: Option<(Look, Threads)>,
+    tuners: Vec<Status>,
+}
+
+impl View {
+    fn lines(&self) -> Vec<Line> {
+        let mut lines =
+            self.scheduler.as_ref().map(|(look, threads)| table::lines(look, threads)).unwrap_or_default();
+        if !lines.is_empty() && !self.tuners.is_empty() {
+            plain(&mut lines, String::new());
+        }
+        lines.extend(reservations::lines(&self.tuners));
+        lines
+    }
+
+    /// What the run says, and of each thread what /proc says; nothing of it where none runs. `reservations` in any case.
+    fn json(&self) -> Result<Value, Failure> {
+        let failed = |error: serde_json::Error| Failure::usage(error.to_string());
+        let mut value = match &self.scheduler {
+            Some((look, _)) => serde_json::to_value(look).map_err(failed)?,
+            None => Value::Object(Map::new()),
+        };
+        if let Some((_, threads)) = &self.scheduler {
+            add(&mut value, threads);
+        }
+        value["reservations"] = serde_json::to_value(&self.tuners).map_err(failed)?;
+        Ok(value)
+    }
 }
 
 /// Wherever a thread stands.
@@ -77,15 +132,16 @@ fn add(value: &mut Value, threads: &Threads) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| add(item, threads)),
         Value::Object(members) => {
-            if let (Some(thread), true) =
-                (members.get("thread").and_then(Value::as_i64), members.contains_key("process"))
-            {
-                let known = threads.of(thread as i32);
-                let text = |text: Option<String>| text.map_or(Value::Null, Value::from);
-                members.insert("name".to_owned(), text(known.map(|it| it.name.clone())));
-                members.insert("kernel_state".to_owned(), text(known.map(|it| it.state.to_string())));
-                members.insert("run_ns".to_owned(), known.map_or(Value::Null, |it| it.run.into()));
-                members.insert("wait_ns".to_owned(), known.map_or(Value::Null, |it| it.wait.into()));
+            let thread =
+                members.get("thread").and_then(Value::as_i64).filter(|_| members.contains_key("process"));
+            if let Some(known) = thread.map(|thread| threads.of(thread as i32)) {
+                let all = [
+                    ("name", known.map(|it| it.name.clone().into())),
+                    ("kernel_state", known.map(|it| it.state.to_string().into())),
+                    ("run_ns", known.map(|it| it.run.into())),
+                    ("wait_ns", known.map(|it| it.wait.into())),
+                ];
+                members.extend(all.map(|(name, value)| (name.to_owned(), value.unwrap_or(Value::Null))));
             }
             members.values_mut().for_each(|member| add(member, threads));
         }

@@ -39,11 +39,11 @@ pub fn lines(look: &Look, threads: &Threads) -> Vec<Line> {
     lines
 }
 
-fn plain(lines: &mut Vec<Line>, text: String) {
+pub(super) fn plain(lines: &mut Vec<Line>, text: String) {
     lines.push(Line { text, heading: false });
 }
 
-fn heading(lines: &mut Vec<Line>, text: String) {
+pub(super) fn heading(lines: &mut Vec<Line>, text: String) {
     lines.push(Line { text, heading: true });
 }
 
@@ -184,9 +184,12 @@ fn row(
 }
 
 fn name(threads: &Threads, thread: i32) -> String {
-    // A program may call itself anything: what would move the cursor is not passed on.
-    let printable = |name: &str| name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     threads.of(thread).map_or("(ended)".to_owned(), |of| printable(&of.name))
+}
+
+/// A program may call itself anything: what would move the cursor is not passed on.
+pub(super) fn printable(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 fn ms(ns: i64) -> String {
@@ -194,7 +197,7 @@ fn ms(ns: i64) -> String {
 }
 
 /// Columns below each other, those of numbers to the right.
-fn table(head: Vec<String>, rows: Vec<Vec<String>>, right: &[bool], lines: &mut Vec<Line>) {
+pub(super) fn table(head: Vec<String>, rows: Vec<Vec<String>>, right: &[bool], lines: &mut Vec<Line>) {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).chain(head.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -214,7 +214,7 @@ impl Program {
             period_ms: task.reservation().map(|(_, period)| millis(period)),
             budget_ms: task.reservation().map(|(budget, _)| millis(budget)),
             used_ms: millis(task.last_use),
-            refused: task.refusal.map(|refusal| refusal.advice()),
+            refused: task.refusal.map(|refusal| refusal.advice().to_owned()),
         };
         ProgramStatus {
             process: self.process,

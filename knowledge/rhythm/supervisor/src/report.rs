@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Something happened. `process` is the program's number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -107,7 +107,7 @@ impl fmt::Display for Note {
 }
 
 /// How everything stands.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Bandwidth that may be given and that is given, in CPUs.
     pub bound: f64,
@@ -116,7 +116,7 @@ pub struct Status {
     pub programs: Vec<ProgramStatus>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProgramStatus {
     pub process: u32,
     pub name: String,
@@ -131,7 +131,7 @@ pub struct ProgramStatus {
     pub threads: Vec<TaskStatus>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskStatus {
     pub thread: u32,
     pub name: String,
@@ -141,5 +141,5 @@ pub struct TaskStatus {
     /// Used in its last period.
     pub used_ms: f64,
     /// Why it has none.
-    pub refused: Option<&'static str>,
+    pub refused: Option<String>,
 }

@@ -1,5 +1,6 @@
 //! The daemon `attuned`: tunes the programs that its configuration names whenever they run, and those that their owners ask for.
 
+mod client;
 mod config;
 mod requests;
 mod server;
@@ -10,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+pub use client::{own_socket, statuses};
 pub use config::Config;
-pub use requests::{Request, answer};
+pub use requests::{Request, answer, answer_status};
 pub use server::Server;
 
 use crate::clock::{SECOND, monotonic_ns};

@@ -37,19 +37,36 @@ const MOST_WEIGHT: f64 = 10.0;
 
 /// `peer`: the user who asks.
 pub fn answer(supervisor: &mut Supervisor, peer: u32, line: &str) -> Value {
-    match serve(supervisor, peer, line) {
+    told(parse(line).and_then(|request| serve(supervisor, peer, request)))
+}
+
+/// Of a tuner for its own programs: it says how everything stands, and takes no others.
+pub fn answer_status(supervisor: &Supervisor, line: &str) -> Value {
+    told(parse(line).and_then(|request| match request {
+        Request::Status => status(supervisor),
+        _ => Err("this tuner is for the programs that it was started for; attuned takes others".to_owned()),
+    }))
+}
+
+fn told(answer: Result<Option<Value>, String>) -> Value {
+    match answer {
         Ok(None) => json!({ "ok": true }),
         Ok(Some(status)) => json!({ "ok": true, "status": status }),
         Err(error) => json!({ "ok": false, "error": error }),
     }
 }
 
-fn serve(supervisor: &mut Supervisor, peer: u32, line: &str) -> Result<Option<Value>, String> {
-    let request: Request = serde_json::from_str(line).map_err(|error| error.to_string())?;
+fn parse(line: &str) -> Result<Request, String> {
+    serde_json::from_str(line).map_err(|error| error.to_string())
+}
+
+fn status(supervisor: &Supervisor) -> Result<Option<Value>, String> {
+    serde_json::to_value(supervisor.status()).map(Some).map_err(|error| error.to_string())
+}
+
+fn serve(supervisor: &mut Supervisor, peer: u32, request: Request) -> Result<Option<Value>, String> {
     match request {
-        Request::Status => {
-            serde_json::to_value(supervisor.status()).map(Some).map_err(|error| error.to_string())
-        }
+        Request::Status => status(supervisor),
         Request::Tune { process, weight } => {
             may(peer, process)?;
             if !(weight.is_finite() && weight > 0.0 && (peer == 0 || weight <= MOST_WEIGHT)) {
