@@ -1,11 +1,16 @@
 //! The words of the command line.
 
+mod kernel;
+mod rhythm;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use attune_rhythm::controller::Law;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+pub use kernel::{HintArgs, RunArgs, SetArgs, TopArgs};
+pub use rhythm::{BandwidthArgs, PeriodArgs, PeriodMethod, TraceArgs, TuneArgs};
 
 /// Application-aware CPU scheduling: schedulers as a page of text, checked, simulated, compiled.
 #[derive(Parser)]
@@ -239,133 +244,6 @@ pub struct SimArgs {
     pub trace: Option<PathBuf>,
 }
 
-/// How a period is found.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum PeriodMethod {
-    /// Job starts weighed as evidence; can say that there is no period
-    Evidence,
-    /// The heuristic of Cucinotta et al., EuroSys 2010
-    #[value(name = "spectrum-2010")]
-    Spectrum2010,
-}
-
-#[derive(ClapArgs)]
-pub struct PeriodArgs {
-    /// A recording
-    pub file: PathBuf,
-    /// One line of JSON: per window, or for the whole recording
-    #[arg(long)]
-    pub json: bool,
-    /// Judge each consecutive window of S seconds by itself
-    #[arg(long, value_name = "S")]
-    pub window: Option<f64>,
-    /// How to find it
-    #[arg(long, value_enum, default_value = "evidence")]
-    pub method: PeriodMethod,
-    /// Draw the spectrum with what was chosen in it
-    #[arg(long, value_name = "F.svg")]
-    pub plot: Option<PathBuf>,
-    /// Lowest frequency, in Hz (default: 2; spectrum-2010: 1)
-    #[arg(long, value_name = "HZ")]
-    pub f_min: Option<f64>,
-    /// Highest frequency, in Hz (default: 220; spectrum-2010: 100)
-    #[arg(long, value_name = "HZ")]
-    pub f_max: Option<f64>,
-    /// spectrum-2010: step of its grid, in Hz (default: 0.1)
-    #[arg(long, value_name = "HZ")]
-    pub df: Option<f64>,
-    /// spectrum-2010: least amplitude of a candidate, in means of the spectrum (default: 0.2)
-    #[arg(long)]
-    pub alpha: Option<f64>,
-    /// spectrum-2010: how far from a multiple its peak may lie, in Hz (default: 0.5)
-    #[arg(long, value_name = "HZ")]
-    pub eps: Option<f64>,
-    /// spectrum-2010: number of multiples (default: 10)
-    #[arg(long, value_name = "N")]
-    pub harmonics: Option<usize>,
-}
-
-#[derive(ClapArgs)]
-pub struct RunArgs {
-    /// A scheduler file, the name of a library scheduler, or an object made by `attune build --engine kernel`
-    #[arg(value_name = "SCHED")]
-    pub scheduler: PathBuf,
-    #[command(flatten)]
-    pub source: SourceArgs,
-    /// Every thread of the machine follows SCHED
-    #[arg(long)]
-    pub all: bool,
-    /// What all threads but the command's follow [default: fair]
-    #[arg(long, value_name = "SCHED", conflicts_with_all = ["all", "partial"])]
-    pub others: Option<PathBuf>,
-    /// Parts of the CPUs: the command's, and that of all others (1 if it is not said)
-    #[arg(long, value_name = "W[:W]", default_value = "1:1", value_parser = shares, conflicts_with_all = ["all", "partial"])]
-    pub weight: [u32; 2],
-    /// Only threads that ask for the class SCHED_EXT follow SCHED; all others go first
-    #[arg(long, conflicts_with = "all")]
-    pub partial: bool,
-    /// Set a tunable or a global import, such as period=10ms or fair.period=10ms (may be repeated)
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// Print what happens every so many seconds
-    #[arg(long, value_name = "SECONDS")]
-    pub stats: Option<u64>,
-    /// Seed of everything random
-    #[arg(long, value_name = "S", default_value = "0")]
-    pub seed: u64,
-    /// The kernel ends a scheduler that leaves a ready thread waiting for so long, in milliseconds
-    #[arg(long, value_name = "MS", default_value = "5000")]
-    pub timeout: u32,
-    /// A command that runs under SCHED
-    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
-    pub command: Vec<String>,
-}
-
-#[derive(ClapArgs)]
-pub struct SetArgs {
-    /// What to set, such as period=10ms or fair.period=10ms; nothing: list all
-    #[arg(value_name = "[POLICY.]NAME=VALUE")]
-    pub settings: Vec<String>,
-    /// One line of JSON: all of them as they are now, times in nanoseconds
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(ClapArgs)]
-pub struct TopArgs {
-    /// Print how it stands now, and end
-    #[arg(long)]
-    pub once: bool,
-    /// The same as one line of JSON; times in nanoseconds
-    #[arg(long)]
-    pub json: bool,
-    /// Seconds between two looks
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
-    pub interval: f64,
-}
-
-#[derive(ClapArgs)]
-pub struct BandwidthArgs {
-    /// A task: C of CPU time every P (may be repeated)
-    #[arg(long = "task", value_name = "C,P", required = true, value_parser = crate::bandwidth::parse_task)]
-    pub tasks: Vec<attune_rhythm::bandwidth::Task>,
-    /// First server period (default: one step)
-    #[arg(long, value_name = "P")]
-    pub from: Option<f64>,
-    /// Last server period (default: twice the longest period)
-    #[arg(long, value_name = "P")]
-    pub to: Option<f64>,
-    /// Between two server periods (default: a fortieth of the last)
-    #[arg(long, value_name = "P")]
-    pub step: Option<f64>,
-    /// One line of JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Draw both curves
-    #[arg(long, value_name = "F.svg")]
-    pub plot: Option<PathBuf>,
-}
-
 #[derive(ClapArgs)]
 pub struct LabArgs {
     #[command(subcommand)]
@@ -400,15 +278,6 @@ pub enum PeersCommand {
 }
 
 #[derive(ClapArgs)]
-pub struct HintArgs {
-    /// The process, or PROCESS/THREAD for one of its threads
-    pub process: String,
-    /// NAME=VALUE, VALUE a number or a time such as 40ms
-    #[arg(required = true)]
-    pub values: Vec<String>,
-}
-
-#[derive(ClapArgs)]
 pub struct LabRunArgs {
     /// The experiment
     pub name: String,
@@ -424,101 +293,6 @@ pub struct LabRunArgs {
     /// Where the report goes (default: demo, beside the folder of this program)
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-}
-
-#[derive(ClapArgs)]
-pub struct TraceArgs {
-    /// A running process (may be repeated)
-    #[arg(short, long = "process", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pub processes: Vec<u32>,
-    /// Where the recording goes
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
-    /// End after this many seconds
-    #[arg(long, value_name = "N", value_parser = seconds)]
-    pub seconds: Option<Duration>,
-    /// Leave out the children that the processes have or start
-    #[arg(long)]
-    pub no_children: bool,
-    /// Only this thread of the processes (may be repeated)
-    #[arg(long = "thread", value_name = "TID")]
-    pub threads: Vec<u32>,
-    /// Only this system call, by name or number (may be repeated)
-    #[arg(long = "call", value_name = "CALL")]
-    pub calls: Vec<String>,
-    /// Leave out when system calls end
-    #[arg(long)]
-    pub no_exits: bool,
-    /// Leave out blocking and waking
-    #[arg(long)]
-    pub no_transitions: bool,
-    /// Room in MiB for events that wait to be written
-    #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub ring: u32,
-    /// The command to start and trace, and its arguments
-    #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
-    pub words: Vec<OsString>,
-}
-
-#[derive(ClapArgs)]
-pub struct TuneArgs {
-    /// A running process, tuned with its children (may be repeated)
-    #[arg(short, long = "process", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pub processes: Vec<u32>,
-    /// How its beat is found
-    #[arg(long, value_enum, default_value = "evidence")]
-    pub method: PeriodMethod,
-    /// How budgets follow what is used: ours, lfs++ or lfs
-    #[arg(long, value_name = "C", default_value = "ours")]
-    pub controller: Law,
-    /// Share of each CPU that may be reserved
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
-    pub bound: f64,
-    /// A program's part when there is not enough for all, in the order of the programs (may be repeated; 1)
-    #[arg(long = "weight", value_name = "W", value_parser = weight)]
-    pub weights: Vec<f64>,
-    /// Give the display server ($DISPLAY) a share of its own, in the beat of the fastest program
-    #[arg(long)]
-    pub display: bool,
-    /// End after this many seconds
-    #[arg(long, value_name = "N", value_parser = seconds)]
-    pub seconds: Option<Duration>,
-    /// Lines of JSON on standard output
-    #[arg(long)]
-    pub json: bool,
-    /// The command to start and tune, and its arguments
-    #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
-    pub words: Vec<OsString>,
-}
-
-/// From a tenth of a second to an hour.
-fn interval(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds from 0.1 to 3600".to_owned()),
-    }
-}
-
-/// `3:1`, `3`: each 1 to 100.
-fn shares(text: &str) -> Result<[u32; 2], String> {
-    let one = |text: &str| text.trim().parse().ok().filter(|share| (1..=100).contains(share));
-    let (command, others) = text.split_once(':').unwrap_or((text, "1"));
-    match (one(command), one(others)) {
-        (Some(command), Some(others)) => Ok([command, others]),
-        _ => Err("two numbers from 1 to 100, such as 3:1, or one".to_owned()),
-    }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    text.parse()
-        .ok()
-        .filter(|share| *share > 0.0 && *share <= 1.0)
-        .ok_or_else(|| "a share, such as 0.8".to_owned())
-}
-
-fn weight(text: &str) -> Result<f64, String> {
-    let weight = text.parse().ok().filter(|weight: &f64| weight.is_finite() && *weight > 0.0);
-    weight.ok_or_else(|| "a weight above 0, such as 2".to_owned())
 }
 
 #[derive(ClapArgs)]
