@@ -3,6 +3,7 @@
 #     make demo     sets up, builds, checks the library of schedulers, measures the web server, simulates it, prints a table
 #     make test     sets up and passes every test
 #     make fuzz     throws random texts at the front end
+#     make player   the example player; needs what tools/setup.sh test installs
 #     make build    the `attune` program, the threads and coop libraries and the example server, in target/release
 
 SHELL := /bin/bash
@@ -11,7 +12,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 ATTUNE := $(CARGO_TARGET_DIR)/release/attune
 
-.PHONY: demo test build fuzz lint setup clean
+.PHONY: demo test build player fuzz lint setup clean
 
 demo: setup build
 	@echo "== The library of schedulers, checked"
@@ -22,6 +23,10 @@ demo: setup build
 build:
 	cargo build --release --locked -p attune -p attune-load -p attune-threads -p attune-client -p attune-coop -p attune-supervisor
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=release
+
+player:
+	cargo build --release --locked -p attune-coop
+	$(MAKE) --no-print-directory -C examples/player PROFILE=release
 
 test:
 	tools/setup.sh test

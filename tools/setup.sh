@@ -20,8 +20,11 @@ players)
         strace:strace setpriv:util-linux"
     ;;
 build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
-# stress-ng and rt-app run under the kernel engine, in the virtual machine.
-test) packages="$packages setpriv:util-linux taskset:util-linux script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app" ;;
+# stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for the example player, Xvfb shows them.
+test)
+    packages="$packages setpriv:util-linux taskset:util-linux script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
+        ffmpeg:ffmpeg Xvfb:xvfb"
+    ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng" ;;
 *)
     echo "usage: tools/setup.sh [build|test|demo|peers|players]" >&2
@@ -64,6 +67,14 @@ printf '#include <libelf.h>\n#include <zlib.h>\n' | cc -E -x c - >/dev/null 2>&1
 if [ "$purpose" = test ]; then
     echo 'int main(void) { return 0; }' | clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
         missing="$missing libclang-rt-19-dev"
+fi
+# The example player's libraries (examples/player/Makefile).
+player_libraries="libavformat:libavformat-dev libavcodec:libavcodec-dev libswscale:libswscale-dev libswresample:libswresample-dev \
+    libavutil:libavutil-dev xcb:libxcb1-dev xcb-shm:libxcb-shm0-dev xcb-sync:libxcb-sync-dev libpulse:libpulse-dev"
+if [ "$purpose" = test ]; then
+    for entry in $player_libraries; do
+        pkg-config --exists "${entry%%:*}" 2>/dev/null || missing="$missing ${entry#*:}"
+    done
 fi
 if [ "$purpose" = players ] && command -v dpkg >/dev/null; then
     # Parts of players that have no command of their own.
