@@ -285,6 +285,8 @@ static void on_expire(attune_coop_loop *loop, attune_coop_event event, void *dat
         if (needed) {
             video->counts.expired[frame->rank]++;
             frame->late = true;
+            /* What can still be shown in this window comes first, the next key frame above all. */
+            frame->importance = importance_of(now + WINDOW, DISPOSABLE);
         } else {
             frames_end(&video->frames, frame, video->counts.expired);
         }

@@ -183,12 +183,16 @@ fn frames_are_shown_in_order_and_are_right() {
 #[test]
 fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
     let Some(player) = player() else { return };
+    let pyramid = "b-pyramid=strict:bframes=3:b-adapt=0:keyint=25:scenecut=0:open-gop=0";
     let kinds = [
-        ("pyramid", ["key", "reference"], "disposable"),
-        ("independent", ["every 8th", "every 4th"], "other"),
+        ("pyramid", pyramid, ["key", "reference"], "disposable"),
+        ("independent", "keyint=1", ["every 8th", "every 4th"], "other"),
     ];
-    for (kind, important, least) in kinds {
-        let film = film(&format!("heavy-{kind}"), 2, "960x540", 50, kind);
+    for (kind, coding, important, least) in kinds {
+        let film = scratch().join(format!("heavy-{kind}.mkv"));
+        let noise =
+            "-f lavfi -i testsrc2=s=640x360:r=50:d=2,noise=alls=25:allf=t -pix_fmt yuv420p -c:v libx264";
+        ffmpeg(&format!("{noise} -preset veryfast -x264-params {coding} {}", film.display()));
         let list = scratch().join(format!("heavy-{kind}.log"));
         let mut command = Command::new("taskset");
         command
@@ -196,7 +200,7 @@ fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
             .arg(player)
             .args(["--display", "null", "--json", "--sound", "none", "--log"])
             .arg(&list);
-        let done = command.args([&film; 6]).output().unwrap();
+        let done = command.args([&film; 4]).output().unwrap();
         assert!(done.status.success(), "{done:?}");
         let summary = summary(&done);
         let films = summary["films"].as_array().unwrap();
@@ -207,20 +211,18 @@ fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
                 .sum()
         };
         let share = |kinds: &[&str]| sum(kinds, "shown") as f64 / sum(kinds, "read") as f64;
-        films.iter().for_each(|film| drop(ended(film, None)));
-        assert!(share(&[least]) < 1.0, "the CPU was enough: {summary}");
-        if kind == "pyramid" {
-            // What nobody needs makes way, and nothing else does.
-            assert!(sum(&[least], "dropped") > 0 && sum(&important, "dropped") == 0, "{summary}");
-        } else {
-            assert!(share(&important) > share(&[least]), "{} {}", share(&important), share(&[least]));
+        for film in films {
+            ended(film, None);
         }
+        assert!(share(&[least]) < 1.0, "the CPU was enough: {summary}");
+        assert!(share(&important) >= share(&[least]), "{} {}", share(&important), share(&[least]));
+        assert_eq!(sum(&important, "dropped"), 0, "only what nobody needs makes way: {summary}");
         // Whatever was left out, what is shown is right. The films' lines are mixed: the order is not asked.
         let reference = reference(&film);
         let mut shown = log(&list);
         shown.sort_by(|a, b| a.0.total_cmp(&b.0));
         shown.dedup();
-        pictures_are_right(&shown, &reference, 3);
+        pictures_are_right(&shown, &reference, 1);
     }
 }
 
