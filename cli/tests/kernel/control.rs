@@ -74,11 +74,13 @@ fn session() -> Option<&'static str> {
             "echo '<nothing>'; $attune set; echo exit $?; $attune top --once; echo exit $?; echo '<end>'; \
              SUDO_UID=65533 $attune run both.bpf.o --set quantum=20ms -- sh ./session.sh $attune; \
              $attune run both.bpf.o -- sleep 100 & loader=$!; \
-             for i in $(seq 200); do test -e /run/attune/values && break; sleep 0.1; done; \
-             $attune set >/dev/null; echo reached: $?; \
-             kill -STOP $loader; (echo '<ended>'; $attune set period=1ms; echo exit $?; echo '<end>') & asks=$!; \
-             sleep 0.5; kill -9 $loader; wait $asks; \
-             echo '<killed>'; $attune set; echo exit $?; echo '<end>'; cat /sys/kernel/sched_ext/state",
+             for i in $(seq 200); do $attune set >/dev/null 2>&1 && break; sleep 0.1; done; \
+             kill -STOP $loader; $attune set period=1ms >asked 2>&1 & asks=$!; \
+             for i in $(seq 200); do ls -l /proc/$asks/fd | grep -q socket && break; sleep 0.1; done; \
+             sleep 1; kill -9 $loader; wait $asks; status=$?; echo '<ended>'; echo exit $status; cat asked; echo '<end>'; \
+             echo '<killed>'; $attune set; echo exit $?; echo '<end>'; \
+             for i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
+             cat /sys/kernel/sched_ext/state",
         )
     };
     set_up().then(|| SAID.get_or_init(run).as_str())
@@ -142,7 +144,7 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
         assert_eq!(row(told("after"), name)[0], value, "{said}");
     }
     assert!(told("ended").contains("the run has ended") && told("ended").contains("exit 1"), "{said}");
-    assert!(said.contains("reached: 0\n") && said.trim_end().ends_with("disabled"), "{said}");
+    assert!(said.trim_end().ends_with("disabled"), "{said}");
 }
 
 fn parse(text: &str) -> Value {
@@ -166,13 +168,19 @@ fn a_look_says_why_a_thread_has_its_place() {
     let look = parse(between(said, "hinted"));
     let [edf, fair] = items(&look, "policies") else { panic!("{look}") };
     assert_eq!((&edf["scheduler"], &edf["role"]), (&"edf".into(), &"command".into()));
-    let hog = threads(edf).find(|thread| thread["thread"] == hog).unwrap_or_else(|| panic!("{look}"));
+    let containers = items(edf, "containers").iter();
+    let mut places =
+        containers.flat_map(|it| items(it, "threads").iter().map(move |thread| (&it["name"], thread)));
+    let (container, hog) =
+        places.find(|(_, thread)| thread["thread"] == hog).unwrap_or_else(|| panic!("{look}"));
     assert_eq!((&hog["name"], &hog["values"]["deadline"]), (&"sh".into(), &5_000_000.into()), "{hog}");
     assert!(
         hog["run_ns"].as_u64() > Some(100_000_000) && hog["wait_ns"].as_u64() > Some(100_000_000),
         "{hog}"
     );
-    assert!(hog["put_by"].as_str().unwrap().contains("edf.sched:"), "{hog}");
+    // The base of all schedulers has `ready`, `edf` itself RQ; it is edf too that makes it `current`.
+    let file = if container == "ready" { "lifecycle.sched:" } else { "edf.sched:" };
+    assert!(hog["put_by"].as_str().unwrap().contains(file), "{container}: {hog}");
     // The loader itself follows the other policy.
     assert!(threads(fair).any(|thread| thread["name"] == "attune-values"), "{look}");
     let once = between(said, "once");
