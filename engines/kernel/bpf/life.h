@@ -23,7 +23,7 @@ static inline void attune_leaves(struct task_struct *task, int ends)
             attune_kick(cpu);
         } else if (state == ATTUNE_READY || state == ATTUNE_WAITING) {
             ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
-            attune_forget(t, cpu);
+            attune_forget(t);
         }
     }
     t->attune_task.state = ATTUNE_UNKNOWN;

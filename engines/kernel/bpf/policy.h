@@ -130,7 +130,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
 }
 
 /* The policy forgets a thread. Under the lock; `t` is READY, WAITING or, where `leaving`, RUNNING. */
-static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *t)
 {
     if (t->attune_task.state == ATTUNE_READY)
         attune_domains[attune_domain_of(&t->attune)].ready--;
@@ -138,7 +138,6 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
     attune_alarm(&t->attune, 0);
     t->attune_task.was = t->attune.where;               /* a stall's message wants to know */
     attune_thread_remove(&t->attune);
-    (void)cpu;
 }
 
 /* The thread that runs on `cpu` stops: [quantum_expired] switch_out. It is ready afterwards. */
@@ -165,5 +164,5 @@ static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     attune_events++;
     t->attune_task.state = ATTUNE_WAITING;
     if (ended)
-        attune_forget(t, cpu);
+        attune_forget(t);
 }
