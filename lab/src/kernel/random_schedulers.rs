@@ -132,43 +132,44 @@ fn is_rich(program: &Program) -> bool {
 
 /// Loads all, a batch in each machine.
 fn load(cases: &mut [Case], cache: &Cache, attune: &Path, progress: Progress) -> Result<()> {
-    let compiler = Compiler::find()?;
     let count = cases.len();
     let mut batches: Vec<&mut [Case]> = cases.chunks_mut(BATCH).collect();
     progress(&format!("loading {count} schedulers in {} machines", batches.len()));
     side_by_side(&mut batches, |batch| {
-        let objects: Vec<PathBuf> = batch.iter().map(|case| case.object.clone()).collect();
-        let (said, complaints) = check(cache, attune, &objects)?;
-        let taken = |said: &str, case: &Case| {
-            said.contains(&format!("{}: the kernel takes it", case.object.display()))
-        };
-        for (index, case) in batch.iter_mut().enumerate() {
-            if taken(&said, case) {
-                continue;
-            }
-            // Alone, so that the words are about this one.
-            let alone = || check(cache, attune, &objects[index..=index]);
-            let mut words = if objects.len() == 1 { complaints.clone() } else { alone()?.1 };
-            if words.contains(NOT_TRANSLATED) {
-                case.laid_out_anew = true;
-                compile(&compiler, case, Layout::Plain)?;
-                let (said, complaints) = alone()?;
-                if taken(&said, case) {
-                    continue;
-                }
-                words = complaints;
-            }
-            case.refused = Some(last_words(&words));
+        let objects: Vec<&Path> = batch.iter().map(|case| case.object.as_path()).collect();
+        let (said, _) = check(cache, attune, &objects)?;
+        for case in batch.iter_mut().filter(|case| !is_taken(&said, case)) {
+            case.refused = Some(String::new());
         }
         Ok(())
-    })
+    })?;
+    // Alone, so that the words are about this one.
+    for case in cases.iter_mut().filter(|case| case.refused.is_some()) {
+        progress(&format!("{} once more, by itself", case.object.display()));
+        load_alone(case, cache, attune)?;
+    }
+    Ok(())
+}
+
+fn load_alone(case: &mut Case, cache: &Cache, attune: &Path) -> Result<()> {
+    let (mut said, mut complaints) = check(cache, attune, &[&case.object])?;
+    if complaints.contains(NOT_TRANSLATED) {
+        case.laid_out_anew = true;
+        compile(&Compiler::find()?, case, Layout::Plain)?;
+        (said, complaints) = check(cache, attune, &[&case.object])?;
+    }
+    case.refused = (!is_taken(&said, case)).then(|| last_words(&complaints));
+    Ok(())
+}
+
+fn is_taken(said: &str, case: &Case) -> bool {
+    said.contains(&format!("{}: the kernel takes it", case.object.display()))
 }
 
 /// What `attune check --load` says in a machine: on standard output, on standard error.
-fn check(cache: &Cache, attune: &Path, objects: &[PathBuf]) -> Result<(String, String)> {
+fn check(cache: &Cache, attune: &Path, objects: &[&Path]) -> Result<(String, String)> {
     let words = [attune, Path::new("check"), Path::new("--load")];
-    let objects = objects.iter().map(PathBuf::as_path);
-    let words = words.into_iter().chain(objects).map(|word| word.display().to_string());
+    let words = words.into_iter().chain(objects.iter().copied()).map(|word| word.display().to_string());
     let machine = Machine { cpus: 1, memory: 2048, kind: Kind::HostFiles, timeout: Some(PATIENCE) };
     let output = attune_vm::run(cache, &machine, &Command::new(words))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
