@@ -40,7 +40,9 @@ pub enum Error {
     Refused { scheduler: String, what: String, log: String },
     /// The verifier took it; it may go well with another [`crate::Layout`].
     #[error(
-        "{NOT_TRANSLATED} of {scheduler}, which its verifier has taken: it fails on the way in which some programs are laid out.          `attune run` lays out a scheduler's text again by itself; build an object again with --layout plain"
+        "{NOT_TRANSLATED} of {scheduler}, which its verifier has taken: it fails on the way in which some programs are laid out, or is \
+         switched off (/proc/sys/net/core/bpf_jit_enable). `attune run` lays out a scheduler's text again by itself; build an \
+         object again with --layout plain"
     )]
     NotTranslated { scheduler: String },
     #[error("the object is for at most {room} CPUs, this machine has {cpus}: build it with --cpus {cpus}")]
@@ -52,8 +54,9 @@ pub enum Error {
 /// What the message of [`Error::NotTranslated`] begins with.
 pub const NOT_TRANSLATED: &str = "the kernel's own compiler gives up on the program";
 
-/// The kernel's ENOTSUPP, which is no number for programs: a program that must be compiled could not be.
-const ENOTSUPP: &str = "os error 524";
+/// The kernel's words when a program that must be compiled could not be: the verifier's, where the program has functions, or
+/// else ENOTSUPP, which is no number for programs.
+const UNTRANSLATED: [&str; 2] = ["program requires BPF JIT compiler but it is not available", "os error 524"];
 
 /// A scheduler in the kernel. Dropping it detaches it.
 pub struct Running {
@@ -90,10 +93,11 @@ fn listen() {
 }
 
 fn refused(image: &Image, what: libbpf_rs::Error) -> Error {
-    if format!("{what:#}").contains(ENOTSUPP) {
+    let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+    let words = format!("{what:#}\n{log}");
+    if UNTRANSLATED.iter().any(|untranslated| words.contains(untranslated)) {
         return Error::NotTranslated { scheduler: image.scheduler() };
     }
-    let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     let log = if log.is_empty() { log } else { format!("\n{}", log.trim_end()) };
     Error::Refused { scheduler: image.scheduler(), what: what.to_string(), log }
 }
