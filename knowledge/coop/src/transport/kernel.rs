@@ -107,7 +107,7 @@ impl Transport for Kernel {
         let now = Monotonic.now();
         self.statistics.polls += 1;
         if now < self.deaf {
-            return self.alone.poll(offer, descriptors);
+            return Ok(Answer { until: self.deaf, ..self.alone.poll(offer, descriptors)? });
         }
         let Words { polls, next_release, importance, group, until, others } = self.words;
         group.set(offer.group.into());
@@ -143,7 +143,7 @@ impl Transport for Kernel {
 
     fn until(&self) -> Time {
         match self.words.until.get() {
-            UNANSWERED => NEVER,
+            UNANSWERED => self.deaf,
             until => until.max(1) as Time,
         }
     }
