@@ -21,7 +21,7 @@ demo: setup build
 	$(ATTUNE) lab run webserver --quick
 
 build:
-	cargo build --release --locked -p attune -p attune-load -p attune-threads -p attune-client -p attune-coop -p attune-supervisor
+	cargo build --release --locked -p attune -p attune-load -p attune-threads -p attune-client -p attune-coop -p attune-coop-preload -p attune-supervisor
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=release
 
 player:

@@ -60,6 +60,8 @@ pub enum Command {
         after_help = "Example: attune run edf -- ./player film.avi\n         attune run fair --others round_robin --weight 3:1 -- make -j8\n         attune run round_robin --all --set quantum=3ms --stats 1\n\nThe command and all that it starts follow SCHED, all other threads another scheduler, and the two share the CPUs by\nweight; what one of them does not use, the other one has. --all gives every thread to SCHED.\n\nExit status: the command's; 1 when the kernel has ended the scheduler."
     )]
     Run(RunArgs),
+    /// Cooperative polling, for programs that know nothing of it
+    Coop(CoopArgs),
     /// Tell the scheduler in the kernel something about a program that does not say it itself
     #[command(
         after_help = "Example: attune hint 1234 urgent=1\n         attune hint 1234/1240 deadline=40ms urgent=\n\nNAME is a thread import of the scheduler; an empty VALUE takes it back. The process must be yours.\n\nExit status: 0, 1 when the scheduler refuses it, 2 when none is there."
@@ -388,4 +390,29 @@ impl From<EngineArg> for attune_language::event::Engine {
             EngineArg::Kernel => Self::Kernel,
         }
     }
+}
+
+#[derive(ClapArgs)]
+pub struct CoopArgs {
+    #[command(subcommand)]
+    pub command: CoopCommand,
+}
+
+#[derive(Subcommand)]
+pub enum CoopCommand {
+    /// Run an event-driven program whose poll-type calls cooperate
+    #[command(
+        after_help = "Example: attune coop run -- Xvfb :9\n         attune coop run --transport shared -- mplayer -vo x11 film.avi\n\nWhere the main thread waits in poll, ppoll, select, pselect, epoll_wait, epoll_pwait or epoll_pwait2, it says when it must\nrun next, and others may run until then. Programs that it starts cooperate too.\n\nExit status: the command's; 127 and 126 when it cannot be started."
+    )]
+    Run(CoopRunArgs),
+}
+
+#[derive(ClapArgs)]
+pub struct CoopRunArgs {
+    /// none, kernel, shared or shared:DIRECTORY; without it what ATTUNE_COOP says, else kernel where a scheduler listens, else shared
+    #[arg(long)]
+    pub transport: Option<String>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub words: Vec<OsString>,
 }

@@ -8,6 +8,7 @@ mod bandwidth;
 mod build;
 mod check;
 mod child;
+mod coop;
 mod diagram;
 mod engine;
 mod explain;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Bandwidth(args) => bandwidth::run(&args),
         Command::Period(args) => period::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Coop(args) => coop::run(&args),
         Command::Hint(args) => hint::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Top(args) => top::run(&args),
