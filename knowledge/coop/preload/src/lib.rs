@@ -205,7 +205,7 @@ pub unsafe extern "C" fn epoll_pwait2(
 /// The three sets of select; null ones stay away.
 type Sets = [*mut fd_set; 3];
 
-const LONG: usize = 8 * size_of::<libc::c_ulong>();
+const LONG: usize = libc::c_ulong::BITS as usize;
 
 /// # Safety
 /// Each set is null or has `count` bits, in whole words.

@@ -147,7 +147,7 @@ impl Before {
 
 extern "C" fn in_child() {
     // SAFETY: the only thread of the child reads what its parent wrote before it forked.
-    if let Some(before) = unsafe { *(&raw const RESTORED_IN_CHILDREN) } {
+    if let Some(before) = unsafe { RESTORED_IN_CHILDREN } {
         before.restore();
     }
 }
