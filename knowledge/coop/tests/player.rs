@@ -179,6 +179,32 @@ fn frames_are_shown_in_order_and_are_right() {
     }
 }
 
+/// Shows the film so often at the same time, on the first CPU.
+fn play_on_one_cpu(player: &Path, film: &Path, films: usize, list: &Path) -> Value {
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0"]).arg(player);
+    command.args(["--display", "null", "--json", "--sound", "none", "--log"]).arg(list);
+    let done = command.args(vec![film; films]).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let summary = summary(&done);
+    for film in summary["films"].as_array().unwrap() {
+        ended(film, None);
+    }
+    summary
+}
+
+/// Frames of these kinds, over all films.
+fn sum(summary: &Value, kinds: &[&str], what: &str) -> u64 {
+    let films = summary["films"].as_array().unwrap();
+    let rows = films.iter().flat_map(|film| film["kinds"].as_array().unwrap());
+    rows.filter(|row| kinds.contains(&row["kind"].as_str().unwrap())).map(|row| number(&row[what])).sum()
+}
+
+/// How many of them were shown.
+fn share(summary: &Value, kinds: &[&str]) -> f64 {
+    sum(summary, kinds, "shown") as f64 / sum(summary, kinds, "read") as f64
+}
+
 /// Many heavy films on one CPU, which it is not enough for.
 #[test]
 fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
@@ -194,29 +220,14 @@ fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
             "-f lavfi -i testsrc2=s=640x360:r=50:d=2,noise=alls=25:allf=t -pix_fmt yuv420p -c:v libx264";
         ffmpeg(&format!("{noise} -preset veryfast -x264-params {coding} {}", film.display()));
         let list = scratch().join(format!("heavy-{kind}.log"));
-        let mut command = Command::new("taskset");
-        command
-            .args(["-c", "0"])
-            .arg(player)
-            .args(["--display", "null", "--json", "--sound", "none", "--log"])
-            .arg(&list);
-        let done = command.args([&film; 4]).output().unwrap();
-        assert!(done.status.success(), "{done:?}");
-        let summary = summary(&done);
-        let films = summary["films"].as_array().unwrap();
-        let sum = |kinds: &[&str], what: &str| -> u64 {
-            let rows = films.iter().flat_map(|film| film["kinds"].as_array().unwrap());
-            rows.filter(|row| kinds.contains(&row["kind"].as_str().unwrap()))
-                .map(|row| number(&row[what]))
-                .sum()
-        };
-        let share = |kinds: &[&str]| sum(kinds, "shown") as f64 / sum(kinds, "read") as f64;
-        for film in films {
-            ended(film, None);
-        }
-        assert!(share(&[least]) < 1.0, "the CPU was enough: {summary}");
-        assert!(share(&important) >= share(&[least]), "{} {}", share(&important), share(&[least]));
-        assert_eq!(sum(&important, "dropped"), 0, "only what nobody needs makes way: {summary}");
+        // However fast the machine is, so many films are too many.
+        let summary = [4, 8, 16, 32, 64]
+            .into_iter()
+            .map(|films| play_on_one_cpu(player, &film, films, &list))
+            .find(|summary| share(summary, &[least]) < 1.0)
+            .expect("64 films are too much for one CPU");
+        assert!(share(&summary, &important) >= share(&summary, &[least]), "{summary}");
+        assert_eq!(sum(&summary, &important, "dropped"), 0, "only what nobody needs makes way: {summary}");
         // Whatever was left out, what is shown is right. The films' lines are mixed: the order is not asked.
         let reference = reference(&film);
         let mut shown = log(&list);
