@@ -260,11 +260,12 @@ impl Measuring<'_> {
         &self.description.parts[job.part].workloads[job.workload]
     }
 
-    /// The jobs' results, in their order: those in deterministic machines first, as many at a time as there are CPUs, then one by one.
+    /// The jobs' results, in their order. Those in real time are made first and one by one, while whoever asked still leaves the machine
+    /// alone; then those in deterministic machines, which do not mind, as many at a time as there are CPUs.
     fn all(&self, jobs: &[Job], progress: Progress) -> Vec<Vec<Found>> {
         let found: Vec<Mutex<Vec<Found>>> = jobs.iter().map(|_| Mutex::new(vec![])).collect();
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        for (place, workers) in [(Place::Deterministic, cpus), (Place::TwoCpus, 1)] {
+        for (place, workers) in [(Place::TwoCpus, 1), (Place::Deterministic, cpus)] {
             let its: Vec<usize> = (0..jobs.len())
                 .filter(|index| self.description.parts[jobs[*index].part].place == place)
                 .collect();
