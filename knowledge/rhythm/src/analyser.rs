@@ -13,7 +13,7 @@ use crate::recording::{Event, Kind};
 use crate::settings::{Method, Settings};
 use crate::spectrum_2010;
 use crate::starts;
-use crate::train::{self, Hypothesis, Train};
+use crate::train::{self, Hypothesis, LOOKS, LOOKS_AT_THREAD, Train};
 use crate::work::locked_share;
 
 /// One period of a program.
@@ -136,7 +136,7 @@ pub fn spectrum(events: &[Event], settings: &Settings) -> Vec<(f64, f64)> {
 
 fn evidence(events: &[Event], from: f64, length: f64, settings: &Settings) -> Analysis {
     let all = program(events, from);
-    let program = train::periods(&all, length, settings);
+    let program = train::periods(&all, length, LOOKS, settings);
     let mut found: Vec<(Hypothesis, Vec<u32>)> =
         program.periods.into_iter().map(|found| (found, Vec::new())).collect();
     let mut threads = threads(events, from);
@@ -205,7 +205,7 @@ fn search(
     length: f64,
     settings: &Settings,
 ) {
-    for mut own in train::periods(train, length, settings).periods {
+    for mut own in train::periods(train, length, LOOKS_AT_THREAD, settings).periods {
         // Looking at several trains is several tries.
         own.net -= (1.0 + SEARCHES as f64).ln();
         if own.net <= 0.0 {

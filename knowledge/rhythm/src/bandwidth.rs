@@ -84,14 +84,18 @@ impl Tasks {
 
     /// The least bandwidth of one server of period `server` for all of them, under fixed priorities; None if no budget helps.
     pub fn one(&self, server: f64) -> Option<f64> {
-        if !(server > 0.0 && server.is_finite()) || !self.fits(server, server) {
+        if !(server > 0.0 && server.is_finite() && self.fits(server, server)) {
             return None;
         }
         let (mut low, mut high) = (0.0, server);
         // Supply grows with the budget: bisect to the last digits.
         for _ in 0..60 {
             let middle = (low + high) / 2.0;
-            *if self.fits(middle, server) { &mut high } else { &mut low } = middle;
+            if self.fits(middle, server) {
+                high = middle;
+            } else {
+                low = middle;
+            }
         }
         Some(high / server)
     }

@@ -9,6 +9,7 @@ pub mod controller;
 pub mod evidence;
 pub mod intervals;
 pub mod recording;
+pub mod resolve;
 pub mod settings;
 pub mod spectrum;
 pub mod spectrum_2010;

@@ -50,7 +50,7 @@ pub fn magnitudes(events: &[(f64, f64)], grid: Grid) -> Vec<f64> {
             }
         }
         let (sum_re, sum_im) = sum_and_turn(&mut re, &mut im, &turn_re, &turn_im);
-        result.push(f64::from(sum_re).hypot(f64::from(sum_im)));
+        result.push(f64::from(sum_re.mul_add(sum_re, sum_im * sum_im).sqrt()));
     }
     result
 }

@@ -25,6 +25,8 @@ pub struct Start {
     pub time: f64,
     /// The pause before it.
     pub pause: f64,
+    /// The system call in which whoever begins it had waited, where that is told.
+    pub call: Option<u64>,
     /// How much was done until the next start: CPU time in ns, or entries where that is not told.
     pub size: f64,
 }
@@ -35,7 +37,7 @@ pub fn gaps(times: &[f64]) -> Vec<Start> {
     for pair in times.windows(2) {
         let pause = pair[1] - pair[0];
         if pause > SCALES[0] {
-            starts.push(Start { time: pair[1], pause, size: 1.0 });
+            starts.push(Start { time: pair[1], pause, call: None, size: 1.0 });
         } else if let Some(last) = starts.last_mut() {
             last.size += 1.0;
         }
@@ -59,28 +61,35 @@ pub fn after(starts: &[Start], pause: f64) -> Vec<Start> {
 /// When the threads of one program (or one of them), all asleep, were woken; from events in order of time, counted from `from`. The
 /// first is left out if the pause before it is not seen to begin.
 pub fn wakes<'a>(events: impl Iterator<Item = &'a Event> + Clone, from: f64) -> Vec<Start> {
-    // A thread that is not first seen being woken was awake.
-    let mut awake: BTreeMap<Option<u32>, bool> = BTreeMap::new();
-    for event in events.clone() {
-        awake.entry(event.thread).or_insert(event.kind != Kind::Wake);
+    struct Thread {
+        awake: bool,
+        call: Option<u64>,
     }
-    let mut count = awake.values().filter(|awake| **awake).count();
+    let mut threads: BTreeMap<Option<u32>, Thread> = BTreeMap::new();
+    for event in events.clone() {
+        // A thread that is not first seen being woken was awake.
+        let first = || Thread { awake: event.kind != Kind::Wake, call: None };
+        threads.entry(event.thread).or_insert_with(first);
+    }
+    let mut count = threads.values().filter(|thread| thread.awake).count();
     let mut asleep_since: Option<f64> = None;
     let mut found: Vec<Start> = Vec::new();
     for event in events {
-        let Some(awake) = awake.get_mut(&event.thread) else { continue };
+        let Some(thread) = threads.get_mut(&event.thread) else { continue };
         let time = event.time - from;
         match event.kind {
-            Kind::Wake if !*awake => {
-                *awake = true;
+            Kind::Enter => thread.call = event.number,
+            Kind::Wake if !thread.awake => {
+                thread.awake = true;
                 if count == 0 {
                     let pause = asleep_since.map(|since| time - since).filter(|pause| *pause > SCALES[0]);
-                    found.extend(pause.map(|pause| Start { time, pause, size: 0.0 }));
+                    let call = thread.call;
+                    found.extend(pause.map(|pause| Start { time, pause, call, size: 0.0 }));
                 }
                 count += 1;
             }
-            Kind::Block if *awake => {
-                *awake = false;
+            Kind::Block if thread.awake => {
+                thread.awake = false;
                 count -= 1;
                 asleep_since = Some(time);
                 if let (Some(start), Some(cpu_ns)) = (found.last_mut(), event.number) {
@@ -128,8 +137,9 @@ pub fn waits(events: &[Event], from: f64) -> Vec<Vec<Start>> {
                 if let Some(since) = thread.asleep_since.take()
                     && time - since > SCALES[0]
                 {
-                    let starts = kinds.entry((event.thread, thread.call)).or_default();
-                    starts.push(Start { time, pause: time - since, size: 0.0 });
+                    let call = thread.call;
+                    let starts = kinds.entry((event.thread, call)).or_default();
+                    starts.push(Start { time, pause: time - since, call, size: 0.0 });
                     thread.last = Some(thread.call);
                 }
             }

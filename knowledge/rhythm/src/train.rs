@@ -11,10 +11,11 @@
 
 use crate::evidence::{Evidence, glance, weigh};
 use crate::intervals;
+use crate::resolve;
 use crate::settings::Settings;
 use crate::spectrum::{Grid, magnitudes, peaks};
 use crate::starts::{SCALES, Start, after, gaps};
-use crate::work::{contrast, locked_share};
+use crate::work::locked_share;
 
 /// The events of a program or a thread. Times count from the beginning of a window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,9 +37,7 @@ impl Train {
     pub fn of_entries(entries: Vec<f64>) -> Train {
         Train { starts: gaps(&entries), entries, ..Train::default() }
     }
-}
 
-impl Train {
     /// Of all work, what is done in these jobs.
     fn share(&self, jobs: &[Start]) -> f64 {
         let work = jobs.iter().map(|job| job.size).sum::<f64>();
@@ -68,23 +67,16 @@ const STRONGEST: usize = 192;
 const PEAKS: usize = 20;
 /// Hypotheses that are weighed after the glance.
 const FINALISTS: usize = 12;
-/// Starts that all glances together may look at: the more starts and scales, the fewer proposals. It bounds the time of an analysis.
-const LOOKS: usize = 100_000;
+/// Starts that all glances together may look at: the more starts and scales, the fewer proposals. It bounds the time of an analysis. In a
+/// program's train, and in that of one of its threads.
+pub const LOOKS: usize = 100_000;
+pub const LOOKS_AT_THREAD: usize = 12_000;
 /// The share of a train's events that a period must lock.
 const LEAST_SHARE: f64 = 0.08;
 /// What the search for a cluster of intervals can gain by luck, beside the choice of its place.
 const SLEEPER_LUCK: f64 = 8.0;
 /// Periods that are looked for in one train.
 const PERIODS: usize = 4;
-/// Contrast from which every k-th beat is the job and the others are not; by k = 2, 3, ..
-const CONTRASTS: [f64; 4] = [0.15, 0.5, 0.22, 0.3];
-/// A place that is hit so much less often than the most hit one is always missed, but for luck.
-const ALWAYS_MISSED: f64 = 0.15;
-/// Rounds of `k` beats in which that must be so.
-const LEAST_ROUNDS: f64 = 10.0;
-/// Cycles that the sub-harmonic must have in the window.
-const LEAST_JOBS: f64 = 16.0;
-
 /// What one train says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
@@ -94,12 +86,12 @@ pub struct Verdict {
     pub periods: Vec<Hypothesis>,
 }
 
-/// Looks for periods in a window of `length` seconds.
-pub fn periods(train: &Train, length: f64, settings: &Settings) -> Verdict {
+/// Looks for periods in a window of `length` seconds, at `looks` starts at most before it weighs.
+pub fn periods(train: &Train, length: f64, looks: usize, settings: &Settings) -> Verdict {
     let times = &train.entries[..];
     let mut verdict = Verdict::default();
     let mut scales = scales(train, settings);
-    let mut proposals = glance_at(&scales, &propose(train, length, settings), length);
+    let mut proposals = glance_at(&scales, &propose(train, length, settings), length, looks);
     while verdict.periods.len() < PERIODS {
         let weighed = weigh_best(&scales, &proposals, train, length, settings);
         let slept = sleeper(&scales, train, length, settings);
@@ -112,12 +104,14 @@ pub fn periods(train: &Train, length: f64, settings: &Settings) -> Verdict {
             verdict.periods.push(best);
             break;
         }
+        let scale = &scales[best.scale];
         let resolved = match train.exact {
             true => {
-                let patterned = resolve_by_pattern(best, &scales[best.scale].starts, length, settings);
-                Some(resolve_by_size(patterned, &train.starts, length, settings))
+                let patterned = resolve::by_pattern(best, &scale.starts, length, settings);
+                let told = resolve::by_call(patterned, &scale.jobs, length, settings);
+                Some(resolve::by_size(told, &train.starts, length, settings))
             }
-            false => locked(resolve(best, times, length, settings), times, length),
+            false => locked(resolve::by_work(best, times, length, settings), times, length),
         };
         if let Some(period) = resolved
             && !verdict
@@ -303,10 +297,10 @@ struct Proposal {
 }
 
 /// Glances at frequencies on all scales, as many as there is time for.
-fn glance_at(scales: &[Scale], frequencies: &[f64], length: f64) -> Vec<Proposal> {
+fn glance_at(scales: &[Scale], frequencies: &[f64], length: f64, looks: usize) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for (scale, Scale { pause, starts, .. }) in scales.iter().enumerate() {
-        for &frequency in frequencies.iter().take(LOOKS / scales.len() / starts.len().max(1)) {
+        for &frequency in frequencies.iter().take(looks / scales.len() / starts.len().max(1)) {
             // A pause that fills the period sees every second start at best.
             if pause * frequency < 0.7
                 && let Some(evidence) = glance(starts, length, frequency)
@@ -369,84 +363,4 @@ fn luck(length: f64, scales: usize, settings: &Settings) -> f64 {
     let frequencies = (length * (settings.f_max - settings.f_min)).max(1.0);
     let (phases, slopes, choices): (f64, f64, f64) = (20.0, 20.0, 4.0 * scales.max(SCALES.len()) as f64);
     frequencies.ln() + phases.ln() + slopes.ln() + choices.ln() + settings.constants.caution
-}
-
-/// Goes down to a sub-harmonic where the beat is always missed at the same places of `k`: who wakes twice for each picture, the second
-/// time a quarter of its period after the first, hits two of four beats. Load misses beats anywhere; and it moves no wake-ups.
-fn resolve_by_pattern(found: Hypothesis, starts: &[f64], length: f64, settings: &Settings) -> Hypothesis {
-    let slowest = settings.f_min.max(LEAST_ROUNDS / length);
-    let rates = (2..=6).filter(|&k| found.evidence.frequency / k as f64 >= slowest);
-    let ratios = rates.map(|k| (k, least_hit_by_most(starts, &found.evidence, length, k)));
-    let best = ratios.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ratio)| *ratio < ALWAYS_MISSED);
-    match best {
-        Some((k, _)) => Hypothesis { evidence: found.evidence.slower_at(k, starts), ..found },
-        None => found,
-    }
-}
-
-/// Of `k` places: how often the least hit one is hit, by how often the most hit one is; 1 where not even that one is hit as a rule.
-fn least_hit_by_most(starts: &[f64], evidence: &Evidence, length: f64, k: usize) -> f64 {
-    let hits = evidence.hits_by_place(starts, k);
-    let (least, most) =
-        hits.iter().fold((usize::MAX, 0), |(least, most), &hits| (least.min(hits), most.max(hits)));
-    let rule = 0.6 * length * evidence.frequency / k as f64;
-    if most as f64 >= rule.max(4.0) { least as f64 / most as f64 } else { 1.0 }
-}
-
-/// Goes down to a sub-harmonic while the CPU time of the jobs says, in both halves of the window, that only every k-th is one: all the
-/// other beats do little. Frames that differ are still frames.
-fn resolve_by_size(found: Hypothesis, starts: &[Start], length: f64, settings: &Settings) -> Hypothesis {
-    let starts = after(starts, found.pause);
-    let middle = starts.partition_point(|start| start.time < length / 2.0);
-    let mut resolved = found;
-    loop {
-        let slowest = settings.f_min.max(LEAST_JOBS / length);
-        let rates = (2..=5).filter(|&k| resolved.evidence.frequency / k as f64 >= slowest);
-        let others = |half: &[Start], k: usize| others_by_largest(half, &resolved.evidence, k);
-        let ratios = rates.map(|k| (k, others(&starts[..middle], k).max(others(&starts[middle..], k))));
-        let best = ratios
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-            .filter(|(_, ratio)| *ratio < settings.constants.idle_beats);
-        let Some((k, _)) = best else { return resolved };
-        resolved.evidence = resolved.evidence.slower(k);
-    }
-}
-
-/// Of the `k` beats that make one cycle of a `k`-th of the rate: the mean size of the second largest by that of the largest; 1 where that
-/// is not known.
-fn others_by_largest(starts: &[Start], evidence: &Evidence, k: usize) -> f64 {
-    let mut sums = vec![(0.0f64, 0usize); k];
-    let cycles = starts.last().map_or(0.0, |last| last.time - starts[0].time) * evidence.frequency / k as f64;
-    for start in starts.iter().filter(|start| evidence.explains(start.time)) {
-        let cycle = ((start.time - evidence.origin) * evidence.frequency).round();
-        let (sum, count) = &mut sums[cycle.rem_euclid(k as f64) as usize % k];
-        (*sum, *count) = (*sum + start.size, *count + 1);
-    }
-    if sums.iter().any(|(_, count)| (*count as f64) < 0.5 * cycles) {
-        return 1.0;
-    }
-    let mut means: Vec<f64> = sums.iter().map(|(sum, count)| sum / (*count).max(1) as f64).collect();
-    means.sort_by(|a, b| b.total_cmp(a));
-    if means[0] > 0.0 { means[1] / means[0] } else { 1.0 }
-}
-
-/// Goes down to a sub-harmonic while the work says, in both halves of the window, that only every k-th beat is the job.
-fn resolve(found: Hypothesis, times: &[f64], length: f64, settings: &Settings) -> Hypothesis {
-    let middle = length / 2.0;
-    let (first, second) = times.split_at(times.partition_point(|&time| time < middle));
-    let second: Vec<f64> = second.iter().map(|time| time - middle).collect();
-    let mut resolved = found;
-    loop {
-        let frequency = resolved.evidence.frequency;
-        let slowest = settings.f_min.max(LEAST_JOBS / length);
-        let contrasts = (2..).zip(CONTRASTS).filter(|&(k, _)| frequency / k as f64 >= slowest);
-        let excess = contrasts.map(|(k, least)| {
-            let halves = [first, &second].map(|half| contrast(half, middle, frequency, k));
-            let least_half = halves.into_iter().fold(f64::MAX, f64::min);
-            (k, (contrast(times, length, frequency, k) - least).min(least_half - least / 2.0))
-        });
-        let best = excess.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, excess)| *excess > 0.0);
-        let Some((k, _)) = best else { return resolved };
-        resolved.evidence = resolved.evidence.slower(k);
-    }
 }

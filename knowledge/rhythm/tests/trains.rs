@@ -162,3 +162,35 @@ fn too_little_is_not_periodic() {
         assert!(!whole(&parse(text.as_bytes()).unwrap().events, &Settings::default()).periodic, "{text:?}");
     }
 }
+
+/// A job of one thread: woken from a wait in a system call, it works for `cpu_ms` and waits in the same call again.
+fn job(time: f64, thread: u32, call: u64, cpu_ms: f64) -> [Event; 3] {
+    let event = |time: f64, kind, number| Event { time, thread: Some(thread), kind, number };
+    let end = time + cpu_ms / 1e3;
+    [
+        event(time, Kind::Wake, None),
+        event(end - 1e-5, Kind::Enter, Some(call)),
+        event(end, Kind::Block, Some((1e6 * cpu_ms) as u64)),
+    ]
+}
+
+/// Two threads by turns, 50 times a second together, for two seconds.
+fn by_turns(calls: [u64; 2]) -> Vec<Event> {
+    let mut random = Rng::with_seed(3);
+    let mut turn = |beat: u32| {
+        let (thread, time) = (beat % 2, 0.02 * f64::from(beat) + 1e-4 * random.f64());
+        job(time, thread, calls[thread as usize], 1.5 + random.f64())
+    };
+    sorted((0..100).flat_map(&mut turn).collect())
+}
+
+#[test]
+fn two_jobs_half_a_period_apart_are_one_period() {
+    let of =
+        |calls| analyse(&by_turns(calls), 0.0, 2.0, &Settings::default()).frequency_hz.expect("periodic");
+    // One sleeps until the time and shows, the other waits for room and reads: 25 pictures a second.
+    let (shown, pooled) = (of([230, 202]), of([202, 202]));
+    assert!((shown - 25.0).abs() < 0.1, "{shown}");
+    // A pool of equal workers that take turns does 50 jobs a second.
+    assert!((pooled - 50.0).abs() < 0.2, "{pooled}");
+}

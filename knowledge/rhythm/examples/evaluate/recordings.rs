@@ -3,10 +3,12 @@
 //! A list names a recording a line: FILE SET LOAD RATE[,RATE][@CALL/N].
 //!
 //! - SET says what it was used for (traces/README.md), LOAD is idle, hogs or periodic.
-//! - RATE in Hz is the program's beat; one with two beats has two, and either is right. `call:N` is a program that sleeps for a fixed time
-//!   instead of until one: its rate in a window is the number of its calls N there. `none` is a program without a beat.
+//! - RATE in Hz is the program's beat; one with two beats has two, and either is right. `none` is a program without a beat. One that sleeps
+//!   for a fixed time instead of until one has in each window the rate of its sleeps there, from the first to the last: `call:N` tells
+//!   them by the system call, `pause:MS` by the pauses of so many ms between its calls, where the recording does not tell which call.
 //! - `@CALL/N`: of system call CALL it makes N for each beat, which tells the windows in which it did not keep its rate: it was loading,
-//!   stood still, or left out frames. What is right there nobody can say; they are counted apart.
+//!   stood still, or left out frames. What is right there nobody can say; they are counted apart. So is a sleeper's window at
+//!   whose beginning or end it stood still.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -28,14 +30,41 @@ pub struct Recording {
 pub enum Truth {
     /// Hz; none of a program without a beat.
     Rates(Vec<f64>),
-    /// As often as it made this system call in the window.
-    Calls(u64),
+    /// That of its sleeps in the window.
+    Sleeps(Sleep),
+}
+
+/// How a sleep is told.
+#[derive(Clone, Copy)]
+pub enum Sleep {
+    /// It is this system call.
+    Call(u64),
+    /// So many seconds lie between two calls.
+    Pause(f64),
+}
+
+impl Sleep {
+    /// When the sleeps of a window began (calls) or ended (pauses).
+    fn times(self, events: &[Event], from: f64, window: f64) -> Vec<f64> {
+        let entries = events.iter().filter(|event| event.kind == Kind::Enter);
+        let mut last = f64::NAN;
+        let sleeps = entries.filter(|event| {
+            let pause = event.time - std::mem::replace(&mut last, event.time);
+            match self {
+                Sleep::Call(call) => event.number == Some(call),
+                Sleep::Pause(least) => pause >= least,
+            }
+        });
+        sleeps.map(|event| event.time).filter(|time| (from..from + window).contains(time)).collect()
+    }
 }
 
 impl Truth {
     fn parse(text: &str) -> Truth {
-        match text.strip_prefix("call:").and_then(|call| call.parse().ok()) {
-            Some(call) => Truth::Calls(call),
+        let call = text.strip_prefix("call:").and_then(|call| call.parse().ok()).map(Sleep::Call);
+        let pause = text.strip_prefix("pause:").and_then(|ms| ms.parse().ok());
+        match call.or(pause.map(|ms: f64| Sleep::Pause(ms / 1e3))) {
+            Some(sleep) => Truth::Sleeps(sleep),
             None => Truth::Rates(text.split(',').filter_map(|rate| rate.parse().ok()).collect()),
         }
     }
@@ -47,10 +76,10 @@ impl Truth {
     pub fn rates(&self, events: &[Event], from: f64, window: f64) -> Vec<f64> {
         match self {
             Truth::Rates(rates) => rates.clone(),
-            Truth::Calls(call) => {
-                let inside = events.iter().filter(|event| (from..from + window).contains(&event.time));
-                let calls = inside.filter(|event| event.kind == Kind::Enter && event.number == Some(*call));
-                vec![calls.count() as f64 / window]
+            Truth::Sleeps(sleep) => {
+                let times = sleep.times(events, from, window);
+                let span = times.last().zip(times.first()).map_or(0.0, |(last, first)| last - first);
+                vec![if span > 0.0 { (times.len() - 1) as f64 / span } else { 0.0 }]
             }
         }
     }
@@ -59,7 +88,7 @@ impl Truth {
 impl Recording {
     /// The program: what stands before the first dash, or the digit that tells recordings of one apart.
     pub fn program(&self) -> &str {
-        let end = self.name.find(|char: char| char == '-' || char == '.').unwrap_or(self.name.len());
+        let end = self.name.find(['-', '.']).unwrap_or(self.name.len());
         self.name[..end].trim_end_matches(|char: char| char.is_ascii_digit() && !self.name.starts_with("mpg"))
     }
 
@@ -70,12 +99,16 @@ impl Recording {
 
     /// Whether the program kept its beat in a window, as far as anybody can say.
     pub fn kept(&self, from: f64, window: f64) -> bool {
-        let (Some((call, each)), Truth::Rates(rates)) = (self.mark, &self.truth) else { return true };
-        let expected = rates.first().copied().unwrap_or(0.0) * window;
-        let inside = self.events.iter().filter(|event| (from..from + window).contains(&event.time));
-        let calls = inside.filter(|event| event.kind == Kind::Enter && event.number == Some(call)).count();
+        let (marks, each) = match (&self.truth, self.mark) {
+            (Truth::Sleeps(sleep), _) => (*sleep, 1.0),
+            (Truth::Rates(_), Some((call, each))) => (Sleep::Call(call), each),
+            (Truth::Rates(_), None) => return true,
+        };
+        let rate = self.truth.rates(&self.events, from, window).first().copied().unwrap_or(0.0);
+        let expected = rate * window;
+        let marks = marks.times(&self.events, from, window).len() as f64;
         // A beat more or less may lie at the edges.
-        (calls as f64 / each - expected).abs() <= 1.0 + 0.02 * expected
+        (marks / each - expected).abs() <= 1.0 + 0.02 * expected
     }
 }
 
