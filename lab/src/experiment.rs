@@ -42,6 +42,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::coop::baseline::EXPERIMENT,
     crate::kernel::coop::many::EXPERIMENT,
     crate::kernel::coop::fairness::EXPERIMENT,
+    crate::kernel::coop::implicit::EXPERIMENT,
     crate::kernel::coop::misbehave::EXPERIMENT,
     crate::kernel::coop::overhead::EXPERIMENT,
     crate::kernel::coop::periodic::EXPERIMENT,

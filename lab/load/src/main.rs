@@ -148,6 +148,9 @@ enum Workload {
         /// The last player goes on for up to 10 ms after one callback in a hundred
         #[arg(long)]
         misbehave: bool,
+        /// By what players know that a timer is due; all but the first say nothing to anybody
+        #[arg(long, value_enum, default_value = "events")]
+        timers: players::Timers,
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
@@ -223,7 +226,7 @@ fn measure(args: &Args) -> Result<Value> {
             wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
         }
         Workload::RealTime { class, share, seconds } => real_time::run(*class, share / 100.0, *seconds),
-        Workload::Players { count, hogs, group, unit, uneven, misbehave, seconds } => {
+        Workload::Players { count, hogs, group, unit, uneven, misbehave, timers, seconds } => {
             players::run(&players::Options {
                 count: *count,
                 hogs: *hogs,
@@ -232,6 +235,7 @@ fn measure(args: &Args) -> Result<Value> {
                 unit: *unit,
                 uneven: *uneven,
                 misbehave: *misbehave,
+                timers: *timers,
                 time: *seconds,
             })
         }

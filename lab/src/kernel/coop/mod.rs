@@ -7,6 +7,7 @@
 
 pub mod baseline;
 pub mod fairness;
+pub mod implicit;
 pub mod many;
 pub mod misbehave;
 pub mod overhead;

@@ -1,0 +1,103 @@
+//! Experiment `coop-implicit`: players that nobody has told of cooperation.
+
+use super::{FAIR, claim};
+use crate::experiment::Experiment;
+use crate::kernel::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "unmodified players, whose timers the scheduler reads from their system calls: how late they are, whom it costs something",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const IMPLICIT: &str = "attune coop --implicit";
+const PER_PROCESS: &str = "attune coop --implicit, per process";
+
+const THREAD: [&str; 2] = ["thread: p99 (ms)", "thread: worst (ms)"];
+const THREAD_HOGS: &str = "thread: hogs' CPU (%)";
+const TIMERFD: [&str; 2] = ["timerfd: p99 (ms)", "timerfd: worst (ms)"];
+const CLOCK: [&str; 2] = ["clock: p99 (ms)", "clock: worst (ms)"];
+
+/// What is claimed, ms: p99, worst.
+const BY_THREAD: [f64; 2] = [0.2, 0.45];
+const BY_TIMERFD: [f64; 2] = [0.5, 2.0];
+/// The hogs' fair share with twelve processes, and how far it may be off, in per cent of it.
+const SHARE: f64 = 100.0 / 3.0;
+const OFF: f64 = 1.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-implicit",
+    title: "Players that say nothing, and are heard",
+    text: &[
+        "Eight players and four hogs. The players are unmodified: they use no event loop of ours and call nothing of it. Thread: their timers live in a \
+         thread that sleeps until the next one, while another decodes without end. Timerfd: one thread decodes, polls a timerfd after each unit of 50 to \
+         200 us, and arms it for the next timer. Clock: the same with a look at the clock; it never blocks and never tells anybody.",
+        "Under `--implicit` the engine reads from the kernel's timers until when a thread waits. Per process: threads of a process have one \
+         virtual time, so that a player of two threads has no more than a hog of one.",
+    ],
+    published: "nobody has it. A hand-written trial of the mechanism: p99 / worst 0.21 / 0.45 ms with a thread (the fair class 4.1 / 6.0), 33 ms p99 with a timerfd.",
+    parts: &[Part {
+        title: "Eight unmodified players and four hogs",
+        place: Place::Deterministic,
+        contestants: || {
+            vec![
+                Contestant::fair_class(),
+                Contestant::ours_changed("coop --implicit", "coop", &["--implicit"]),
+                Contestant::ours_changed(
+                    "coop --implicit, per process",
+                    "coop",
+                    &["--implicit", "--set", "per_process=1"],
+                ),
+            ]
+        },
+        workloads: &[
+            Workload::new("thread", &["players", "--timers", "thread", "--hogs", "4", "--seconds", "10"]),
+            Workload::new("timerfd", &["players", "--timers", "timerfd", "--hogs", "4", "--seconds", "10"]),
+            Workload::new("clock", &["players", "--timers", "clock", "--hogs", "4", "--seconds", "10"]),
+        ],
+        figures: &[
+            Figure::new(THREAD[0], "thread", "/late_ns/p99", 1e6),
+            Figure::new(THREAD[1], "thread", "/late_ns/max", 1e6),
+            Figure::new(THREAD_HOGS, "thread", "/hogs_percent", 1.0),
+            Figure::new("thread: useful CPU (%)", "thread", "/useful_percent", 1.0),
+            Figure::new(TIMERFD[0], "timerfd", "/late_ns/p99", 1e6),
+            Figure::new(TIMERFD[1], "timerfd", "/late_ns/max", 1e6),
+            Figure::new("timerfd: hogs' CPU (%)", "timerfd", "/hogs_percent", 1.0),
+            Figure::new("timerfd: useful CPU (%)", "timerfd", "/useful_percent", 1.0),
+            Figure::new(CLOCK[0], "clock", "/late_ns/p99", 1e6),
+            Figure::new(CLOCK[1], "clock", "/late_ns/max", 1e6),
+        ],
+    }],
+    drawn: THREAD[0],
+    claims,
+};
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let worst = |name, figures: [&str; 2]| {
+        let [p99, worst] = figures.map(|figure| results.worst(name, figure));
+        p99.zip(worst)
+    };
+    let on_time = |how: &str, figures, [p99, longest]: [f64; 2]| {
+        claim(
+            format!("{how}: p99 / worst at most {p99} / {longest} ms in every run"),
+            worst(PER_PROCESS, figures).map(|(its_p99, its_worst)| {
+                (its_p99 <= p99 && its_worst <= longest, format!("{its_p99:.2} / {its_worst:.2} ms"))
+            }),
+        )
+    };
+    let share = results.median(PER_PROCESS, THREAD_HOGS);
+    let clock = results.median(IMPLICIT, CLOCK[0]).zip(results.median(FAIR, CLOCK[0]));
+    vec![
+        on_time("timers in a thread that sleeps", THREAD, BY_THREAD),
+        on_time("timers in a timerfd that is armed while the program computes", TIMERFD, BY_TIMERFD),
+        claim(
+            format!("the hogs' share of the CPU is within {OFF} % of their part of the processes"),
+            share.map(|share| ((share / SHARE - 1.0).abs() * 100.0 <= OFF, format!("{share:.2} %"))),
+        ),
+        claim(
+            "players that look at the clock themselves are no later (p99) than in the fair class",
+            clock.map(|(ours, fair)| (ours <= fair, format!("{ours:.2} ms, {fair:.2} ms in the fair class"))),
+        ),
+    ]
+}
