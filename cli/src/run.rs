@@ -37,6 +37,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         partial: args.partial,
         shares: args.weight,
         timeout_ms: args.timeout.clamp(100, 30_000),
+        implicit: args.implicit,
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -138,7 +139,8 @@ fn whom(running: &Running, args: &RunArgs) -> String {
 pub fn try_load(scheduler: &Path, source: &SourceArgs) -> Result<(), Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
     let cpus = support::possible_cpus();
-    let settings = Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 5000 };
+    let settings =
+        Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 5000, implicit: false };
     load(scheduler, None, source, cpus, |image| Ok(attune_kernel::try_load(image, &settings)))
 }
 

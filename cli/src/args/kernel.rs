@@ -25,6 +25,9 @@ pub struct RunArgs {
     /// Only threads that ask for the class SCHED_EXT follow SCHED; all others go first
     #[arg(long, conflicts_with = "all")]
     pub partial: bool,
+    /// Tell SCHED what threads wait until, from the time-outs of their system calls: programs that say nothing cooperate so (SCHED: coop)
+    #[arg(long)]
+    pub implicit: bool,
     /// Set a tunable or a global import, such as period=10ms or fair.period=10ms (may be repeated)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod implicit;
 mod shared;
 
 use std::path::{Path, PathBuf};

@@ -58,7 +58,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     attune_note_affinity(t, task);
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
-        attune_exchange_values(t);
+        attune_hear(t);
         attune_call_woken(cpu, &t->attune);
         attune_becomes_ready(t);
         if (me->running)
@@ -144,6 +144,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         me->asked = attune_events;
         if (!displaced)
             attune_chooses(me);
+        attune_asks(me, domain);
         ATTUNE_CALL_IN(domain, SCHEDULE, cpu, NULL);
         head = attune_answer.dispatched;
         slice = attune_answer.slice;
@@ -212,7 +213,7 @@ static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     uint32_t domain = attune_domain_here(me), first = domain;
     int64_t now = attune_answer.now;
     attune_charge(me, now);
-    if (attune_is_owed(me))
+    if (attune_is_owed(me, now))
         first = !domain;
     if (runs) {
         /* Who is not there is not stopped: it is on its way back, or already on this CPU's own queue. */

@@ -41,6 +41,16 @@ struct task_struct {
     int pid, tgid;
 };
 
+struct hrtimer_clock_base {
+    int64_t offset;
+};
+
+struct hrtimer {
+    struct hrtimer_clock_base *base;
+    int64_t _softexpires;
+    void *function;
+};
+
 enum scx_exit_kind { SCX_EXIT_NONE };
 
 struct scx_init_task_args {

@@ -124,6 +124,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.yielded = 0;
         t->attune_task.domain = ATTUNE_DOMAINS > 1 ? !slot->command : 0;
         t->attune_task.dispatches = 0;
+        attune_start_timeouts(t);
         attune_find_values(t);
         slot->record = (uint64_t)t;
     }

@@ -124,7 +124,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
 #endif
         attune_thread_init(&attune_answer, head);
     attune_supply_thread(t);
-    attune_exchange_values(t);
+    attune_hear(t);
     ATTUNE_CALL(NEWTHREAD, cpu, head);
     attune_becomes_ready(t);
 }
@@ -143,7 +143,8 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
 /* The thread that runs on `cpu` stops: [quantum_expired] switch_out. It is ready afterwards. */
 static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *t, int expired)
 {
-    attune_exchange_values(t);
+    attune_hear(t);
+    attune_stay_ends(me);
     if (expired)
         ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
@@ -154,7 +155,9 @@ static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_
 /* It blocks, or ends. */
 static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *t, int ended)
 {
-    attune_exchange_values(t);
+    attune_pass_releases(t);
+    attune_hear(t);
+    attune_stay_ends(me);
     if (ended)
         ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
     else

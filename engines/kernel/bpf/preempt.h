@@ -4,13 +4,6 @@
  * Kicks do it, and dispatch looks at the clock. A kick is lost while a higher class runs there: so whoever kicks says so in
  * `kicked`, and the next tick of a CPU that was kicked and has not been asked since ends the stay.
  */
-/* It stops what it runs and asks. */
-static inline void attune_kick(uint32_t cpu)
-{
-    attune_cpus[cpu].kicked = 1;
-    scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_PREEMPT);
-}
-
 /* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the look: the timer stays armed for
  * the earliest end that it ever had, and finds out when it fires. */
 static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
@@ -56,8 +49,12 @@ static void attune_preempt(int64_t cpu, int64_t at)
     if (!it->running || it->preempt)
         return;
 #if ATTUNE_DOMAINS > 1
-    if (attune_domain_here(it) != attune_calling)
-        return;                                         /* to this policy that CPU is idle */
+    if (attune_domain_here(it) != attune_calling) {     /* to this policy that CPU is idle */
+        it->wanted[attune_calling & 1] = attune_earlier(it->wanted[attune_calling & 1], at > 0 ? at : 1);
+        if (cpu != bpf_get_smp_processor_id())
+            attune_kick((uint32_t)cpu);                 /* to look at its timer */
+        return;
+    }
 #endif
     if (at > attune_answer.now) {
         it->preempt_at = attune_earlier(it->preempt_at, at);
@@ -104,7 +101,7 @@ static inline int attune_claim_one(uint32_t cpu, uint32_t domain, int64_t now)
     if (!it->running || attune_domain_here(it) == domain)
         return 0;
     attune_charge(it, now);
-    if (!attune_is_owed(it))
+    if (!attune_is_owed(it, now))
         return 0;
     if (!it->kicked) {
         attune_statistics.kicks++;

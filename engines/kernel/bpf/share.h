@@ -7,6 +7,9 @@
  *     claim      a domain with nothing ready, or whose policy has nobody for this CPU, leaves it to the other; then what it may
  *                claim shrinks to one margin. So whoever slept comes first when it wakes, for at most two margins, and what was
  *                left unused longer ago is lost. A domain that was made to wait loses nothing
+ *     wanted     a policy that asks `preempt` of a CPU that the other domain has, or when it loses the CPU, has it back at that time,
+ *                if its domain is ahead by no more than half a margin: it runs ahead now and waits later. So a release is at
+ *                most half a turn late, and shares are what they were
  *
  * With equal shares a margin of 4 ms makes turns of 4 ms. Each CPU is shared by itself: a thread that may run on one CPU only has
  * its domain's part of that CPU, whatever the domain has elsewhere.
@@ -75,11 +78,25 @@ static __attribute__((noinline)) void attune_charge(struct attune_cpu ATTUNE_ARE
         attune_bound(it, domain);
 }
 
-/* Of an account that is up to date: it is the other domain's turn, and somebody there is ready. */
-static inline int attune_is_owed(const struct attune_cpu ATTUNE_ARENA *it)
+/* Of an account that is up to date: when the other domain, which may not be ready, may have the CPU because its policy wants it. 0: never. */
+static inline int64_t attune_wanted_at(const struct attune_cpu ATTUNE_ARENA *it, int64_t now)
 {
     uint32_t domain = attune_domain_here(it);
-    return attune_domains[!domain].ready && it->spent[domain] >= it->spent[!domain] + (int64_t)attune_margin;
+    int64_t at = it->wanted[!domain], ahead = it->spent[!domain] - it->spent[domain] - (int64_t)attune_margin / 2;
+    if (at && at <= now && ahead > 0)
+        at = now + (int64_t)((uint64_t)ahead * attune_shares[domain] / (attune_all_shares() ? attune_all_shares() : 1)) + 1;
+    return at;
+}
+
+/* Of an account that is up to date: it is the other domain's turn, or its policy wants the CPU, and somebody there is ready. */
+static inline int attune_is_owed(const struct attune_cpu ATTUNE_ARENA *it, int64_t now)
+{
+    uint32_t domain = attune_domain_here(it);
+    int64_t wanted;
+    if (!attune_domains[!domain].ready)
+        return 0;
+    wanted = attune_wanted_at(it, now);
+    return it->spent[domain] >= it->spent[!domain] + (int64_t)attune_margin || (wanted && wanted <= now);
 }
 
 /* Of an account that is up to date: when the turn ends. A domain that gets ready later and is owed the CPU then claims it. */
@@ -102,9 +119,23 @@ static inline void attune_begins(struct attune_cpu ATTUNE_ARENA *me, const struc
     attune_set_turn(me, now);
 }
 
-/* What runs there stops. */
+/* What was asked of the thread that stops. */
+static inline void attune_stay_ends(struct attune_cpu ATTUNE_ARENA *it)
+{
+    it->preempt = 0;
+    it->preempt_at = 0;
+}
+
+/* The domain's policy is asked. */
+static inline void attune_asks(struct attune_cpu ATTUNE_ARENA *it, uint32_t domain)
+{
+    it->wanted[domain & 1] = 0;
+}
+
+/* What runs there stops. What its policy asked for while it was told, it wants later if it is not asked at once. */
 static inline void attune_ends(struct attune_cpu ATTUNE_ARENA *it)
 {
+    it->wanted[attune_domain_here(it)] = it->preempt ? attune_answer.now : it->preempt_at;
     attune_charge(it, attune_answer.now);
     it->running = NULL;
     it->turn = 0;
@@ -113,7 +144,8 @@ static inline void attune_ends(struct attune_cpu ATTUNE_ARENA *it)
 /* When the CPU's timer is needed; 0: not at all. */
 static inline int64_t attune_end(const struct attune_cpu ATTUNE_ARENA *me)
 {
-    return attune_earlier(me->turn, attune_earlier(me->deadline, me->preempt_at));
+    int64_t wanted = attune_domains[!attune_domain_here(me)].ready ? attune_wanted_at(me, me->since) : 0;
+    return attune_earlier(attune_earlier(me->turn, wanted), attune_earlier(me->deadline, me->preempt_at));
 }
 
 /* For the timer: nobody waits for the turn's end. */
@@ -133,6 +165,8 @@ static inline void attune_note_ready(uint32_t domain)
 #else
 #define attune_domain_of(thread) 0
 #define attune_begins(me, thread) (void)0
+#define attune_stay_ends(it) (void)0
+#define attune_asks(it, domain) (void)0
 #define attune_ends(it) ((it)->running = NULL)
 #define attune_end(me) attune_earlier((me)->deadline, (me)->preempt_at)
 #define attune_look_at_turn(me, now) (void)0

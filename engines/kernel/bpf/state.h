@@ -16,6 +16,7 @@ struct attune_cpu {
     int64_t since;                                      /* when that domain was last charged */
     int64_t turn;                                       /* when the other one may be owed the CPU; 0: it will say so itself */
     int64_t spent[ATTUNE_DOMAINS];                      /* virtual times, ns */
+    int64_t wanted[ATTUNE_DOMAINS];                     /* when that domain's policy wants it, though the other one has it; 0: never */
 #endif
     uint32_t others;                                    /* the last choice was a thread without a record */
 };
@@ -52,6 +53,13 @@ struct attune_chunk;
 /* For the loader, which looks for threads. */
 static struct attune_chunk ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_chunks;
 uint32_t attune_record_size;
+
+/* The CPU stops what it runs and asks. */
+static inline void attune_kick(uint32_t cpu)
+{
+    attune_cpus[cpu].kicked = 1;
+    scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_PREEMPT);
+}
 
 /* In a program that names nothing else in the arena: it may use no addresses of it otherwise. */
 #define ATTUNE_USES_ARENA ((void)*(volatile uint32_t ATTUNE_ARENA *)&attune_locked)

@@ -17,6 +17,22 @@ enum attune_state { ATTUNE_UNKNOWN, ATTUNE_READY, ATTUNE_RUNNING, ATTUNE_WAITING
 
 #define ATTUNE_WORDS ((ATTUNE_CPUS + 63) / 64)
 
+#ifdef ATTUNE_IMPLICIT
+#define ATTUNE_ARMED 2
+
+/* What a thread waits until: see implicit.h. Times are of CLOCK_MONOTONIC, 0: none. Only the thread itself writes this, as it runs. */
+struct attune_timeouts {
+    uint64_t told;                                      /* time-outs so far */
+    int64_t release;                                    /* the earliest that stands */
+    uint64_t sleeper;                                   /* the kernel's timer that it blocks with */
+    int64_t sleeps_until;
+    struct {
+        uint64_t timer;                                 /* of a descriptor */
+        int64_t at;
+    } armed[ATTUNE_ARMED];
+};
+#endif
+
 struct attune_task {
     struct attune_container ATTUNE_ARENA *was;          /* where it sat when the policy forgot it */
     uint64_t tid;                                       /* the kernel's, never used twice */
@@ -31,6 +47,9 @@ struct attune_task {
     uint32_t bound;                                     /* whose values it has: see values.h */
     uint64_t allowed[ATTUNE_WORDS];
     uint64_t dispatches;
+#ifdef ATTUNE_IMPLICIT
+    struct attune_timeouts timeouts;
+#endif
 };
 
 /* The part of a record that does not depend on the policy. */

@@ -25,6 +25,7 @@ mod source;
 mod statistics;
 pub mod support;
 mod threads;
+mod timers;
 mod values;
 
 pub use compiler::{Compiler, Error as CompileError, Layout, compile};

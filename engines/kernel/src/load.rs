@@ -1,5 +1,6 @@
 //! Loads a scheduler into the kernel, and talks to it while it runs.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -17,6 +18,7 @@ use crate::look::{self, Look, LookError};
 use crate::memory::{Memory, Section};
 use crate::settings::{self, SetError};
 use crate::statistics::Statistics;
+use crate::timers::{self, Timers};
 use crate::values::Values;
 
 /// How to run a scheduler.
@@ -32,6 +34,8 @@ pub struct Settings {
     pub shares: [u32; 2],
     /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at most 30 000).
     pub timeout_ms: u32,
+    /// What threads wait until is told to policies that ask for it (`bpf/implicit.h`).
+    pub implicit: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +51,13 @@ pub enum Error {
     NotTranslated { scheduler: String },
     #[error("the object is for at most {room} CPUs, this machine has {cpus}: build it with --cpus {cpus}")]
     TooFewCpus { room: u32, cpus: u32 },
+    #[error(
+        "what threads wait until cannot be told: /proc/kallsyms does not give the addresses of the kernel's functions {0}; it gives \
+         them to root, unless /proc/sys/kernel/kptr_restrict is 2"
+    )]
+    NoTimers(&'static str),
+    #[error("{scheduler} does not ask what threads wait until: it has no import `implicit`")]
+    NotImplicit { scheduler: String },
     #[error("the loaded program does not look like its object: {0}")]
     Inconsistent(&'static str),
 }
@@ -60,8 +71,9 @@ const UNTRANSLATED: [&str; 2] = ["program requires BPF JIT compiler but it is no
 
 /// A scheduler in the kernel. Dropping it detaches it.
 pub struct Running {
-    // In front of what it belongs to.
+    // In front of what they belong to.
     link: Option<Link>,
+    _listening: Vec<Link>,
     loaded: Arc<Loaded>,
 }
 
@@ -92,13 +104,26 @@ fn listen() {
     }
 }
 
+/// The end of the verifier's log, which tells what it did not like; the whole can be a hundred thousand lines.
+fn shortened(log: &str) -> String {
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    let left_out = lines.len().saturating_sub(LOG_LINES);
+    let mut text =
+        if left_out > 0 { format!("[{left_out} lines of the log are left out]\n") } else { String::new() };
+    text += &lines[left_out..].join("\n");
+    text
+}
+
+/// Lines of the verifier's log that are shown.
+const LOG_LINES: usize = 60;
+
 fn refused(image: &Image, what: libbpf_rs::Error) -> Error {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     let words = format!("{what:#}\n{log}");
     if UNTRANSLATED.iter().any(|untranslated| words.contains(untranslated)) {
         return Error::NotTranslated { scheduler: image.scheduler() };
     }
-    let log = if log.is_empty() { log } else { format!("\n{}", log.trim_end()) };
+    let log = if log.is_empty() { log } else { format!("\n{}", shortened(&log)) };
     Error::Refused { scheduler: image.scheduler(), what: what.to_string(), log }
 }
 
@@ -111,16 +136,30 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
             link = Some(map.attach_struct_ops().map_err(|error| refused(&image, error))?);
         }
     }
+    let mut listening = Vec::new();
+    for program in object.progs_mut().filter(|program| settings.implicit && is_timer_program(program.name()))
+    {
+        listening.push(program.attach().map_err(|error| refused(&image, error))?);
+    }
     let memory = share(&image, &object)?;
     let copier = Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
     let loaded = Loaded { image, memory, copier: Mutex::new(copier), cpus: settings.cpus, object };
-    Ok(Running { link, loaded: Arc::new(loaded) })
+    Ok(Running { link, _listening: listening, loaded: Arc::new(loaded) })
 }
 
 pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
     listen();
     let mut open =
         ObjectBuilder::default().open_memory(&image.bytes).map_err(|error| refused(image, error))?;
+    let timers = if settings.implicit { timers::functions()? } else { Timers::default() };
+    let mut listens = false;
+    for mut program in open.progs_mut().filter(|program| is_timer_program(program.name())) {
+        program.set_autoload(settings.implicit);
+        listens = true;
+    }
+    if settings.implicit && !listens {
+        return Err(Error::NotImplicit { scheduler: image.scheduler() });
+    }
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name == "attune_timers" && map.max_entries() < settings.cpus {
@@ -145,6 +184,8 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         put("attune_shares", 0, &shares[0].to_ne_bytes());
         put("attune_shares", 8, &shares[1].to_ne_bytes());
         put("attune_margin", 0, &margin(shares).to_ne_bytes());
+        put("attune_wakes_sleeper", 0, &timers.sleeper.to_ne_bytes());
+        put("attune_wakes_descriptor", 0, &timers.descriptor.to_ne_bytes());
         if section == ".struct_ops.link" {
             let flags = OPS_FLAGS | if settings.partial { SWITCH_PARTIAL } else { 0 };
             put("attune_ops", OPS_FLAGS_AT, &flags.to_ne_bytes());
@@ -155,6 +196,11 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         }
     }
     open.load().map_err(|error| refused(image, error))
+}
+
+/// Those of `bpf/implicit.h`, which each timer of the machine passes through while they are loaded.
+fn is_timer_program(name: &OsStr) -> bool {
+    name == "attune_timer_starts" || name == "attune_timer_ends"
 }
 
 /// How far one of two domains gets ahead before the other one has the CPU, in virtual ns (`bpf/share.h`): the turn of the one with the

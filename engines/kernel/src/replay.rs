@@ -81,7 +81,8 @@ pub struct Failed {
 impl Replay {
     /// Loads what was compiled from [`crate::replay_source`] for so many CPUs.
     pub fn load(image: Image, cpus: u32) -> Result<Replay, Error> {
-        let settings = Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 0 };
+        let settings =
+            Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 0, implicit: false };
         let object = load::loaded(&image, &settings)?;
         let program = object.progs().find(|program| program.name() == "attune_replay");
         let program =

@@ -8,7 +8,7 @@ use attune_language::source::SourceMap;
 const BEFORE: [&str; 2] = [include_str!("../bpf/kernel.h"), include_str!("../bpf/thread.h")];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 12] = [
+const BEHIND: [&str; 13] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
@@ -17,6 +17,7 @@ const BEHIND: [&str; 12] = [
     include_str!("../bpf/weight.h"),
     include_str!("../bpf/alarm.h"),
     include_str!("../bpf/values.h"),
+    include_str!("../bpf/implicit.h"),
     include_str!("../bpf/policy.h"),
     include_str!("../bpf/preempt.h"),
     include_str!("../bpf/engine.h"),

@@ -85,6 +85,7 @@ impl Writer<'_> {
             self.out.line(format!("#define ATTUNE_{role}HAS_{name} {}", u8::from(handled)));
             self.out.line(format!("#define ATTUNE_{role}ON_{name}(call, thread) {target}"));
         }
+        self.out.line(format!("#define ATTUNE_{role}TAKES_TIMEOUTS {}", u8::from(self.takes_timeouts())));
         self.out.blank();
         self.supply();
     }
@@ -96,13 +97,42 @@ impl Writer<'_> {
         self.out
             .line(format!("static inline void attune_supply{ending}(struct thread ATTUNE_ARENA *thread)"));
         self.out.open("{");
-        for (id, attribute) in self.program.attributes.iter().filter(|(_, it)| it.import) {
-            if let ("weight", Some((state, _))) = (attribute.name.as_str(), self.names.thread_import(id)) {
-                let line = format!("thread->{state}.value.number = thread->attune_task.weight;");
-                self.out.line(line);
+        for (name, value) in [("weight", "weight"), ("process", "tgid")] {
+            if let Some(state) = self.import_named(name) {
+                self.out.line(format!("thread->{state}.value.number = thread->attune_task.{value};"));
             }
         }
         self.out.close("}");
+        if self.takes_timeouts() {
+            self.tell();
+        }
+    }
+
+    /// What a thread waits until, for imports of that name that nobody supplies.
+    fn tell(&mut self) {
+        let ending = self.role.ending();
+        self.out.line("/* Thread imports that the kernel supplies where no process does. */");
+        self.out.line(format!("static inline void attune_tell{ending}(struct thread ATTUNE_ARENA *thread)"));
+        self.out.open("{");
+        for (name, value) in [("polls", "told"), ("next_release", "release"), ("implicit", "told != 0")] {
+            if let Some(state) = self.import_named(name) {
+                self.out.line(format!("if (!thread->{state}.link)"));
+                self.out.line(format!(
+                    "    thread->{state}.value.number = thread->attune_task.timeouts.{value};"
+                ));
+            }
+        }
+        self.out.close("}");
+    }
+
+    fn import_named(&self, name: &str) -> Option<String> {
+        let import = self.program.attributes.iter().find(|(_, it)| it.import && it.name == name);
+        import.and_then(|(id, _)| self.names.thread_import(id)).map(|(state, _)| state.to_string())
+    }
+
+    /// Whether the policy asks what threads wait until.
+    pub(super) fn takes_timeouts(&self) -> bool {
+        self.program.attributes.iter().any(|(_, it)| it.import && it.name == "implicit")
     }
 
     /// Thread imports that processes may supply, for the engine to go through. Those of one name have one number.
@@ -198,7 +228,7 @@ fn type_name(ty: Type) -> &'static str {
     if ty == Type::Time { "time" } else { "int" }
 }
 
-/// The kernel itself knows the weight.
+/// Not what the kernel alone knows.
 fn is_supplied(attribute: &Attribute) -> bool {
-    attribute.import && attribute.name != "weight"
+    attribute.import && !["weight", "process", "implicit"].contains(&attribute.name.as_str())
 }

@@ -44,6 +44,9 @@ pub fn head(writers: &[Writer<'_>], options: &Options, out: &mut Output) {
                 writers.len()
             ));
         }
+        if writers.iter().any(Writer::takes_timeouts) {
+            out.raw("/* Some policy wants to know what threads wait until. */\n#define ATTUNE_IMPLICIT 1\n");
+        }
         out.raw(&around.before);
         out.raw(&runtime::affinity());
     }

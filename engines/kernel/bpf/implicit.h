@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What threads wait until, of programs that tell nobody: read from the timers that they start.
+ *
+ *     clock_nanosleep, poll, select, epoll_wait, futex with a time-out    a timer that wakes its thread (hrtimer_wakeup): stands while
+ *                                                                        the thread blocks, and is cancelled if it wakes for another reason
+ *     timerfd_settime, or reading a periodic one                         a timer of a descriptor (timerfd_tmrproc): stands until it expires
+ *                                                                        or is disarmed, also while its thread computes
+ *
+ * Both are started by the thread that will want to know, which runs then: `timeouts` in its record is its own, and needs no lock. The
+ * policy hears of it (attune_hear) when it hears of the thread, through imports of its own: `next_release`, the earliest that
+ * stands; `polls`, how often one was started; `implicit`, 1. A thread that supplies these itself is believed instead.
+ *
+ * Who arms a descriptor's timer has served the one before, and is where an event loop that knows of cooperation would poll: that counts as
+ * sched_yield. Who blocks needs no such thing.
+ *
+ * A release is what the program asked for: without the slack that the kernel may add to it.
+ *
+ * The two programs that listen are loaded for `--implicit` only.
+ */
+#ifdef ATTUNE_IMPLICIT
+
+/* Set by the loader: the kernel's functions that tell these timers from all others. */
+const volatile uint64_t attune_wakes_sleeper = 0, attune_wakes_descriptor = 0;
+
+/* Written out, since the verifier would go round a loop too often. */
+#define ATTUNE_EACH_ARMED(i) _Pragma("clang loop unroll(full)") for (int i = 0; i < ATTUNE_ARMED; i++)
+
+/* NULL: the thread that runs is not one of ours. */
+static inline struct attune_timeouts ATTUNE_ARENA *attune_own_timeouts(void)
+{
+    uint64_t record = bpf_get_current_task_btf()->scx.dsq_vtime;
+    return record ? &((struct thread ATTUNE_ARENA *)record)->attune_task.timeouts : NULL;
+}
+
+static inline void attune_start_timeouts(struct thread ATTUNE_ARENA *t)
+{
+    struct attune_timeouts ATTUNE_ARENA *own = &t->attune_task.timeouts;
+    own->told = 0;
+    own->sleeper = 0;
+    own->release = own->sleeps_until = 0;
+    ATTUNE_EACH_ARMED(i) {
+        own->armed[i].timer = 0;
+        own->armed[i].at = 0;
+    }
+}
+
+/* The earliest that stands. What has expired is done with: the thread was there to see it. */
+static inline void attune_find_release(struct attune_timeouts ATTUNE_ARENA *own, int64_t now)
+{
+    int64_t release;
+    if (own->sleeps_until <= now)
+        own->sleeps_until = 0;
+    release = own->sleeps_until;
+    ATTUNE_EACH_ARMED(i) {
+        if (own->armed[i].at <= now)
+            own->armed[i].at = 0;
+        release = attune_earlier(release, own->armed[i].at);
+    }
+    own->release = release;
+}
+
+/* A descriptor's timer has its old place, or that of one that is over, or of the one that is furthest away. */
+static inline void attune_arms(struct attune_timeouts ATTUNE_ARENA *own, uint64_t timer, int64_t at)
+{
+    int place = 0;
+    ATTUNE_EACH_ARMED(i) {
+        if (own->armed[i].timer == timer) {
+            place = i;
+            break;
+        }
+        if (own->armed[place].at && (!own->armed[i].at || own->armed[i].at > own->armed[place].at))
+            place = i;
+    }
+    own->armed[place].timer = timer;
+    own->armed[place].at = at;
+}
+
+static inline void attune_yields(void)
+{
+    uint64_t record = bpf_get_current_task_btf()->scx.dsq_vtime;
+    uint32_t cpu = bpf_get_smp_processor_id();
+    if (record && attune_cpus[cpu].running == (struct thread ATTUNE_ARENA *)record) {
+        ((struct thread ATTUNE_ARENA *)record)->attune_task.yielded = 1;
+        attune_kick(cpu);
+    }
+}
+
+ATTUNE_SECTION("tp_btf/hrtimer_start") int32_t attune_timer_starts(unsigned long long *context)
+{
+    struct hrtimer *timer = (void *)context[0];
+    uint64_t function = (uint64_t)timer->function;
+    struct attune_timeouts ATTUNE_ARENA *own;
+    int64_t at;
+    if (function != attune_wakes_sleeper && function != attune_wakes_descriptor)
+        return 0;
+    ATTUNE_USES_ARENA;
+    own = attune_own_timeouts();
+    if (!own)
+        return 0;
+    at = timer->_softexpires - timer->base->offset;
+    if (function == attune_wakes_sleeper) {
+        own->sleeper = (uint64_t)timer;
+        own->sleeps_until = at;
+    } else {
+        attune_arms(own, (uint64_t)timer, at);
+        /* It has seen the time before: as if it yielded. */
+        attune_yields();
+    }
+    own->told++;
+    attune_find_release(own, attune_clock());
+    return 0;
+}
+
+ATTUNE_SECTION("tp_btf/hrtimer_cancel") int32_t attune_timer_ends(unsigned long long *context)
+{
+    struct hrtimer *timer = (void *)context[0];
+    uint64_t function = (uint64_t)timer->function;
+    struct attune_timeouts ATTUNE_ARENA *own;
+    if (function != attune_wakes_sleeper && function != attune_wakes_descriptor)
+        return 0;
+    ATTUNE_USES_ARENA;
+    own = attune_own_timeouts();
+    if (!own || attune_clock() >= own->release)
+        return 0;                                       /* it expires, whoever runs; the policy will want to know when it was */
+    if (own->sleeper == (uint64_t)timer)
+        own->sleeps_until = 0;
+    ATTUNE_EACH_ARMED(i) {
+        if (own->armed[i].timer == (uint64_t)timer)
+            own->armed[i].at = 0;
+    }
+    attune_find_release(own, attune_clock());
+    return 0;
+}
+
+/* Under the lock: the thread blocks, so it has seen what expired. */
+static inline void attune_pass_releases(struct thread ATTUNE_ARENA *t)
+{
+    struct attune_timeouts ATTUNE_ARENA *own = &t->attune_task.timeouts;
+    if (own->release && own->release <= attune_answer.now)
+        attune_find_release(own, attune_answer.now);
+}
+
+/* Under the lock: what the policy learns of a thread that it is about to be told of. */
+static inline void attune_tell_thread(struct thread ATTUNE_ARENA *t)
+{
+    if (!attune_wakes_sleeper)
+        return;
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+#if ATTUNE_OTHERS_TAKES_TIMEOUTS
+        attune_tell_others(t);
+#endif
+        return;
+    }
+#endif
+#if ATTUNE_TAKES_TIMEOUTS
+    attune_tell(t);
+#endif
+}
+#else
+#define attune_start_timeouts(t) (void)0
+#define attune_pass_releases(t) (void)0
+#define attune_tell_thread(t) (void)0
+#endif
+
+/* Under the lock: all that processes say of the thread, and the kernel. */
+static inline void attune_hear(struct thread ATTUNE_ARENA *t)
+{
+    attune_exchange_values(t);
+    attune_tell_thread(t);
+}
