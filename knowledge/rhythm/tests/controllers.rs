@@ -105,3 +105,24 @@ fn ours_knows_the_big_picture_of_a_group() {
         published.given_by_used(60)
     );
 }
+
+#[test]
+fn a_job_that_began_late_is_no_longer_job() {
+    let mut ours = controller(Law::Ours, PERIOD);
+    let mut observe = |used_ns: u64, budget_ns: u64, exhausted: bool| {
+        ours.observe(&Sample { used_ns, periods: 1.0, budget_ns, exhausted })
+    };
+    let mut budget = 6_000_000;
+    for _ in 0..20 {
+        budget = observe(5_000_000, budget, false);
+    }
+    let steady = budget;
+    // Nothing in one period, then its work and the next job's, for which the budget does not suffice.
+    budget = observe(100_000, budget, false);
+    budget = observe(budget, budget, true);
+    budget = observe(9_900_000 - steady, budget, false);
+    for _ in 0..3 {
+        budget = observe(5_000_000, budget, false);
+    }
+    assert!(budget < steady + steady / 20, "{budget} instead of {steady}");
+}

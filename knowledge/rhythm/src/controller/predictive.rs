@@ -13,7 +13,8 @@
 //! *Catching up*: the budget sufficed, for the job and for what was left over; it stays once more. What was used in between is now
 //! known in sum: after a short chase its first job was the long one, after a long chase all of them were.
 //! *Steady*: uses are jobs. They are remembered and predicted from: by the same place in the pattern where they repeat every `g` jobs (a
-//! group of pictures), else by a high quantile. When the last few jobs all exceed the prediction or stay far below what is
+//! group of pictures), else by a high quantile. A job that began late is seen as next to nothing in one period and together with its successor in
+//! another: what it left over is no part of that one's length. When the last few jobs all exceed the prediction or stay far below what is
 //! remembered, demand has moved and older jobs are forgotten.
 
 use std::collections::VecDeque;
@@ -25,10 +26,13 @@ const JOBS: usize = 40;
 /// Jobs of which the quantile is taken.
 const RECENT: usize = 16;
 const QUANTILE: f64 = 0.95;
-/// What is given on top of a prediction.
-const SPREAD: f64 = 0.06;
+/// What is given on top of a prediction: by the many jobs that a quantile is taken of, and by the two that a pattern has at a place.
+const SPREAD: f64 = 0.04;
+const PATTERN_SPREAD: f64 = 0.06;
 /// Growth of the budget in each period in which it was not enough.
 const CHASE: f64 = 2.0;
+/// A use below this share of the usual job is that of a job that is late.
+const LATE: f64 = 0.5;
 /// Jobs of a chase that one long job explains.
 const SHORT: usize = 3;
 /// Jobs in a row that show that demand has moved.
@@ -51,11 +55,19 @@ pub struct Predictive {
     state: State,
     /// Sum and number of the uses since the budget was exhausted.
     chased: (f64, usize),
+    /// What the last job left over, if it was late.
+    left_over: f64,
 }
 
 impl Predictive {
     pub fn new(period_ns: u64) -> Predictive {
-        Predictive { period_ns, jobs: VecDeque::new(), state: State::Steady, chased: (0.0, 0) }
+        Predictive {
+            period_ns,
+            jobs: VecDeque::new(),
+            state: State::Steady,
+            chased: (0.0, 0),
+            left_over: 0.0,
+        }
     }
 
     fn chase(&mut self, use_ns: f64) {
@@ -66,7 +78,8 @@ impl Predictive {
     /// Divides what was used during a chase among its jobs, and remembers them.
     fn settle_chase(&mut self) {
         let (sum, count) = std::mem::take(&mut self.chased);
-        let usual = quantile(self.jobs.iter().copied(), 0.5);
+        let usual = self.usual();
+        let sum = without(std::mem::take(&mut self.left_over), sum, usual * count as f64);
         let long = sum - usual * (count - 1) as f64;
         if count <= SHORT && !self.jobs.is_empty() && long > usual {
             self.remember(long);
@@ -74,6 +87,20 @@ impl Predictive {
         } else {
             (0..count.min(JOBS)).for_each(|_| self.remember(sum / count as f64));
         }
+    }
+
+    fn usual(&self) -> f64 {
+        quantile(self.jobs.iter().copied(), 0.5)
+    }
+
+    /// Remembers what was used in a period in which the budget sufficed.
+    fn settle(&mut self, use_ns: f64) {
+        let usual = self.usual();
+        let left_over = std::mem::take(&mut self.left_over);
+        if use_ns < LATE * usual {
+            self.left_over = usual - use_ns;
+        }
+        self.remember(without(left_over, use_ns, usual));
     }
 
     fn remember(&mut self, job: f64) {
@@ -109,10 +136,19 @@ impl Predictive {
         found.map(|round| self.jobs[count - round].max(self.jobs[count - 2 * round]) + error(round))
     }
 
-    fn predicted(&self) -> f64 {
+    /// The next budget while demand is steady.
+    fn steady(&self) -> f64 {
         let recent = self.jobs.iter().rev().take(RECENT).copied();
-        self.pattern().unwrap_or_else(|| quantile(recent, QUANTILE))
+        match self.pattern() {
+            Some(job) => (1.0 + PATTERN_SPREAD) * job,
+            None => (1.0 + SPREAD) * quantile(recent, QUANTILE),
+        }
     }
+}
+
+/// A use above what is usual, without what was left over for it.
+fn without(left_over: f64, use_ns: f64, usual: f64) -> f64 {
+    if use_ns > usual { (use_ns - left_over).max(usual) } else { use_ns }
 }
 
 impl Controller for Predictive {
@@ -130,12 +166,12 @@ impl Controller for Predictive {
                 self.chase(use_ns);
                 self.settle_chase();
             }
-            State::Steady => self.remember(use_ns),
+            State::Steady => self.settle(use_ns),
         }
         let wish = match self.state {
             State::Chasing => CHASE * budget.max(use_ns),
             State::CatchingUp => budget,
-            State::Steady => (1.0 + SPREAD) * self.predicted(),
+            State::Steady => self.steady(),
         };
         within(wish, use_ns, self.period_ns)
     }

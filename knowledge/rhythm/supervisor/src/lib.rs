@@ -22,6 +22,7 @@ pub mod display;
 pub mod guardian;
 pub mod journal;
 mod listener;
+mod pace;
 pub mod policy;
 pub mod process;
 mod program;

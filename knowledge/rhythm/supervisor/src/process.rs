@@ -11,14 +11,21 @@ pub fn boot_id() -> io::Result<String> {
 
 /// When a thread began, in clock ticks since boot; None if it is gone.
 pub fn start_time(thread: u32) -> Option<u64> {
+    let (state, start) = state_and_start(thread)?;
+    // A zombie has nothing left to schedule.
+    (!matches!(state, 'Z' | 'X')).then_some(start)
+}
+
+/// Whether a thread waits for something other than a CPU; also if it is gone.
+pub fn is_waiting(thread: u32) -> bool {
+    state_and_start(thread).is_none_or(|(state, _)| state != 'R')
+}
+
+fn state_and_start(thread: u32) -> Option<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{thread}/stat")).ok()?;
     // The name, in parentheses, may hold anything; the state comes behind it as the third field, the start as the 22nd.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    // A zombie has nothing left to schedule.
-    if matches!(*fields.first()?, "Z" | "X") {
-        return None;
-    }
-    fields.get(19)?.parse().ok()
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.nth(18)?.parse().ok()?))
 }
 
 /// The threads of a process; empty when it is gone.

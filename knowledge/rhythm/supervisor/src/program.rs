@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use attune_rhythm::controller::Law;
-use attune_rhythm::{Analysis, Settings};
+use attune_rhythm::{Analysis, Period, Settings};
 use attune_tracer::descendants;
 
 use crate::clock::{MILLISECOND, SECOND};
 use crate::listener::{AGREE, Heard, Listener};
+use crate::pace::Pace;
 use crate::process;
 use crate::report::{Note, ProgramStatus, TaskStatus};
 use crate::task::Task;
@@ -29,34 +30,37 @@ const MISSES: u32 = AT_ONCE;
 /// The beat of a program.
 #[derive(Clone, Debug)]
 pub struct Beat {
-    /// Of those threads that keep none of their own, in ns.
-    pub period: u64,
+    /// Of those threads that keep none of their own.
+    pub pace: Pace,
     pub confidence: f64,
     /// Of threads with a period of their own.
-    threads: BTreeMap<u32, u64>,
+    threads: BTreeMap<u32, Pace>,
 }
 
 impl Beat {
-    fn of(analysis: &Analysis) -> Option<Beat> {
-        let nanos = |period_ms: f64| (period_ms * 1e6).round() as u64;
-        let period = nanos(analysis.period_ms?);
+    /// `since`: when the recording began that was analysed.
+    fn of(analysis: &Analysis, since: u64) -> Option<Beat> {
+        let pace = |found: &Period| Pace {
+            period: (found.period_ms * 1e6).round() as u64,
+            beat: since.saturating_add_signed((found.beat_s * 1e9).round() as i64),
+        };
         // The most significant period that a thread keeps is its own.
         let mut threads = BTreeMap::new();
         for found in &analysis.periods {
             for &thread in &found.threads {
-                threads.entry(thread).or_insert(nanos(found.period_ms));
+                threads.entry(thread).or_insert(pace(found));
             }
         }
-        Some(Beat { period, confidence: analysis.confidence, threads })
+        Some(Beat { pace: pace(analysis.periods.first()?), confidence: analysis.confidence, threads })
     }
 
     /// One that is given, not heard.
-    pub fn given(period: u64) -> Beat {
-        Beat { period, confidence: 1.0, threads: BTreeMap::new() }
+    pub fn given(pace: Pace) -> Beat {
+        Beat { pace, confidence: 1.0, threads: BTreeMap::new() }
     }
 
-    pub fn of_thread(&self, thread: u32) -> u64 {
-        self.threads.get(&thread).copied().unwrap_or(self.period)
+    pub fn of_thread(&self, thread: u32) -> Pace {
+        self.threads.get(&thread).copied().unwrap_or(self.pace)
     }
 }
 
@@ -146,11 +150,12 @@ impl Program {
                 self.listener = None;
                 self.next_listen = now + if analysis.confidence >= CONFIDENT { AGAIN } else { SOON };
                 self.misses = 0;
-                let Some(beat) = Beat::of(&analysis) else { return false };
-                let old = self.beat.as_ref().map(|beat| beat.period);
-                let far = |old: u64| old.abs_diff(beat.period) as f64 > AGREE / 2.0 * beat.period as f64;
+                let Some(beat) = Beat::of(&analysis, since) else { return false };
+                let old = self.beat.as_ref().map(|beat| beat.pace.period);
+                let period = beat.pace.period;
+                let far = |old: u64| old.abs_diff(period) as f64 > AGREE / 2.0 * period as f64;
                 if old.is_none_or(far) {
-                    let period_ms = beat.period as f64 / 1e6;
+                    let period_ms = period as f64 / 1e6;
                     let after = if old.is_none() { self.begun } else { since };
                     notes.push(Note::Beat {
                         process,
@@ -193,7 +198,7 @@ impl Program {
 
     pub fn set_beat(&mut self, beat: Option<Beat>, law: Law) {
         for (thread, task) in &mut self.tasks {
-            task.set_period(beat.as_ref().map(|beat| beat.of_thread(*thread)), law);
+            task.set_period(beat.as_ref().map(|beat| beat.of_thread(*thread).period), law);
         }
         self.beat = beat;
     }
@@ -206,7 +211,7 @@ impl Program {
     }
 
     pub fn status(&self) -> ProgramStatus {
-        let period_ms = self.beat.as_ref().map(|beat| beat.period as f64 / 1e6);
+        let period_ms = self.beat.as_ref().map(|beat| beat.pace.period as f64 / 1e6);
         let millis = |nanos: u64| nanos as f64 / 1e6;
         let task = |task: &Task| TaskStatus {
             thread: task.id.thread,

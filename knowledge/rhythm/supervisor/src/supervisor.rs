@@ -64,6 +64,9 @@ const TELL_AGAIN: u64 = 60 * SECOND;
 const DRAIN: u64 = 20 * MILLISECOND;
 const PAUSE: u64 = 100 * MILLISECOND;
 
+/// The tuner's own reservation: budget, deadline, period.
+const OWN: [u64; 3] = [MILLISECOND, 5 * MILLISECOND, 20 * MILLISECOND];
+
 /// Tunes programs. Dropping it gives every thread its policy back.
 pub struct Supervisor {
     options: Options,
@@ -96,8 +99,11 @@ impl Supervisor {
             Tracer::load(attune_tracer::Settings { exits: false, ..attune_tracer::Settings::default() })?;
         let journal = Journal::create(&options.state).map_err(state)?;
         let guardian = Guardian::start(&journal).map_err(Error::Guardian)?;
-        // The tuner does little, but in time. If it may not, it is late beside other programs, no more.
-        let _ = Policy::new(policy::ROUND_ROBIN, policy::RESET_ON_FORK, 0, 1, [0; 3]).give(0);
+        // The tuner does little, but in time, beside whatever real-time programs: a twentieth of one CPU, which the usual bound leaves. If it
+        // may not, it is late beside other programs, no more.
+        if Policy::new(policy::DEADLINE, policy::RESET_ON_FORK, 0, 0, OWN).give(0).is_err() {
+            let _ = Policy::new(policy::ROUND_ROBIN, policy::RESET_ON_FORK, 0, 1, [0; 3]).give(0);
+        }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         let bound = options.bound.clamp(0.01, 1.0).min(policy::kernel_bound()) * cpus;
         let notes = if repaired > 0 { vec![Note::Repaired { threads: repaired }] } else { Vec::new() };
@@ -258,7 +264,8 @@ impl Supervisor {
         }
         if changed {
             let beats = self.programs.iter().filter(|program| !program.follows);
-            let fastest = beats.filter_map(|program| program.beat.as_ref()).map(|beat| beat.period).min();
+            let paces = beats.filter_map(|program| program.beat.as_ref()).map(|beat| beat.pace);
+            let fastest = paces.min_by_key(|pace| pace.period);
             for program in self.programs.iter_mut().filter(|program| program.follows) {
                 program.set_beat(fastest.map(Beat::given), self.options.law);
             }
@@ -272,8 +279,8 @@ impl Supervisor {
             let beat = program.beat.clone();
             let (process, name) = (program.process, program.name.clone());
             for task in program.tasks.values_mut().filter(|task| task.next <= now) {
-                let period = beat.as_ref().map(|beat| beat.of_thread(task.id.thread));
-                match task.look(now, period, self.options.law) {
+                let pace = beat.as_ref().map(|beat| beat.of_thread(task.id.thread));
+                match task.look(now, pace, self.options.law) {
                     Seen::Nothing | Seen::Gone => {}
                     Seen::Changed => changed = true,
                     Seen::Insatiable => {

@@ -10,6 +10,7 @@ use attune_rhythm::controller::{Controller, Law, Sample, controller};
 
 use crate::clock::{MILLISECOND, SECOND};
 use crate::journal::{self, Journal, ThreadId};
+use crate::pace::Pace;
 use crate::policy::{Policy, Refusal};
 use crate::process::{self, CpuClock};
 
@@ -24,13 +25,19 @@ const FIRST: f64 = 1.5;
 /// The least budget, and the least first one as a share of the period.
 const LEAST: u64 = 20_000;
 const LEAST_FIRST: f64 = 0.01;
-/// Of the budget: from here on it counts as used up.
+/// Of the budget: from here on it counts as used up, if there is work left.
 const USED_UP: f64 = 0.97;
 /// No thread gets more of a CPU.
 pub const MOST: f64 = 0.9;
-/// Who uses so much of a CPU over so long has no job that ends.
-const INSATIABLE_SHARE: f64 = 0.95 * MOST;
+/// Who still has work to do having used so much of its budget is hungry.
+const HUNGRY: f64 = 0.8;
+/// Who is hungry at each look for so long, uses so much of what it is given and is given so much of a CPU has no job that ends. Others may leave
+/// less than it may want; who is given little is not judged.
 const INSATIABLE: u64 = 5 * SECOND;
+const INSATIABLE_USE: f64 = 0.95;
+const INSATIABLE_SHARE: f64 = 0.5;
+/// After so many looks in a row that came too late one is taken as it is.
+const MOST_LATE: u32 = 3;
 
 pub struct Task {
     pub id: ThreadId,
@@ -40,6 +47,8 @@ pub struct Task {
     seen: u64,
     /// When its CPU time is looked at next.
     pub next: u64,
+    /// Looks in a row that came too late to see whole jobs.
+    late: u32,
     idle_since: u64,
     /// Uses of the last ticks, before it has a reservation.
     recent: VecDeque<(u64, u64)>,
@@ -48,8 +57,8 @@ pub struct Task {
     pub refusal: Option<Refusal>,
     /// The last one that was told about.
     pub told: Option<Refusal>,
-    /// When a stretch of its life under reservation began, and the CPU time that it had used then.
-    stretch: Option<(u64, u64)>,
+    /// Since when it is seen hungry at each look.
+    stretch: Option<Stretch>,
     /// Left alone until then.
     pub banned_until: u64,
     pub last_use: u64,
@@ -71,6 +80,14 @@ struct Held {
     before: Policy,
     budget: u64,
     period: u64,
+}
+
+/// The beginning of a time under reservation, and the CPU time that was used and given before.
+#[derive(Clone, Copy)]
+struct Stretch {
+    since: u64,
+    used: u64,
+    given: u64,
 }
 
 /// What became of a look at its CPU time.
@@ -95,6 +112,7 @@ impl Task {
             cpu,
             seen: now,
             next: now + TICK,
+            late: 0,
             idle_since: now,
             recent: VecDeque::new(),
             server: None,
@@ -109,12 +127,19 @@ impl Task {
         })
     }
 
-    /// Looks at its CPU time. `period`: of the program's beat, if it has one; for this thread.
-    pub fn look(&mut self, now: u64, period: Option<u64>, law: Law) -> Seen {
+    /// Looks at its CPU time. `pace`: the program's beat, if it has one; for this thread.
+    pub fn look(&mut self, now: u64, pace: Option<Pace>, law: Law) -> Seen {
+        self.next = pace.map_or(now + TICK, |pace| pace.time_to_look(now, TICK));
+        // Too late for this job, the next one is seen as well: two jobs in two periods.
+        if pace.is_some_and(|pace| self.held.is_some() && self.late < MOST_LATE && !pace.is_between_jobs(now))
+        {
+            self.late += 1;
+            return Seen::Nothing;
+        }
+        let on_time = std::mem::take(&mut self.late) < MOST_LATE;
         let Some(cpu) = self.clock.read() else { return Seen::Gone };
         let (used, elapsed) = (cpu.saturating_sub(self.cpu), now.saturating_sub(self.seen).max(1));
         (self.cpu, self.seen) = (cpu, now);
-        self.next = now + period.map_or(TICK, |period| period * TICK.div_ceil(period).max(1));
         if used > 0 {
             self.idle_since = now;
         }
@@ -126,12 +151,17 @@ impl Task {
         if self.recent.len() > RECENT {
             self.recent.pop_front();
         }
-        let Some(period) = period.filter(|_| now >= self.banned_until) else { return Seen::Nothing };
-        self.last_use = (used as f64 * period as f64 / elapsed as f64) as u64;
-        self.steer(now, used, elapsed, period, law)
+        let Some(pace) = pace.filter(|_| now >= self.banned_until) else { return Seen::Nothing };
+        let periods = pace.periods(elapsed);
+        self.last_use = (used as f64 / periods) as u64;
+        // Just reserved, or the beat was heard anew: this was a part of a job.
+        if on_time && self.held.is_some() && periods.fract() > 0.0 {
+            return Seen::Nothing;
+        }
+        self.steer(now, used, periods, pace.period, law)
     }
 
-    fn steer(&mut self, now: u64, used: u64, elapsed: u64, period: u64, law: Law) -> Seen {
+    fn steer(&mut self, now: u64, used: u64, periods: f64, period: u64, law: Law) -> Seen {
         match &mut self.server {
             None if self.recent.iter().any(|(_, used)| *used > 0) => {
                 self.server = Some(Server {
@@ -151,22 +181,34 @@ impl Task {
             // Between two jobs, or stopped: that says nothing about the next job.
             Some(_) if used == 0 => Seen::Nothing,
             Some(server) => {
-                let periods = elapsed as f64 / server.period as f64;
                 let budget = self.held.as_ref().map_or(server.wanted, |held| held.budget);
-                let exhausted = self.held.is_some() && used as f64 >= USED_UP * budget as f64 * periods;
+                // Who waits has done its job, however much of the budget it was.
+                let used_up = used as f64 / (budget as f64 * periods);
+                let hungry = self.held.is_some() && used_up >= HUNGRY && !process::is_waiting(self.id.thread);
+                let exhausted = hungry && used_up >= USED_UP;
                 let sample = Sample { used_ns: used, periods, budget_ns: budget, exhausted };
                 let wanted = server.controller.observe(&sample);
                 server.floor = (sample.use_ns() as u64).min(most(server.period));
                 server.wanted = wanted.max(server.floor).clamp(LEAST, most(server.period));
-                let (since, before) = *self.stretch.get_or_insert((now, self.cpu));
-                if now - since < INSATIABLE {
-                    return Seen::Changed;
-                }
-                self.stretch = None;
-                let share = (self.cpu - before) as f64 / (now - since) as f64;
-                if share >= INSATIABLE_SHARE { Seen::Insatiable } else { Seen::Changed }
+                if self.is_insatiable(now, hungry) { Seen::Insatiable } else { Seen::Changed }
             }
         }
+    }
+
+    /// Whether a job has not ended for so long, with as much CPU time as a job may want. `hungry`: as it was seen now.
+    fn is_insatiable(&mut self, now: u64, hungry: bool) -> bool {
+        if !hungry {
+            self.stretch = None;
+            return false;
+        }
+        let Stretch { since, used, given } =
+            *self.stretch.get_or_insert(Stretch { since: now, used: self.used, given: self.given });
+        if now - since < INSATIABLE {
+            return false;
+        }
+        self.stretch = None;
+        let (used, given) = ((self.used - used) as f64, (self.given - given) as f64);
+        used >= INSATIABLE_USE * given && given >= INSATIABLE_SHARE * (now - since) as f64
     }
 
     /// Large rather than small, from what was seen before: the greatest use in any stretch of one period.
