@@ -179,7 +179,8 @@ impl State {
     }
 
     fn watch(&mut self) -> Result<(), Error> {
-        std::thread::Builder::new().name("attune-values".to_owned()).stack_size(64 << 10).spawn(watch)?;
+        let builder = std::thread::Builder::new().name("attune-values".to_owned()).stack_size(64 << 10);
+        without_signals(|| builder.spawn(watch))?;
         self.watched = true;
         Ok(())
     }
@@ -342,4 +343,18 @@ pub fn unlock() {
 pub unsafe fn locked() -> Option<&'static mut State> {
     // SAFETY: the caller's promise.
     unsafe { (*GLOBAL.state.get()).as_mut() }
+}
+
+/// What `start` starts has all signals blocked: signals of the program are for its own threads, and one that it has blocked everywhere, to
+/// read it from a signalfd, must not find a thread of ours that has not.
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: the sets are plain data, filled before they are read.
+    unsafe {
+        let (mut all, mut own): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut own);
+        let started = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &own, std::ptr::null_mut());
+        started
+    }
 }

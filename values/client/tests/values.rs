@@ -110,6 +110,25 @@ fn a_store_is_all_it_takes() {
     becomes(vec![], || memory.processes());
 }
 
+/// A program may block a signal in its threads, to read it from a signalfd: then it must not end the program by a thread that is ours.
+#[test]
+fn signals_are_left_to_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (_memory, _broker) = engine(&[("urgent", 0)], &socket);
+    let mut client = Client::start(&socket);
+    assert_eq!(client.ask("set urgent 1"), "1");
+    let threads = std::fs::read_dir(format!("/proc/{}/task", client.number)).unwrap();
+    let ours = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok());
+    let ours: Vec<String> = ours.filter(|status| status.contains("attune-values")).collect();
+    let blocked = ours[0].lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap().trim();
+    let blocked = u64::from_str_radix(blocked, 16).unwrap();
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGUSR1, libc::SIGCHLD, libc::SIGALRM] {
+        assert_ne!(blocked & 1 << (signal - 1), 0, "signal {signal}: {blocked:x}");
+    }
+    assert_eq!(client.end(), "");
+}
+
 #[test]
 fn each_thread_has_values_of_its_own_while_it_lives() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,90 @@
+//! Experiment `coop-domains`: does it matter who shares a fate with whom? Each player in a group of its own, all in one, none in any.
+
+use super::{COOP, FAIR_SHARE, SETTING, at_most, claim, fair_and_coop, jain_at_least};
+use crate::experiment::Experiment;
+use crate::kernel::{Description, Figure, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "tardiness and shares of eight unlike players: each in a group of its own, all in one group, each without a group",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const APART: [&str; 3] = ["apart: p99 (ms)", "apart: p99.9 (ms)", "apart: worst (ms)"];
+const ALONE_P99: &str = "no group: p99 (ms)";
+const APART_JAIN: &str = "apart: CPU: Jain";
+const TOGETHER_FRAMES: &str = "one group: frames: Jain";
+const HOGS: [&str; 3] = ["apart: hogs (%)", "one group: hogs (%)", "no group: hogs (%)"];
+/// What is claimed, ms: p99, p99.9, worst; a group of one against none.
+const LIMITS: [f64; 3] = [0.25, 0.4, 0.5];
+const MOST_FOR_A_GROUP: f64 = 1.1;
+const LEAST_JAIN: f64 = 0.99;
+const MOST_DEVIATION: f64 = 2.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-domains",
+    title: "Every player in a domain of its own",
+    text: &[
+        SETTING,
+        "The frames of the players cost one, two, three or four callbacks. Players in groups of their own should be as punctual as players in \
+         none or in one, and have what those without a group have: equal CPU time. In one group they have equal frame rates. The hogs' \
+         fair share is a third each time.",
+    ],
+    published: "several groups: Jain's index of CPU time 0.98, of frame rates 0.86; one group: of frame rates 0.97; worst tardiness about 1 ms \
+                in both.",
+    parts: &[Part {
+        title: "Eight unlike players and four hogs",
+        place: Place::Deterministic,
+        contestants: fair_and_coop,
+        workloads: &[
+            Workload::new(
+                "apart",
+                &["players", "--hogs", "4", "--uneven", "--group", "1", "--apart", "--seconds", "10"],
+            ),
+            Workload::new(
+                "together",
+                &["players", "--hogs", "4", "--uneven", "--group", "1", "--seconds", "10"],
+            ),
+            Workload::new("alone", &["players", "--hogs", "4", "--uneven", "--seconds", "10"]),
+        ],
+        figures: &[
+            Figure::new(APART[0], "apart", "/late_ns/p99", 1e6),
+            Figure::new(APART[1], "apart", "/late_ns/p999", 1e6),
+            Figure::new(APART[2], "apart", "/late_ns/max", 1e6),
+            Figure::new(APART_JAIN, "apart", "/jain", 1.0),
+            Figure::new("apart: frames: Jain", "apart", "/frames_jain", 1.0),
+            Figure::new(HOGS[0], "apart", "/hogs_percent", 1.0),
+            Figure::new("one group: p99 (ms)", "together", "/late_ns/p99", 1e6),
+            Figure::new("one group: CPU: Jain", "together", "/jain", 1.0),
+            Figure::new(TOGETHER_FRAMES, "together", "/frames_jain", 1.0),
+            Figure::new(HOGS[1], "together", "/hogs_percent", 1.0),
+            Figure::new(ALONE_P99, "alone", "/late_ns/p99", 1e6),
+            Figure::new(HOGS[2], "alone", "/hogs_percent", 1.0),
+        ],
+    }],
+    drawn: APART[0],
+    claims,
+};
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let limits: Vec<_> = APART.into_iter().zip(LIMITS).collect();
+    let of = |figure| results.median(COOP, figure);
+    let times = of(APART[0]).zip(of(ALONE_P99)).map(|(apart, alone)| apart / alone);
+    let deviations = HOGS.map(|figure| of(figure).map(|share| (share / FAIR_SHARE - 1.0).abs() * 100.0));
+    let worst =
+        deviations.into_iter().collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
+    vec![
+        at_most(results, "tardiness apart, p99 / p99.9 / worst", "ms", &limits),
+        claim(
+            format!("a group of its own makes p99 at most {MOST_FOR_A_GROUP} times that without a group"),
+            times.map(|times| (times <= MOST_FOR_A_GROUP, format!("{times:.2} times"))),
+        ),
+        jain_at_least(results, "CPU time, apart,", APART_JAIN, LEAST_JAIN),
+        jain_at_least(results, "frame rates in one group", TOGETHER_FRAMES, LEAST_JAIN),
+        claim(
+            format!("the hogs are within {MOST_DEVIATION} % of their fair share in all three"),
+            worst.map(|worst| (worst <= MOST_DEVIATION, format!("at worst {worst:.2} % off"))),
+        ),
+    ]
+}

@@ -1,0 +1,96 @@
+//! Experiment `coop-hd`: one heavy video and an encoder.
+
+use super::{COOP, FAIR, claim, fair_and_coop, real};
+use crate::experiment::Experiment;
+use crate::kernel::{Description, Figure, Films, Part, Place, Results, Workload, story};
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "one video that needs half of the CPU beside an encoder: timers on time, even shares",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const FILMS: Films = Films { count: 1, seconds: 24, size: "960x540" };
+const P99: &str = "p99 (ms)";
+const WORST: &str = "worst (ms)";
+const SHARE: &str = "encoder's CPU (%)";
+/// What is claimed: ms; per cent of the CPU.
+const LIMIT: f64 = 1.0;
+const FAIR_SHARE: f64 = 50.0;
+const MOST_DEVIATION: f64 = 2.0;
+
+const DESCRIPTION: Description = Description {
+    name: "coop-hd",
+    title: "A heavy video and an encoder on one CPU",
+    text: &[
+        "The example player decodes a film of 25 pictures a second that takes more than half of this CPU, without a display; beside it ffmpeg encodes \
+         another picture source, which takes what it gets. The player leaves out what matters least. Tardiness is that of the player's timers, \
+         seen from outside: from their release to the call of the event loop's probe, by the kernel's clock.",
+    ],
+    published: "worst tardiness about 1 ms where all events are short.",
+    parts: &[Part {
+        title: "A film of 960x540 and an encoder",
+        place: Place::Deterministic,
+        contestants: fair_and_coop,
+        workloads: &[Workload::new(
+            "video",
+            &[
+                "films",
+                "--shown",
+                "libattune_coop.so:attune_coop_timer",
+                "--beside",
+                "ffmpeg -v error -nostdin -f lavfi -i testsrc2=s=640x360:r=25 -threads 1 -c:v libx264 -preset ultrafast -f null -",
+                "--begin",
+                "4",
+                "--seconds",
+                "15",
+                "--",
+                "player",
+                "--json",
+                "--display",
+                "null",
+                "--sound",
+                "null",
+                "{films}/film-1.mkv",
+            ],
+        )
+        .playing(FILMS, needs)],
+        figures: &[
+            Figure::new("p50 (ms)", "video", "/late_ns/p50", 1e6),
+            Figure::new(P99, "video", "/late_ns/p99", 1e6),
+            Figure::new(WORST, "video", "/late_ns/max", 1e6),
+            Figure::new("shown", "video", "/said/0/films/0/shown", 1.0),
+            Figure::new("expired", "video", "/said/0/films/0/expired", 1.0),
+            Figure::new("dropped", "video", "/said/0/films/0/dropped", 1.0),
+            Figure::new(SHARE, "video", "/beside_percent", 1.0),
+        ],
+    }],
+    drawn: P99,
+    claims,
+};
+
+fn needs(options: &crate::experiment::Options) -> anyhow::Result<Vec<std::path::PathBuf>> {
+    Ok([real::player(options)?, real::installed(&["ffmpeg"])?].concat())
+}
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let (late, share) = (results.worst(COOP, WORST), results.median(COOP, SHARE));
+    let p99 = results.median(FAIR, P99).zip(results.median(COOP, P99));
+    vec![
+        claim(
+            format!("the player's timers are served within {LIMIT} ms"),
+            late.map(|late| (late <= LIMIT, format!("{late:.2} ms"))),
+        ),
+        claim(
+            "99 of 100 are served sooner than under the fair class",
+            p99.map(|(fair, coop)| (coop < fair, format!("{coop:.2} ms, fair class {fair:.2} ms"))),
+        ),
+        claim(
+            format!("the encoder has its fair share of {FAIR_SHARE} % within {MOST_DEVIATION} %"),
+            share.map(|share| {
+                ((share / FAIR_SHARE - 1.0).abs() * 100.0 <= MOST_DEVIATION, format!("{share:.2} %"))
+            }),
+        ),
+    ]
+}
