@@ -1,5 +1,5 @@
 //! Transport `kernel` beside a scheduler that this test plays: what a poll says, what it is told, and what happens while nobody answers.
-//! (`cargo test -p attune --test coop` has the true one, in a virtual machine.)
+//! (`cargo test -p attune --test coop_kernel` has the true one, in a virtual machine.)
 
 use std::io;
 use std::path::Path;
