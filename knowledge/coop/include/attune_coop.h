@@ -13,6 +13,7 @@
  *   Threads   A loop or poller belongs to the thread that made it. Callbacks may call every function but run and free.
  *   Transport "none", "kernel" (a scheduler in Linux that listens, now or later), "shared" (with the programs of the same user),
  *             "shared:DIRECTORY"; NULL or "auto": what the environment variable ATTUNE_COOP says, else kernel if it listens, else none.
+ *   Tracing   attune_coop_timer(release), an empty function, is called before the callback of each timer: a place for uprobes.
  *   Linking   The library holds attune_client (the import functions of attune.h) too: a program links with this one only. */
 #ifndef ATTUNE_COOP_H
 #define ATTUNE_COOP_H

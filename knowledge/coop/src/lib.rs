@@ -32,6 +32,7 @@ mod c_api;
 pub mod event_loop;
 mod foreign;
 mod offer;
+pub mod probe;
 pub mod time;
 pub mod transport;
 

@@ -137,7 +137,9 @@ proptest! {
             for _ in 0..times {
                 match when {
                     Some(when) => queue.submit(names[event], when),
-                    None => queue.cancel(names[event]),
+                    None => {
+                        queue.cancel(names[event]);
+                    }
                 }
             }
             if when.is_none_or(|when| !list.contains(&(event, when))) {

@@ -1,6 +1,9 @@
-//! Child processes, and memory that they share with their parent. A child that is still there when its value is dropped is killed.
+//! Child processes, memory that they share with their parent, and files in which they say something. A child that is still there when its value is dropped is killed.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, bail};
@@ -82,6 +85,23 @@ pub fn shared(count: usize) -> io::Result<&'static [AtomicU64]> {
         }
         Ok(std::slice::from_raw_parts(memory.cast(), count))
     }
+}
+
+/// For what a program says. Without a name, so that nothing is left behind and two runs do not meet.
+pub fn memory_file() -> io::Result<File> {
+    // SAFETY: the name is a C string; the descriptor is new and ours.
+    match unsafe { libc::memfd_create(c"said".as_ptr(), libc::MFD_CLOEXEC) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: as above.
+        fd => Ok(unsafe { File::from_raw_fd(fd) }),
+    }
+}
+
+/// What it has said there so far. It may write on meanwhile: its own place in the file is not touched.
+pub fn said(file: &File) -> String {
+    let mut bytes = vec![0; file.metadata().map_or(0, |about| about.len() as usize)];
+    let length = file.read_at(&mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
 /// Context switches of this process since it began: by its own blocking, and forced.

@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::FromRawFd;
-use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+
+use crate::child;
 
 /// A scheduler may take this long to load: some need many seconds in a machine that is emulated.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -29,7 +29,7 @@ impl Scheduler {
         let mut words = words.split_whitespace();
         let Some(program) = words.next() else { return Ok(Scheduler(None)) };
         ensure!(current().is_none(), "a scheduler is loaded already: {}", current().unwrap_or_default());
-        let log = memory_file().context("cannot make a file in memory")?;
+        let log = child::memory_file().context("cannot make a file in memory")?;
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
         let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
@@ -71,10 +71,7 @@ impl Scheduler {
 
     fn last_words(&self) -> String {
         let Some((_, log)) = &self.0 else { return String::new() };
-        let mut bytes = vec![0; log.metadata().map_or(0, |about| about.len() as usize)];
-        // It may write on meanwhile: its own place in the file is not touched.
-        let length = log.read_at(&mut bytes, 0).unwrap_or(0);
-        let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        let text = child::said(log);
         let lines: Vec<_> = text.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
     }
@@ -92,15 +89,5 @@ impl Drop for Scheduler {
             let _ = child.kill();
             let _ = child.wait();
         }
-    }
-}
-
-/// Without a name, so that nothing is left behind and two runs do not meet.
-fn memory_file() -> io::Result<File> {
-    // SAFETY: the name is a C string; the descriptor is new and ours.
-    match unsafe { libc::memfd_create(c"scheduler".as_ptr(), libc::MFD_CLOEXEC) } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: as above.
-        fd => Ok(unsafe { File::from_raw_fd(fd) }),
     }
 }

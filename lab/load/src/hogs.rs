@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use crate::attributes::Record;
 use crate::child::Child;
 use crate::{clock, numbers};
 
@@ -51,9 +52,13 @@ pub fn start(nice: i32) -> Result<Child> {
     })?)
 }
 
-/// The same, counting what it has computed in [`clock::spin`]s.
-pub fn start_counting(spins: &'static AtomicU64) -> Result<Child> {
+/// The same, counting what it has computed in [`clock::spin`]s, and scheduled as `record` says.
+pub fn start_counting(spins: &'static AtomicU64, record: Option<Record>) -> Result<Child> {
     Ok(Child::start(|| {
+        if let Some(Err(error)) = record.map(|record| record.apply()) {
+            eprintln!("attune-load: a hog: no reservation: {error}");
+            return 1;
+        }
         for done in 1.. {
             clock::spin();
             spins.store(done, Relaxed);

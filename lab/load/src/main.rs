@@ -9,6 +9,7 @@ mod child;
 mod clock;
 mod commands;
 mod ext;
+mod films;
 mod forks;
 mod hogs;
 mod messages;
@@ -19,19 +20,21 @@ mod real_time;
 mod requests;
 mod slices;
 mod switches;
+mod tracer;
 mod wakeups;
 
 use std::ffi::OsString;
 use std::process::{self, ExitCode};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use attune_coop::Wanted;
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
 use attributes::Attributes;
 use ext::Scheduler;
+use tracer::lateness::Lateness;
 
 /// Workloads for measuring CPU schedulers: each ends with a line of JSON
 #[derive(Parser)]
@@ -52,6 +55,9 @@ struct Args {
     /// How players cooperate: auto, none, kernel, shared, shared:DIRECTORY
     #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
     coop: Wanted,
+    /// Say lateness also as the kernel's tracer sees it, in `seen` (needs root; its work is in the other figures)
+    #[arg(long)]
+    traced: bool,
     #[command(subcommand)]
     workload: Workload,
 }
@@ -139,6 +145,9 @@ enum Workload {
         /// Group of all players; 0: each is alone
         #[arg(long, default_value_t = 0)]
         group: u32,
+        /// Each player in a group of its own, counted from --group on
+        #[arg(long)]
+        apart: bool,
         /// The longest callback, in microseconds
         #[arg(long, value_name = "US", default_value_t = 200)]
         unit: u64,
@@ -153,6 +162,33 @@ enum Workload {
         timers: players::Timers,
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
+    },
+    /// Film players, programs of yours: how often and how evenly they show pictures (needs root)
+    Films {
+        #[arg(long, default_value_t = 1)]
+        count: usize,
+        #[arg(long, default_value_t = 0)]
+        hogs: usize,
+        /// An X server to start for them, such as 'Xvfb :9'
+        #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
+        server: String,
+        /// Another program to run beside them
+        #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
+        beside: String,
+        /// Where a picture is shown: LIBRARY:FUNCTION, called by players, or server:CALL, a system call of the X server
+        #[arg(long, value_name = "WHERE")]
+        shown: films::Shown,
+        /// Pictures a second of the films
+        #[arg(long, value_name = "HZ", default_value_t = 25.0)]
+        rate: f64,
+        /// For the players to begin
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        begin: Duration,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+        /// The player; {} in its words is its number, from 1 on
+        #[arg(last = true, required = true)]
+        player: Vec<String>,
     },
     /// Processes that are made and end at once: cost of each
     Forks {
@@ -215,10 +251,16 @@ fn main() -> ExitCode {
 /// The workload's result, with the scheduler that was there from its beginning to its end. Err: it could not be run, or the scheduler
 /// went away: then the figures would be another's.
 fn measure(args: &Args) -> Result<Value> {
+    let has_parts = matches!(args.workload, Workload::Players { .. });
+    ensure!(
+        has_parts || args.policy != attributes::Policy::Deadline,
+        "--policy deadline is for players alone"
+    );
     let scheduler = Scheduler::start(&args.scx)?;
     let before = ext::current();
     Attributes { policy: args.policy, slice: args.slice.map(Duration::from_micros) }.apply()?;
-    let figures = match &args.workload {
+    let tracer = args.traced.then(Lateness::watch).transpose()?;
+    let mut figures = match &args.workload {
         Workload::PingPong { turns } => switches::ping_pong(*turns),
         Workload::Yields { turns } => switches::yields(*turns),
         Workload::Hogs { count, seconds, nice } => hogs::run(*count, *seconds, nice),
@@ -226,17 +268,32 @@ fn measure(args: &Args) -> Result<Value> {
             wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
         }
         Workload::RealTime { class, share, seconds } => real_time::run(*class, share / 100.0, *seconds),
-        Workload::Players { count, hogs, group, unit, uneven, misbehave, timers, seconds } => {
+        Workload::Players { count, hogs, group, apart, unit, uneven, misbehave, timers, seconds } => {
             players::run(&players::Options {
                 count: *count,
                 hogs: *hogs,
                 transport: args.coop.clone(),
                 group: *group,
+                apart: *apart,
                 unit: *unit,
                 uneven: *uneven,
                 misbehave: *misbehave,
                 timers: *timers,
+                reserved: args.policy == attributes::Policy::Deadline,
                 time: *seconds,
+            })
+        }
+        Workload::Films { count, hogs, server, beside, shown, rate, begin, seconds, player } => {
+            films::run(&films::Options {
+                count: *count,
+                hogs: *hogs,
+                server: server.clone(),
+                beside: beside.clone(),
+                shown: shown.clone(),
+                rate: *rate,
+                begin: *begin,
+                time: *seconds,
+                player: player.clone(),
             })
         }
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
@@ -253,6 +310,10 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;
+    if let Some(tracer) = tracer {
+        let time = |name: &str, default| figures[name].as_u64().unwrap_or(default);
+        figures["seen"] = tracer.seen(time("from_ns", 0)..time("to_ns", u64::MAX))?;
+    }
     scheduler.still_there(&before)?;
     Ok(json!({ "scheduler": before, "figures": figures }))
 }

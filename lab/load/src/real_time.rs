@@ -87,6 +87,7 @@ fn set(class: Class, task: &Task, index: usize) -> Result<()> {
         Class::Deadline => crate::attributes::Kind::Deadline {
             budget: (task.job_ns as f64 * MARGIN) as u64 + MARGIN_NS,
             period: task.period_ns,
+            reclaims: false,
         },
     });
     if class == Class::Fifo {

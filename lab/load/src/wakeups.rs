@@ -15,8 +15,8 @@ pub fn run(hog_count: usize, period: Duration, work: Duration, time: Duration) -
     clock::without_slack();
     let mut late = vec![];
     let begin = clock::now() + 500_000_000;
-    let mut release = begin;
-    while release < begin + time.as_nanos() as u64 {
+    let (mut release, end) = (begin, begin + time.as_nanos() as u64);
+    while release < end {
         clock::sleep_until(release);
         late.push(clock::now().saturating_sub(release));
         clock::compute(work);
@@ -24,5 +24,6 @@ pub fn run(hog_count: usize, period: Duration, work: Duration, time: Duration) -
         release += period;
     }
     drop(hogs);
-    Ok(json!({ "late_ns": numbers::quantiles(&mut late), "hogs": hog_count, "period_ns": period }))
+    Ok(json!({ "late_ns": numbers::quantiles(&mut late), "hogs": hog_count, "period_ns": period,
+               "from_ns": begin, "to_ns": end }))
 }

@@ -128,3 +128,24 @@ fn a_program_that_loads_no_scheduler_is_told() {
     let output = run("hogs --count 0");
     assert!(String::from_utf8_lossy(&output.stderr).contains("at least one process"));
 }
+
+/// As root, on a machine with tracefs.
+#[test]
+fn a_tracer_sees_what_a_workload_says() {
+    // SAFETY: always safe.
+    if unsafe { libc::geteuid() } != 0 || !std::path::Path::new("/sys/kernel/tracing/instances").exists() {
+        eprintln!("not tested: needs root and tracefs");
+        return;
+    }
+    let sleeps = figures("--traced wakeups --hogs 1 --period 5000 --seconds 0.2");
+    // A release that has passed already needs no sleep.
+    assert!((1..=40).contains(&sleeps["seen"]["own_sleeps_ns"]["count"].as_u64().unwrap_or(0)), "{sleeps}");
+    let players = figures("--traced --coop none players --count 1 --seconds 0.5");
+    let (said, seen) = (&players["late_ns"]["count"], &players["seen"]["timers_ns"]["count"]);
+    // The loop's own timers, at the beginning and the end, are seen, too.
+    assert!(seen.as_u64() >= said.as_u64() && said.as_u64() > Some(40), "{players}");
+    assert!(
+        !std::path::Path::new("/sys/kernel/tracing/events/attune_load").exists(),
+        "nothing is left behind"
+    );
+}

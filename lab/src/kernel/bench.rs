@@ -332,17 +332,32 @@ impl Measuring<'_> {
         let ready: Vec<&Ready> = self.ready(job).collect();
         let mut pack: Vec<PathBuf> = ready.iter().flat_map(|ready| ready.files.clone()).collect();
         let own = pack.len();
-        pack.extend((workload.needs)()?);
+        pack.extend(self.needs(workload)?);
         let order = Order {
             place: self.description.parts[job.part].place,
             seed: job.seed,
-            commands: ready.iter().map(|ready| words(ready, workload)).collect(),
+            commands: ready.iter().map(|ready| self.words(ready, workload)).collect(),
             pack,
         };
         let fingerprint = order.fingerprint(self.cache)?;
         let files: Vec<&Path> = order.pack[..own].iter().map(PathBuf::as_path).collect();
         let hash = kept::hash(&fingerprint, &files, &format!("round {}", job.seed))?;
         Ok((order, hash))
+    }
+
+    /// The workload's files: films are made if they are not there.
+    fn needs(&self, workload: &Workload) -> Result<Vec<PathBuf>> {
+        let films = workload.films.map(|films| films.made(&self.options.folder)).transpose()?;
+        Ok((workload.needs)(self.options)?.into_iter().chain(films).collect())
+    }
+
+    fn words(&self, ready: &Ready, workload: &Workload) -> Vec<String> {
+        let films = workload.films.map(|films| films.folder(&self.options.folder).display().to_string());
+        let own = workload.words.iter().map(|word| match &films {
+            Some(films) => word.replace("{films}", films),
+            None => (*word).to_owned(),
+        });
+        ready.words.iter().cloned().chain(own).collect()
     }
 
     fn ready(&self, job: &Job) -> impl Iterator<Item = &Ready> {
@@ -353,9 +368,9 @@ impl Measuring<'_> {
     /// As a person would type them.
     fn commands(&self, job: &Job) -> Vec<String> {
         let (workload, place) = (self.workload(job), self.description.parts[job.part].place);
-        let needs = (workload.needs)().unwrap_or_default();
+        let needs = self.needs(workload).unwrap_or_default();
         let command = |ready: &Ready| {
-            let words = words(ready, workload).join(" ");
+            let words = self.words(ready, workload).join(" ");
             let files = ready.files.iter().chain(&needs);
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {
@@ -368,8 +383,4 @@ impl Measuring<'_> {
         };
         self.ready(job).map(command).collect()
     }
-}
-
-fn words(ready: &Ready, workload: &Workload) -> Vec<String> {
-    ready.words.iter().cloned().chain(workload.words.iter().map(|word| (*word).to_owned())).collect()
 }

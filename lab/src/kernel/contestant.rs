@@ -67,6 +67,12 @@ impl Contestant {
         Contestant { name: "SCHED_RR".to_owned(), kind: Kind::Kernel(&["--policy", "rr"]) }
     }
 
+    /// SCHED_DEADLINE, with an equal part of the CPU reserved for each process in every 10 ms; players alone know how.
+    pub fn deadline_class() -> Contestant {
+        let words = &["--policy", "deadline"];
+        Contestant { name: "SCHED_DEADLINE, 10 ms".to_owned(), kind: Kind::Kernel(words) }
+    }
+
     /// All the peers.
     pub fn peers() -> impl Iterator<Item = Contestant> {
         PEERS.iter().map(|peer| Contestant { name: peer.name.to_owned(), kind: Kind::Peer(peer) })

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`bench`] | plans the runs, makes those that were not made before, collects their figures |
 //! | [`machine`] | one run: a command in a virtual machine of its own, and the figures that it prints |
+//! | [`content`] | films for real players |
 //! | [`kept`] | runs that were made before, known again by all that they were made of |
 //! | [`confidence`] | medians with their confidence interval |
 //! | [`story`] | tables, claims, pictures |
@@ -16,6 +17,7 @@
 
 mod bench;
 mod confidence;
+mod content;
 mod contestant;
 pub mod coop;
 pub mod coop_user_level;
@@ -33,10 +35,12 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 pub use bench::{Results, Row};
+pub use content::Films;
 pub use contestant::Contestant;
 pub use machine::Run;
 pub use story::run;
 
+use crate::experiment::Options;
 use crate::report::Claim;
 
 /// An experiment in the kernel.
@@ -80,22 +84,29 @@ pub struct Workload {
     /// For `attune-load`.
     pub words: &'static [&'static str],
     /// What it needs beside `attune-load` in a deterministic machine.
-    pub needs: fn() -> Result<Vec<PathBuf>>,
+    pub needs: fn(&Options) -> Result<Vec<PathBuf>>,
+    /// Their folder takes the place of `{films}` in the words.
+    pub films: Option<Films>,
 }
 
 impl Workload {
     pub const fn new(name: &'static str, words: &'static [&'static str]) -> Workload {
-        Workload { name, words, needs: || Ok(vec![]) }
+        Workload { name, words, needs: |_| Ok(vec![]), films: None }
     }
 
     /// The same with the machine's C compiler.
     pub const fn with_compiler(self) -> Workload {
         Workload { needs: compiler, ..self }
     }
+
+    /// The same with programs and films.
+    pub const fn playing(self, films: Films, needs: fn(&Options) -> Result<Vec<PathBuf>>) -> Workload {
+        Workload { needs, films: Some(films), ..self }
+    }
 }
 
 /// The programs of which `cc` is made when it does not link.
-fn compiler() -> Result<Vec<PathBuf>> {
+fn compiler(_: &Options) -> Result<Vec<PathBuf>> {
     let place = |name: &str| -> Result<PathBuf> {
         let output = Command::new("cc").arg(format!("-print-prog-name={name}")).output();
         let output = output.context("there is no C compiler named cc")?;

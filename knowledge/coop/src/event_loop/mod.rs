@@ -29,6 +29,7 @@ pub use queue::{EventId, EventQueue, When};
 pub use trace::{Executions, Trace};
 
 use crate::offer::{NOTHING, Offer};
+use crate::probe;
 use crate::time::{Clock, Monotonic, NEVER, Time};
 use crate::transport::{self, Transport, Wanted};
 use descriptors::Descriptors;
@@ -264,7 +265,9 @@ impl EventLoop {
     /// The time by which to poll may have come nearer.
     fn follow_until(&mut self) {
         match self.transport.until() {
-            NEVER => self.queue.cancel(self.others_timer),
+            NEVER => {
+                self.queue.cancel(self.others_timer);
+            }
             until => self.queue.submit(self.others_timer, When::At(until)),
         }
     }
@@ -287,15 +290,20 @@ impl EventLoop {
         (self.turn, self.fresh) = (answer.turn, answer.turn);
         self.turn_began = self.trace.begin_turn(&*self.clock);
         match answer.others {
-            NOTHING => self.queue.cancel(self.others_best_effort),
+            NOTHING => {
+                self.queue.cancel(self.others_best_effort);
+            }
             importance => self.queue.submit(self.others_best_effort, When::best_effort(importance)),
         }
         Ok(())
     }
 
     fn dispatch(&mut self, event: EventId, began: Time) -> io::Result<()> {
-        self.queue.cancel(event);
+        let when = self.queue.cancel(event);
         self.fresh = false;
+        if let Some(When::At(release)) = when {
+            probe::attune_coop_timer(release);
+        }
         let Some(mut kind) = self.events.get_mut(&event).and_then(|event| event.kind.take()) else {
             return Ok(());
         };

@@ -76,17 +76,18 @@ impl EventQueue {
         }
     }
 
-    /// Takes the event out, if it is in.
-    pub fn cancel(&mut self, event: EventId) {
-        match self.place.remove(&event) {
-            Some((When::At(release), submitted)) => {
+    /// Takes the event out, if it is in. Gives where it was.
+    pub fn cancel(&mut self, event: EventId) -> Option<When> {
+        let (when, submitted) = self.place.remove(&event)?;
+        match when {
+            When::At(release) => {
                 self.timers.remove(&Timer { release, submitted, event });
             }
-            Some((When::BestEffort { importance, release }, submitted)) => {
+            When::BestEffort { importance, release } => {
                 self.best_effort.remove(&BestEffort { importance, release, submitted, event });
             }
-            None => {}
         }
+        Some(when)
     }
 
     /// Where the event is, if it is submitted.

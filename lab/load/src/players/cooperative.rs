@@ -8,8 +8,10 @@ use attune_coop::{EventLoop, When};
 use super::player::{Player, Shown, Timer};
 use super::{Options, TRANSPORTS};
 
-pub fn play(player: Player, options: &Options) -> Result<()> {
-    let mut events = EventLoop::new(options.transport.clone(), options.group)?;
+/// Player number `index`.
+pub fn play(player: Player, options: &Options, index: usize) -> Result<()> {
+    let group = options.group + if options.apart { index as u32 } else { 0 };
+    let mut events = EventLoop::new(options.transport.clone(), group)?;
     let transport = TRANSPORTS.iter().position(|name| *name == events.transport().name());
     player.show(Shown::Transport, transport.unwrap_or(0) as u64);
     let player = Rc::new(player);

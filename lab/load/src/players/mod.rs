@@ -19,7 +19,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::child::{self, Child};
-use crate::{clock, hogs, numbers};
+use crate::{attributes, clock, hogs, numbers};
 use player::{Player, Shown};
 
 /// To find its balance before it counts.
@@ -31,6 +31,8 @@ pub struct Options {
     pub transport: Wanted,
     /// 0: each is alone.
     pub group: u32,
+    /// Each is in a group of its own, `group` the first of them.
+    pub apart: bool,
     /// The longest unit of decoding, microseconds.
     pub unit: u64,
     /// Players have frames of one to four units, in turn.
@@ -38,6 +40,8 @@ pub struct Options {
     /// The last player sometimes forgets to yield.
     pub misbehave: bool,
     pub timers: Timers,
+    /// Each process has an equal part of a CPU reserved.
+    pub reserved: bool,
     pub time: Duration,
 }
 
@@ -60,6 +64,10 @@ const TRANSPORTS: [&str; 3] = ["none", "shared", "kernel"];
 /// Starts players and hogs, lets them find their balance for a second, and measures for `time`.
 pub fn run(options: &Options) -> Result<Value> {
     ensure!(options.count > 0 && options.unit > 0, "at least one player, and units of a microsecond");
+    ensure!(!options.apart || options.group > 0, "groups apart are counted from a group on: --group 1");
+    let one_thread = options.timers != Timers::Thread;
+    ensure!(one_thread || !options.reserved, "a reservation is of one thread: not with --timers thread");
+    let part = options.reserved.then(|| attributes::equal_part(options.count + options.hogs));
     let speed = Player::speed(options)?;
     let spin = hogs::nanoseconds_per_spin();
     let time = options.time.as_nanos() as u64;
@@ -67,17 +75,18 @@ pub fn run(options: &Options) -> Result<Value> {
     let end = begin + time;
     let shown = (0..options.count).map(|_| child::shared(room)).collect::<Result<Vec<_>, _>>()?;
     let spins = child::shared(options.hogs)?;
-    let hogs = spins.iter().map(hogs::start_counting).collect::<Result<Vec<_>>>()?;
+    let hogs = spins.iter().map(|spins| hogs::start_counting(spins, part)).collect::<Result<Vec<_>>>()?;
     let mut children = vec![];
     for (i, shown) in shown.iter().enumerate() {
         let player = Player::new(shown, i, options, speed, (begin, end));
         let play = || match options.timers {
-            Timers::Events => cooperative::play(player, options),
+            Timers::Events => cooperative::play(player, options, i),
             Timers::Thread => unmodified::by_thread(&player),
             Timers::Timerfd => unmodified::by_timerfd(&player),
             Timers::Clock => Ok(unmodified::by_clock(&player)),
         };
-        children.push(Child::start(|| match play() {
+        let reserve = || part.map_or(Ok(()), |part| part.apply().context("no reservation"));
+        children.push(Child::start(|| match reserve().and_then(|()| play()) {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("attune-load: a player: {error:#}");
@@ -118,7 +127,7 @@ pub fn run(options: &Options) -> Result<Value> {
     let useful = steps as f64 / speed * 1e3 + spins * spin;
     let all_cpu = cpu.iter().sum::<u64>() as f64 + hogs_used;
     Ok(json!({
-        "transport": TRANSPORTS.get(transport as usize),
+        "transport": TRANSPORTS.get(transport as usize), "from_ns": begin, "to_ns": end,
         "players": options.count, "hogs": options.hogs, "group": options.group, "unit_us": options.unit,
         "steps": steps, "steps_per_second": steps as f64 * 1e9 / time as f64, "steps_per_us": speed,
         "useful_percent": useful * 100.0 / time as f64,

@@ -1,6 +1,6 @@
 //! Experiment `coop-fairness`: who gets how much, each player alone and all in one group.
 
-use super::{COOP, SETTING, claim, fair_and_coop};
+use super::{COOP, FAIR_SHARE, SETTING, claim, fair_and_coop, jain_at_least};
 use crate::experiment::Experiment;
 use crate::kernel::{Description, Figure, Part, Place, Results, Workload, story};
 use crate::report::Claim;
@@ -17,7 +17,6 @@ const GROUP_FRAMES: &str = "group: frames: Jain";
 const GROUP_HOGS: &str = "group: hogs' CPU (%)";
 /// What is claimed.
 const LEAST_JAIN: f64 = 0.99;
-const FAIR_SHARE: f64 = 100.0 / 3.0;
 const MOST_DEVIATION: f64 = 2.0;
 
 const DESCRIPTION: Description = Description {
@@ -54,13 +53,7 @@ const DESCRIPTION: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let jain = |what: &str, figure| {
-        let measured = results.median(COOP, figure);
-        claim(
-            format!("Jain's index of {what} is at least {LEAST_JAIN}"),
-            measured.map(|jain| (jain >= LEAST_JAIN, format!("{jain:.4}"))),
-        )
-    };
+    let jain = |what, figure| jain_at_least(results, what, figure, LEAST_JAIN);
     let share = |what: &str, figure| {
         let deviation = results.median(COOP, figure).map(|share| (share / FAIR_SHARE - 1.0).abs() * 100.0);
         claim(

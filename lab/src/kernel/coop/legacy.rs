@@ -13,7 +13,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 const FILMS: Films = Films { count: 6, seconds: 30, size: "640x360" };
 const SERVER: &str = "Xvfb :9 -screen 0 1920x1080x24 -nolisten tcp -ac";
-const IMPLICIT: &str = "attune coop, implicit";
+const IMPLICIT: &str = "attune coop --implicit, per process";
 const RATE: [&str; 2] = ["3: pictures/s", "6: pictures/s"];
 const DEVIATION: [&str; 2] = ["3: deviation (ms)", "6: deviation (ms)"];
 const JAIN: &str = "6: Jain";
@@ -67,7 +67,11 @@ const DESCRIPTION: Description = Description {
             vec![
                 Contestant::fair_class(),
                 Contestant::ours("coop"),
-                Contestant::ours_changed("coop, implicit", "coop", &["--implicit"]),
+                Contestant::ours_changed(
+                    "coop --implicit, per process",
+                    "coop",
+                    &["--implicit", "--set", "per_process=1"],
+                ),
             ]
         },
         workloads: &[

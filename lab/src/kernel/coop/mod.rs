@@ -6,18 +6,26 @@
 //! scheduling via cooperative polling* (EuroSys 2009): one CPU, film players, kernel 2.6.
 
 pub mod baseline;
+pub mod domains;
 pub mod fairness;
+pub mod hd;
 pub mod implicit;
+pub mod legacy;
 pub mod many;
 pub mod misbehave;
+pub mod outside;
 pub mod overhead;
 pub mod periodic;
+mod real;
+pub mod x11;
 
 use super::{Contestant, Results};
 use crate::report::Claim;
 
 const COOP: &str = "attune coop";
 const FAIR: &str = "fair class";
+/// Of four hogs beside eight players, in per cent.
+const FAIR_SHARE: f64 = 100.0 / 3.0;
 
 const SETTING: &str = "Players have sound every 10 ms and a picture every 1/24 s, both timer events, and decode as much as they can between, in callbacks \
     of 50 to 200 us (230 to 920 us in the second setting). Under coop they poll; under the others they run in the same event loop and say \
@@ -27,8 +35,12 @@ const SETTING: &str = "Players have sound every 10 ms and a picture every 1/24 s
 
 /// Everybody: the kernel's classes, the peers, fair shares in short periods, cooperation.
 fn everybody() -> Vec<Contestant> {
-    let kernel =
-        [Contestant::fair_class(), Contestant::fair_class_short_slices(), Contestant::round_robin_class()];
+    let kernel = [
+        Contestant::fair_class(),
+        Contestant::fair_class_short_slices(),
+        Contestant::round_robin_class(),
+        Contestant::deadline_class(),
+    ];
     let ours = [Contestant::ours("fair"), Contestant::ours("fair_periodic"), Contestant::ours("coop")];
     kernel.into_iter().chain(Contestant::peers()).chain(ours).collect()
 }
@@ -41,6 +53,15 @@ fn fair_and_coop() -> Vec<Contestant> {
 fn claim(claim: impl Into<String>, measured: Option<(bool, String)>) -> Claim {
     let (holds, measured) = measured.unwrap_or((false, "not measured".to_owned()));
     Claim { claim: claim.into(), holds, measured }
+}
+
+/// Under coop an index of Jain's is so high.
+fn jain_at_least(results: &Results, what: &str, figure: &str, least: f64) -> Claim {
+    let measured = results.median(COOP, figure);
+    claim(
+        format!("Jain's index of {what} is at least {least}"),
+        measured.map(|jain| (jain >= least, format!("{jain:.4}"))),
+    )
 }
 
 /// Under coop the figures are at most so much, in all runs.
