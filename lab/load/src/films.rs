@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
 use std::ops::Range;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
@@ -137,7 +138,8 @@ fn serve(text: &str) -> Result<(Option<Running>, Option<String>)> {
     let mut server = Running::start(&words, None)?;
     let socket = Path::new("/tmp/.X11-unix").join(format!("X{}", &display[1..]));
     let patience = Instant::now() + PATIENCE;
-    while !socket.exists() {
+    // The socket is there before somebody listens.
+    while UnixStream::connect(&socket).is_err() {
         ensure!(server.is_alive(), "the X server `{text}` has ended: {}", child::said(&server.log).trim());
         ensure!(Instant::now() < patience, "the X server makes no display: {text}");
         thread::sleep(Duration::from_millis(20));
