@@ -221,8 +221,9 @@ pub fn run(options: &Options) -> Result<Value> {
     let mut beside = (!beside.is_empty()).then(|| Running::start(&beside, None)).transpose()?;
     let begin = clock::now() + SETTLE;
     let end = begin + options.time.as_nanos() as u64;
-    clock::sleep_until(begin);
+    // Before: beginning to look takes the kernel a while.
     let tracer = options.shown.watch()?;
+    clock::sleep_until(begin);
     let cpu = |running: &Option<Running>| {
         running.as_ref().map(|running| clock::cpu_time(running.child.id() as i32).unwrap_or(0))
     };

@@ -11,9 +11,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     run: |options, progress| story::run(&DESCRIPTION, options, progress),
 };
 
-const FILMS: Films = Films { count: 1, seconds: 24, size: "960x540" };
+const FILMS: Films = Films { count: 1, seconds: 24, size: "1280x720" };
 const P99: &str = "p99 (ms)";
-const WORST: &str = "worst (ms)";
 const SHARE: &str = "encoder's CPU (%)";
 /// What is claimed: ms; per cent of the CPU.
 const LIMIT: f64 = 1.0;
@@ -26,11 +25,12 @@ const DESCRIPTION: Description = Description {
     text: &[
         "The example player decodes a film of 25 pictures a second that takes more than half of this CPU, without a display; beside it ffmpeg encodes \
          another picture source, which takes what it gets. The player leaves out what matters least. Tardiness is that of the player's timers, \
-         seen from outside: from their release to the call of the event loop's probe, by the kernel's clock.",
+         seen from outside: from their release to the call of the event loop's probe, by the kernel's clock. Steps of its decoder take up to \
+         4 ms on this CPU, which counts instructions: the player's own timers wait for them.",
     ],
     published: "worst tardiness about 1 ms where all events are short.",
     parts: &[Part {
-        title: "A film of 960x540 and an encoder",
+        title: "A film of 1280x720 and an encoder",
         place: Place::Deterministic,
         contestants: fair_and_coop,
         workloads: &[Workload::new(
@@ -41,10 +41,7 @@ const DESCRIPTION: Description = Description {
                 "libattune_coop.so:attune_coop_timer",
                 "--beside",
                 "ffmpeg -v error -nostdin -f lavfi -i testsrc2=s=640x360:r=25 -threads 1 -c:v libx264 -preset ultrafast -f null -",
-                "--begin",
-                "4",
-                "--seconds",
-                "15",
+                "--begin", "3", "--seconds", "10",
                 "--",
                 "player",
                 "--json",
@@ -59,7 +56,7 @@ const DESCRIPTION: Description = Description {
         figures: &[
             Figure::new("p50 (ms)", "video", "/late_ns/p50", 1e6),
             Figure::new(P99, "video", "/late_ns/p99", 1e6),
-            Figure::new(WORST, "video", "/late_ns/max", 1e6),
+            Figure::new("worst (ms)", "video", "/late_ns/max", 1e6),
             Figure::new("shown", "video", "/said/0/films/0/shown", 1.0),
             Figure::new("expired", "video", "/said/0/films/0/expired", 1.0),
             Figure::new("dropped", "video", "/said/0/films/0/dropped", 1.0),
@@ -75,15 +72,15 @@ fn needs(options: &crate::experiment::Options) -> anyhow::Result<Vec<std::path::
 }
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let (late, share) = (results.worst(COOP, WORST), results.median(COOP, SHARE));
-    let p99 = results.median(FAIR, P99).zip(results.median(COOP, P99));
+    let (late, share) = (results.worst(COOP, P99), results.median(COOP, SHARE));
+    let p99 = results.median(FAIR, P99).zip(late);
     vec![
         claim(
-            format!("the player's timers are served within {LIMIT} ms"),
+            format!("99 of 100 of the player's timers are served within {LIMIT} ms"),
             late.map(|late| (late <= LIMIT, format!("{late:.2} ms"))),
         ),
         claim(
-            "99 of 100 are served sooner than under the fair class",
+            "and sooner than under the fair class",
             p99.map(|(fair, coop)| (coop < fair, format!("{coop:.2} ms, fair class {fair:.2} ms"))),
         ),
         claim(
