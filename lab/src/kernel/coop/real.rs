@@ -15,8 +15,9 @@ pub fn player(options: &Options) -> Result<Vec<PathBuf>> {
 
 /// An X server, and what it starts itself; the library by which it cooperates.
 pub fn x_server(options: &Options) -> Result<Vec<PathBuf>> {
-    let mut files = installed(&["Xvfb", "sh", "xkbcomp"])?;
-    files.push(PathBuf::from("/usr/share/X11/xkb"));
+    let mut files = installed(&["Xvfb", "xkbcomp"])?;
+    // By this name: it starts xkbcomp through it.
+    files.extend(["/bin/sh", "/usr/share/X11/xkb"].map(PathBuf::from));
     files.extend(["attune", "libattune_coop_preload.so"].map(|name| options.programs.join(name)));
     Ok(files)
 }
