@@ -147,7 +147,6 @@ fn nobody_suffers_from_a_program_that_scribbles_into_its_page() {
 }
 
 #[test]
-#[ignore = "coop.sched takes a group below 0 neither for alone nor for a group: nobody who cooperates runs then, and the kernel ends it"]
 fn nobody_suffers_from_a_group_below_zero() {
     live(&["scribbles-below-zero"]);
 }
