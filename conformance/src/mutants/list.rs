@@ -287,6 +287,18 @@ pub const MUTANTS: &[Mutant] = &[
         "attune_host->preempt(attune_host->engine, 1 + ",
     ),
     mutant(
+        "preempt-late",
+        "the time of a preempt is a nanosecond off",
+        "attune_host->preempt(attune_host->engine, cpu, at)",
+        "attune_host->preempt(attune_host->engine, cpu, (at) + 1)",
+    ),
+    mutant(
+        "preempt-at-once",
+        "the time of a preempt is not looked at",
+        "attune_host->preempt(attune_host->engine, cpu, at)",
+        "attune_host->preempt(attune_host->engine, cpu, 0)",
+    ),
+    mutant(
         "attach-keeps-globals",
         "a new start keeps old values",
         "    attune_random_state = attune_seed;",
