@@ -18,8 +18,6 @@ use super::machine::{MEMORY, Order, Run};
 use super::{Contestant, Description, Figure, Part, Place, Workload};
 use crate::experiment::{Options, Progress};
 
-/// Seeds of deterministic machines: so many runs are made of each kind.
-const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 /// Rounds on two CPUs: twelve have a 95 % interval from the third to the tenth, six from the first to the last.
 const ROUNDS: [u64; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 const QUICK_ROUNDS: usize = 6;
@@ -165,16 +163,16 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
     Ok(Results {
         kernel: cache.kernel_release().to_owned(),
         qemu: cache.qemu_version().to_owned(),
-        seeds: seeds(Place::Deterministic, options.quick).to_vec(),
+        seeds: seeds(description, Place::Deterministic, options.quick).to_vec(),
         parts: parts.collect(),
         commands: jobs.iter().filter(|job| job.seed == 1).flat_map(|job| measuring.commands(job)).collect(),
         description: description.parts,
     })
 }
 
-fn seeds(place: Place, quick: bool) -> &'static [u64] {
+fn seeds(description: &Description, place: Place, quick: bool) -> &'static [u64] {
     match place {
-        Place::Deterministic => &SEEDS[..if quick { 1 } else { SEEDS.len() }],
+        Place::Deterministic => &description.seeds[..if quick { 1 } else { description.seeds.len() }],
         Place::TwoCpus => &ROUNDS[..if quick { QUICK_ROUNDS } else { ROUNDS.len() }],
     }
 }
@@ -199,9 +197,9 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
     let mut jobs = vec![];
     for (part, (its, field)) in description.parts.iter().zip(fields).enumerate() {
         let able: Vec<usize> = (0..field.ready.len()).filter(|index| field.ready[*index].is_ok()).collect();
-        for (workload, seed) in (0..its.workloads.len())
-            .flat_map(|workload| seeds(its.place, quick).iter().map(move |seed| (workload, *seed)))
-        {
+        for (workload, seed) in (0..its.workloads.len()).flat_map(|workload| {
+            seeds(description, its.place, quick).iter().map(move |seed| (workload, *seed))
+        }) {
             let job = |contestants| Job { part, workload, seed, contestants };
             match its.place {
                 Place::Deterministic => jobs.extend(able.iter().map(|contestant| job(vec![*contestant]))),

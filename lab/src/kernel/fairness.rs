@@ -1,6 +1,6 @@
 //! Experiment `fairness`: how evenly processes that only compute share a CPU, equal ones and weighted ones.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
@@ -46,6 +46,7 @@ const DESCRIPTION: Description = Description {
             Figure::new(STEPS, "steps", "/worst_deviation", 0.01),
         ],
     }],
+    seeds: TWO_SEEDS,
     drawn: WEIGHTED,
     claims,
 };

@@ -1,7 +1,7 @@
 //! Experiment `switch-cost`: what a scheduler adds to each switch from one process to another, how exact its slices are, and what is
 //! left of that in whole programs.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
@@ -108,6 +108,7 @@ const DESCRIPTION: Description = Description {
             ],
         },
     ],
+    seeds: TWO_SEEDS,
     drawn: PIPE,
     claims,
 };

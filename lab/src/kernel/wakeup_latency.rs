@@ -1,6 +1,6 @@
 //! Experiment `wakeup-latency`: how late a process runs that wakes up by the clock while others compute.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
@@ -71,6 +71,7 @@ const DESCRIPTION: Description = Description {
             ],
         },
     ],
+    seeds: TWO_SEEDS,
     drawn: P99,
     claims,
 };

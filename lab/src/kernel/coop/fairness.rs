@@ -2,7 +2,7 @@
 
 use super::{COOP, FAIR_SHARE, SETTING, claim, fair_and_coop, jain_at_least};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -48,6 +48,7 @@ const DESCRIPTION: Description = Description {
             Figure::new(GROUP_HOGS, "group", "/hogs_percent", 1.0),
         ],
     }],
+    seeds: FIVE_SEEDS,
     drawn: GROUP_FRAMES,
     claims,
 };

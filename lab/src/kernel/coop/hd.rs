@@ -2,7 +2,7 @@
 
 use super::{COOP, FAIR, claim, fair_and_coop, real};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, Figure, Films, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Films, Part, Place, Results, Workload, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -63,6 +63,7 @@ const DESCRIPTION: Description = Description {
             Figure::new(SHARE, "video", "/beside_percent", 1.0),
         ],
     }],
+    seeds: FIVE_SEEDS,
     drawn: P99,
     claims,
 };

@@ -2,7 +2,9 @@
 
 use super::{FAIR, claim, real};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, Figure, Films, Part, Place, Results, Workload, story};
+use crate::kernel::{
+    Contestant, Description, FIVE_SEEDS, Figure, Films, Part, Place, Results, Workload, story,
+};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -88,6 +90,7 @@ const DESCRIPTION: Description = Description {
             Figure::new(JAIN, "six", "/frames_jain", 1.0),
         ],
     }],
+    seeds: FIVE_SEEDS,
     drawn: DEVIATION[0],
     claims,
 };
