@@ -28,7 +28,7 @@ const DESCRIPTION: Description = Description {
          seen from outside: from their release to the call of the event loop's probe, by the kernel's clock. Steps of its decoder take up to \
          4 ms on this CPU, which counts instructions: the player's own timers wait for them.",
     ],
-    published: "worst tardiness about 1 ms where all events are short.",
+    published: "for this mix nothing; worst tardiness about 1 ms for events of a millisecond.",
     parts: &[Part {
         title: "A film of 1280x720 and an encoder",
         place: Place::Deterministic,

@@ -56,8 +56,8 @@ const DESCRIPTION: Description = Description {
     name: "coop-legacy",
     title: "Unmodified players on one CPU",
     text: &[
-        "Three and six instances of mplayer, as Debian has it, each with another film of 640x360 and 25 pictures a second, on one X server. Three \
-         can just be played, six cannot. A picture counts when the player hands it to the server (XShmPutImage), as the kernel's tracer \
+        "Three and six instances of mplayer, as Debian has it, each with another film of 640x360 and 25 pictures a second, on one X server. The rates \
+         tell how many can be played. A picture counts when the player hands it to the server (XShmPutImage), as the kernel's tracer \
          sees it. Deviation is that of the time between a player's pictures. With implicit cooperation the scheduler reads from what a thread \
          blocks in when it wants to run again.",
     ],

@@ -29,7 +29,7 @@ const DESCRIPTION: Description = Description {
          second table is of processes that sleep until their time: from the earliest expiry of the kernel's timer to the switch to the \
          process.",
     ],
-    published: "tardiness was taken by the players alone.",
+    published: "no such comparison that we know of.",
     parts: &[
         Part {
             title: "Eight players and four hogs",
