@@ -369,7 +369,7 @@ fn windows_show_the_films() {
     let Some(player) = player() else { return };
     let colours = [("red", [255, 0, 0]), ("lime", [0, 255, 0]), ("blue", [0, 0, 255])];
     let inputs: Vec<_> =
-        colours.iter().map(|(name, _)| format!("-f lavfi -i color={name}:s=320x180:r=25:d=2")).collect();
+        colours.iter().map(|(name, _)| format!("-f lavfi -i color={name}:s=320x180:r=25:d=4")).collect();
     let coding = "-c:v libx264 -preset veryfast -pix_fmt yuv420p";
     ffmpeg(&format!("{} -filter_complex [0][1][2]concat=n=3:v=1 {coding} forth.mkv", inputs.join(" ")));
     ffmpeg(&format!("{} -filter_complex [2][1][0]concat=n=3:v=1 {coding} back.mkv", inputs.join(" ")));
@@ -378,7 +378,7 @@ fn windows_show_the_films() {
     command.args(["--json", "forth.mkv", "back.mkv"]).current_dir(scratch()).env("DISPLAY", &server.display);
     let child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut seen = Vec::new();
-    for _ in 0..100 {
+    for _ in 0..400 {
         let halves = server.looks();
         let both = halves.map(|half| colours.iter().position(|(_, colour)| is_near(half, *colour)));
         if let [Some(left), Some(right)] = both
@@ -398,7 +398,7 @@ fn windows_show_the_films() {
     assert!(done.status.success(), "{done:?}");
     for film in summary(&done)["films"].as_array().unwrap() {
         let (read, shown) = ended(film, None);
-        assert!(read == 150 && shown > 15, "{film}");
+        assert!(read == 300 && shown > 15, "{film}");
         assert!(number(&film["drawn_after_us"]["count"]) > 15, "the server says what it has drawn: {film}");
     }
 

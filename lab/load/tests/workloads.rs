@@ -101,7 +101,10 @@ fn players_serve_their_timers_with_and_without_cooperation() {
         let timers = number(&figures["late_ns"], "count");
         assert!((3.0..=192.0).contains(&timers), "{timers}");
         assert!(number(figures, "steps") > 0.0 && number(figures, "jain") > 0.3);
-        assert_eq!(figures["switches_per_yield"].is_null(), transport == "none");
+        // On a busy machine nobody may have had a reason to.
+        let yields = number(figures, "yields");
+        assert!(yields == 0.0 || transport != "none", "{figures}");
+        assert_eq!(figures["switches_per_yield"].is_null(), yields == 0.0, "{figures}");
     }
     let _ = std::fs::remove_dir(&domain);
 }
