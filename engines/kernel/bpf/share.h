@@ -8,8 +8,8 @@
  *                claim shrinks to one margin. So whoever slept comes first when it wakes, for at most two margins, and what was
  *                left unused longer ago is lost. A domain that was made to wait loses nothing
  *     wanted     a policy that asks `preempt` of a CPU that the other domain has, or when it loses the CPU, has it back at that time,
- *                if its domain is ahead by no more than half a margin: it runs ahead now and waits later. So a release is at
- *                most half a turn late, and shares are what they were
+ *                if its domain is ahead by no more than half a margin: it runs ahead now and waits later, and shares are what
+ *                they were
  *
  * With equal shares a margin of 4 ms makes turns of 4 ms. Each CPU is shared by itself: a thread that may run on one CPU only has
  * its domain's part of that CPU, whatever the domain has elsewhere.
