@@ -39,6 +39,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::fairness::EXPERIMENT,
     crate::kernel::wakeup_latency::EXPERIMENT,
     crate::kernel::random_schedulers::EXPERIMENT,
+    crate::kernel::reserve::EXPERIMENT,
     crate::kernel::coop::baseline::EXPERIMENT,
     crate::kernel::coop::many::EXPERIMENT,
     crate::kernel::coop::fairness::EXPERIMENT,

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use attune_language::event::Event;
 use attune_simulator::interpreter::{self, Interpreter};
 use attune_simulator::metrics::Tally;
+use attune_simulator::policy::{Call, CpuSet, Decision, Policy, ThreadId, Value};
 use attune_simulator::{Diagnostic, Options, Outcome, Workload, simulate};
 
 const MS: i64 = 1_000_000;
@@ -95,6 +97,39 @@ fn a_reservation_holds_beside_one_that_is_overrun() {
     // Under deadlines alone the runaway's is always the nearest, and nobody else runs.
     let edf = run("edf", "reserved.toml", &seconds(10)).unwrap();
     assert!(group(&edf, "player").jobs < 10, "{}", edf.table());
+}
+
+/// As when `attune hint` tells of it, or the program itself: thread 0 waits then, and 1 has the processor.
+#[test]
+fn a_reservation_that_comes_while_its_thread_waits_counts_when_it_wakes() {
+    let mut reserve = scheduler("reserve");
+    reserve.start(1, 0);
+    let import = |name| reserve.thread_import(name).unwrap();
+    let values = [(import("dl_period"), 10 * MS), (import("dl_runtime"), 2_500_000)];
+    let mut now = 0;
+    let mut call = |policy: &mut Interpreter, event, thread: Option<u32>| {
+        now += MS;
+        let mut decision = Decision::default();
+        policy
+            .call(&Call { event, thread: thread.map(ThreadId), now, cpu: 0, cpus: 1 }, &mut decision)
+            .unwrap();
+        decision
+    };
+    for thread in [0, 1] {
+        reserve.thread_created(ThreadId(thread), &CpuSet::ALL);
+        call(&mut reserve, Event::NewThread, Some(thread));
+    }
+    assert_eq!(call(&mut reserve, Event::Schedule, None).dispatch.unwrap().thread, ThreadId(0));
+    call(&mut reserve, Event::SetWaiting, Some(0));
+    call(&mut reserve, Event::SwitchOut, Some(0));
+    assert_eq!(call(&mut reserve, Event::Schedule, None).dispatch.unwrap().thread, ThreadId(1));
+    for (import, value) in values {
+        reserve.set_thread_import(ThreadId(0), import, Value::Int(value));
+    }
+    assert_eq!(call(&mut reserve, Event::EventRaised, Some(0)).preempt, [(0, 0)]);
+    call(&mut reserve, Event::SwitchOut, Some(1));
+    let dispatch = call(&mut reserve, Event::Schedule, None).dispatch.unwrap();
+    assert_eq!((dispatch.thread, dispatch.slice), (ThreadId(0), Some(2_500_000)));
 }
 
 #[test]

@@ -107,6 +107,38 @@ fn ours_knows_the_big_picture_of_a_group() {
 }
 
 #[test]
+fn even_jobs_are_seldom_exceeded_and_leave_little() {
+    for seed in 0..10 {
+        let found = simulate(Law::Ours, PERIOD / 20, &about(12_000_000, 1_500, seed));
+        assert!(found.given_by_used(0) <= 1.15, "{}", found.given_by_used(0));
+        let exceeded = found.steps[200..].iter().filter(|step| step.exhausted).count();
+        assert!(exceeded <= 3, "{exceeded} of 1300");
+    }
+}
+
+#[test]
+fn a_job_that_is_long_once_in_a_while_is_not_provided_for() {
+    let mut random = Rng::with_seed(5);
+    let mut demands = about(10_000_000, 1_500, 6);
+    for job in (40..1_500).step_by(50) {
+        demands[job + random.usize(0..10)] = 18_000_000;
+    }
+    let found = simulate(Law::Ours, PERIOD, &demands);
+    assert!(found.given_by_used(20) <= 1.2, "{}", found.given_by_used(20));
+}
+
+#[test]
+fn a_new_scene_is_learned_from_its_first_jobs() {
+    for seed in 0..10 {
+        let demands = [8, 20, 8, 20].map(|mean| about(mean * 1_000_000, 250, seed ^ mean)).concat();
+        let found = simulate(Law::Ours, PERIOD, &demands);
+        assert!(found.given_by_used(20) <= 1.15, "{}", found.given_by_used(20));
+        let exceeded = found.steps[250..].iter().filter(|step| step.exhausted).count();
+        assert!(exceeded <= 14, "{exceeded} of 750");
+    }
+}
+
+#[test]
 fn a_job_that_began_late_is_no_longer_job() {
     let mut ours = controller(Law::Ours, PERIOD);
     let mut observe = |used_ns: u64, budget_ns: u64, exhausted: bool| {

@@ -13,7 +13,7 @@ pub enum Policy {
     Rr,
     /// SCHED_FIFO at the lowest priority (needs root)
     Fifo,
-    /// SCHED_DEADLINE with equal parts of a CPU in every 10 ms; of players and the hogs beside them (needs root)
+    /// SCHED_DEADLINE: of players and the hogs beside them equal parts of a CPU in every 10 ms, of periodic processes their budgets (needs root)
     Deadline,
 }
 

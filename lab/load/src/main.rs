@@ -18,6 +18,7 @@ mod periodic;
 mod players;
 mod real_time;
 mod requests;
+mod reservation;
 mod slices;
 mod switches;
 mod tracer;
@@ -104,10 +105,11 @@ enum Workload {
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
-    /// Periodic processes beside some that compute: deadlines missed, responses
+    /// Periodic processes beside some that compute: lateness, responses, deadlines missed
     Periodic {
-        /// Period and work in microseconds (may be repeated)
-        #[arg(long = "task", value_name = "PERIOD,WORK", default_value = "10000,1000")]
+        /// Period, work, and what is reserved for it in each period, in microseconds (may be repeated). Reserved by SCHED_DEADLINE with --policy
+        /// deadline (needs root), else by the scheduler that is there, if it has such values; otherwise by nobody
+        #[arg(long = "task", value_name = "PERIOD,WORK[,BUDGET]", default_value = "10000,1000")]
         tasks: Vec<periodic::Task>,
         #[arg(long, default_value_t = 2)]
         hogs: usize,
@@ -251,11 +253,9 @@ fn main() -> ExitCode {
 /// The workload's result, with the scheduler that was there from its beginning to its end. Err: it could not be run, or the scheduler
 /// went away: then the figures would be another's.
 fn measure(args: &Args) -> Result<Value> {
-    let has_parts = matches!(args.workload, Workload::Players { .. });
-    ensure!(
-        has_parts || args.policy != attributes::Policy::Deadline,
-        "--policy deadline is for players alone"
-    );
+    let deadline = args.policy == attributes::Policy::Deadline;
+    let reserves = matches!(args.workload, Workload::Players { .. } | Workload::Periodic { .. });
+    ensure!(reserves || !deadline, "--policy deadline is for players and periodic processes alone");
     let scheduler = Scheduler::start(&args.scx)?;
     let before = ext::current();
     Attributes { policy: args.policy, slice: args.slice.map(Duration::from_micros) }.apply()?;
@@ -279,7 +279,7 @@ fn measure(args: &Args) -> Result<Value> {
                 uneven: *uneven,
                 misbehave: *misbehave,
                 timers: *timers,
-                reserved: args.policy == attributes::Policy::Deadline,
+                reserved: deadline,
                 time: *seconds,
             })
         }
@@ -297,7 +297,7 @@ fn measure(args: &Args) -> Result<Value> {
             })
         }
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
-        Workload::Periodic { tasks, hogs, seconds } => periodic::run(tasks, *hogs, *seconds),
+        Workload::Periodic { tasks, hogs, seconds } => periodic::run(tasks, *hogs, deadline, *seconds),
         Workload::Requests { workers, hogs, work, seconds } => {
             requests::run(*workers, *hogs, Duration::from_micros(*work), *seconds)
         }

@@ -82,6 +82,23 @@ fn every_job_and_request_is_counted() {
 }
 
 #[test]
+fn a_periodic_process_says_who_reserved_for_it() {
+    let words = "periodic --task 20000,500,1000 --task 20000,500 --hogs 0 --seconds 0.2";
+    let nobody = figures(words);
+    assert_eq!(nobody["tasks"][0]["reserved"], "nobody");
+    assert_eq!(nobody["tasks"][0]["late_ns"]["count"], nobody["tasks"][0]["response_ns"]["count"]);
+    // Refused where we are not root, or others hold reservations.
+    let output = run(&format!("--policy deadline {words}"));
+    if output.status.success() {
+        let result: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+        let tasks = &result["figures"]["tasks"];
+        assert_eq!((&tasks[0]["reserved"], &tasks[1]["reserved"]), (&"deadline".into(), &"nobody".into()));
+    } else {
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no reservation"), "{output:?}");
+    }
+}
+
+#[test]
 fn programs_are_run_and_timed_and_one_that_fails_is_told() {
     assert_eq!(figures("compile --count 2 --at-once 2")["commands"], 2);
     assert!(number(&figures("command --count 3 -- true"), "ns_per_command") > 0.0);

@@ -73,6 +73,11 @@ impl Contestant {
         Contestant { name: "SCHED_DEADLINE, 10 ms".to_owned(), kind: Kind::Kernel(words) }
     }
 
+    /// SCHED_DEADLINE, with what each process says that it needs; periodic processes alone do.
+    pub fn reserving_class() -> Contestant {
+        Contestant { name: "SCHED_DEADLINE".to_owned(), kind: Kind::Kernel(&["--policy", "deadline"]) }
+    }
+
     /// All the peers.
     pub fn peers() -> impl Iterator<Item = Contestant> {
         PEERS.iter().map(|peer| Contestant { name: peer.name.to_owned(), kind: Kind::Peer(peer) })

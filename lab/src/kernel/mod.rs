@@ -25,6 +25,7 @@ pub mod fairness;
 mod kept;
 mod machine;
 pub mod random_schedulers;
+pub mod reserve;
 mod story;
 pub mod switch_cost;
 pub mod wakeup_latency;

@@ -1,0 +1,165 @@
+//! Experiment `reserve`: reservations by a scheduler of the library beside the kernel's own.
+
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
+use crate::experiment::Experiment;
+use crate::report::Claim;
+
+pub const EXPERIMENT: Experiment = Experiment {
+    name: DESCRIPTION.name,
+    about: "reservations by reserve.sched beside SCHED_DEADLINE: how late, and who suffers from one that overruns",
+    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+};
+
+const OURS: &str = "attune reserve";
+const KERNEL: &str = "SCHED_DEADLINE";
+
+const P99: &str = "p99 (us)";
+const LONGEST: &str = "longest (us)";
+
+/// How much later than under SCHED_DEADLINE, in microseconds: a dispatch of sched_ext and the policy's choice, and no slice of another.
+const LATER: f64 = 10.0;
+
+/// How much longer, as a factor, jobs beside one that overruns may take than under SCHED_DEADLINE.
+const LONGER: f64 = 1.05;
+
+const NEIGHBOURS: [&str; 2] = ["10 ms: p99 (ms)", "25 ms: p99 (ms)"];
+const DISTURBED: [&str; 2] =
+    ["10 ms: p99, beside one that overruns (ms)", "25 ms: p99, beside one that overruns (ms)"];
+const MISSED: [&str; 4] = [
+    "10 ms: missed",
+    "25 ms: missed",
+    "10 ms: missed, beside one that overruns",
+    "25 ms: missed, beside one that overruns",
+];
+
+const DESCRIPTION: Description = Description {
+    name: "reserve",
+    title: "Reservations by a scheduler in the language",
+    text: &[
+        "First, a process that computes for 2 ms of every 10, with 2.5 ms reserved, beside four that compute all the time, for 3 s. Lateness: from its \
+         release to its first instruction.",
+        "Then three with reservations, beside two that compute: 2 ms of every 10 (2.5 reserved), 5 of every 25 (6 reserved), and one with 6 ms \
+         reserved in every 40 that needs 5 of them, or overruns: it wants 36. Response: from release to the job's end. Missed: jobs that ended \
+         after their period, or had not begun when all was over. Left to hogs: their part of the CPU.",
+        "SCHED_DEADLINE stops who has used up its budget until its next period. reserve.sched postpones the deadline instead: what nobody has reserved \
+         goes to who overruns before those without a reservation.",
+    ],
+    published: "constant bandwidth servers isolate (Abeni and Buttazzo, 1998): a task that overruns delays itself alone. SCHED_DEADLINE in the \
+                same machine is the measure.",
+    parts: &[
+        Part {
+            title: "How late a process with a reservation runs beside four that compute",
+            place: Place::Deterministic,
+            contestants: everybody,
+            workloads: &[Workload::new(
+                "one reservation",
+                &["periodic", "--task", "10000,2000,2500", "--hogs", "4", "--seconds", "3"],
+            )],
+            figures: &[
+                Figure::new("p50 (us)", "one reservation", "/tasks/0/late_ns/p50", 1000.0),
+                Figure::new(P99, "one reservation", "/tasks/0/late_ns/p99", 1000.0),
+                Figure::new(LONGEST, "one reservation", "/tasks/0/late_ns/max", 1000.0),
+                Figure::new("missed", "one reservation", "/missed", 1.0),
+            ],
+        },
+        Part {
+            title: "Three reservations, and two processes that compute",
+            place: Place::Deterministic,
+            contestants: everybody,
+            workloads: &[
+                Workload::new(
+                    "all behave",
+                    &[
+                        "periodic",
+                        "--task",
+                        "10000,2000,2500",
+                        "--task",
+                        "25000,5000,6000",
+                        "--task",
+                        "40000,5000,6000",
+                        "--hogs",
+                        "2",
+                        "--seconds",
+                        "3",
+                    ],
+                ),
+                Workload::new(
+                    "one overruns",
+                    &[
+                        "periodic",
+                        "--task",
+                        "10000,2000,2500",
+                        "--task",
+                        "25000,5000,6000",
+                        "--task",
+                        "40000,36000,6000",
+                        "--hogs",
+                        "2",
+                        "--seconds",
+                        "3",
+                    ],
+                ),
+            ],
+            figures: &[
+                Figure::new(NEIGHBOURS[0], "all behave", "/tasks/0/response_ns/p99", 1e6),
+                Figure::new(NEIGHBOURS[1], "all behave", "/tasks/1/response_ns/p99", 1e6),
+                Figure::new(MISSED[0], "all behave", "/tasks/0/missed", 1.0),
+                Figure::new(MISSED[1], "all behave", "/tasks/1/missed", 1.0),
+                Figure::new(DISTURBED[0], "one overruns", "/tasks/0/response_ns/p99", 1e6),
+                Figure::new(DISTURBED[1], "one overruns", "/tasks/1/response_ns/p99", 1e6),
+                Figure::new(MISSED[2], "one overruns", "/tasks/0/missed", 1.0),
+                Figure::new(MISSED[3], "one overruns", "/tasks/1/missed", 1.0),
+                Figure::new("left to hogs (%)", "all behave", "/hogs_percent", 1.0),
+                Figure::new(
+                    "left to hogs, beside one that overruns (%)",
+                    "one overruns",
+                    "/hogs_percent",
+                    1.0,
+                ),
+            ],
+        },
+    ],
+    seeds: TWO_SEEDS,
+    drawn: P99,
+    claims,
+};
+
+fn everybody() -> Vec<Contestant> {
+    vec![Contestant::fair_class(), Contestant::reserving_class(), Contestant::ours("reserve")]
+}
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let missed: Option<f64> = MISSED.into_iter().map(|figure| results.worst(OURS, figure)).sum();
+    let ratio = |figure| Some(results.worst(OURS, figure)? / results.worst(KERNEL, figure)?);
+    let longer = ratio(DISTURBED[0]).zip(ratio(DISTURBED[1])).map(|(one, other)| one.max(other));
+    vec![
+        later(results, "99 of 100 wake-ups", P99),
+        later(results, "all wake-ups", LONGEST),
+        claim(
+            "who keeps to its reservation misses no deadline under reserve, nor beside one that overruns",
+            missed.map(|missed| (missed == 0.0, format!("{missed} missed"))),
+        ),
+        claim(
+            format!(
+                "beside one that overruns, 99 of 100 jobs of the others take at most {LONGER} times as long as under SCHED_DEADLINE"
+            ),
+            longer.map(|longer| (longer <= LONGER, format!("{longer:.3} times"))),
+        ),
+    ]
+}
+
+/// The worst of all runs, so that one late wake-up in one of them is seen.
+fn later(results: &Results, what: &str, figure: &str) -> Claim {
+    let both = results.worst(OURS, figure).zip(results.worst(KERNEL, figure));
+    let holds = |(ours, kernels)| (ours <= kernels + LATER, format!("{ours:.1} us against {kernels:.1} us"));
+    claim(
+        format!("{what} under reserve are at most {LATER} us later than under SCHED_DEADLINE"),
+        both.map(holds),
+    )
+}
+
+/// None: it was not measured.
+fn claim(claim: impl Into<String>, found: Option<(bool, String)>) -> Claim {
+    let (holds, measured) = found.unwrap_or((false, "not measured".to_owned()));
+    Claim { claim: claim.into(), holds, measured }
+}
