@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -202,9 +203,19 @@ fn lateness(trace: &str, within: &Range<u64>) -> Vec<u64> {
     calls.filter_map(|line| Some(line.time.saturating_sub(release(&line)?))).collect()
 }
 
+/// For this process and all that it starts: no huge pages. The kernel makes them in a thread of nice 19 which keeps a program's memory
+/// locked meanwhile: on a busy CPU a player waits in a page fault for up to a second, whoever schedules.
+fn without_huge_pages() -> Result<()> {
+    // SAFETY: numbers alone.
+    let done = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+    ensure!(done == 0, "cannot do without huge pages: {}", io::Error::last_os_error());
+    Ok(())
+}
+
 /// Starts all, lets them find their balance, and looks for `time`.
 pub fn run(options: &Options) -> Result<Value> {
     ensure!(options.count > 0 && options.rate > 0.0, "at least one player, and a rate of its film");
+    without_huge_pages()?;
     let spin = hogs::nanoseconds_per_spin();
     let (mut server, display) = serve(&options.server)?;
     let mut players = (1..=options.count)
