@@ -180,6 +180,7 @@ static void print_json(const struct player *player) {
         between = ",";
     }
     printf("]}\n");
+    fflush(stdout); /* closing may take longer than whoever waits for this */
 }
 
 static bool anything_shown(const struct player *player) {

@@ -31,3 +31,30 @@ pub fn installed(programs: &[&str]) -> Result<Vec<PathBuf>> {
     };
     programs.iter().map(find).collect()
 }
+
+/// Of VLC's hundreds of plugins those that show a film without sound on an X server; all of them would not fit into the machine.
+const PLUGINS: [&str; 12] = [
+    "access/libfilesystem_plugin.so",
+    "codec/libavcodec_plugin.so",
+    "control/libdummy_plugin.so",
+    "demux/libmkv_plugin.so",
+    "logger/libconsole_logger_plugin.so",
+    "stream_filter/libcache_read_plugin.so",
+    "stream_filter/libprefetch_plugin.so",
+    "video_chroma/libchain_plugin.so",
+    "video_chroma/libi420_rgb_plugin.so",
+    "video_chroma/libswscale_plugin.so",
+    "video_output/libxcb_window_plugin.so",
+    "video_output/libxcb_x11_plugin.so",
+];
+
+/// See [`PLUGINS`]; they lie beside VLC's libraries.
+pub fn vlc_plugins() -> Result<Vec<PathBuf>> {
+    let folder = PathBuf::from("/usr/lib/x86_64-linux-gnu/vlc/plugins");
+    let find = |name: &&str| {
+        let file = folder.join(name);
+        ensure!(file.is_file(), "VLC lacks {}; tools/setup.sh players installs it", file.display());
+        Ok(file)
+    };
+    PLUGINS.iter().map(find).collect()
+}
