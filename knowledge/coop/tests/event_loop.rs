@@ -147,7 +147,7 @@ proptest! {
                 list.extend(when.map(|when| (event, when)));
             }
         }
-        while let Some(next) = queue.next(now, |_| true) {
+        while let Some((_, next)) = queue.next(now) {
             let wanted = expected(&list, now).map(|i| names[i]);
             prop_assert_eq!(Some(next), wanted);
             queue.cancel(next);

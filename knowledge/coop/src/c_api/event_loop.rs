@@ -9,6 +9,8 @@ use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 
 use super::{failed, owned, status, text, wanted};
+use slotmap::{Key, KeyData};
+
 use crate::event_loop::{EventId, EventLoop, Executions, Readiness, When};
 use crate::time::{Clock, Monotonic, Time};
 
@@ -29,6 +31,15 @@ pub unsafe extern "C" fn attune_coop_free(event_loop: *mut EventLoop) {
     }
 }
 
+/// An event as C knows it; never 0.
+fn number(event: EventId) -> u64 {
+    event.data().as_ffi()
+}
+
+fn known(number: u64) -> EventId {
+    KeyData::from_ffi(number).into()
+}
+
 /// The event's number, or 0 with errno.
 fn event(made: io::Result<EventId>) -> u64 {
     made.map_or_else(
@@ -36,7 +47,7 @@ fn event(made: io::Result<EventId>) -> u64 {
             failed(&error);
             0
         },
-        |event| event.0,
+        number,
     )
 }
 
@@ -49,7 +60,7 @@ pub unsafe extern "C" fn attune_coop_event_new(
 ) -> u64 {
     // SAFETY: as the header demands.
     let (event_loop, name) = unsafe { (&mut *event_loop, text(name)) };
-    let call = move |event_loop: &mut EventLoop, event: EventId| callback(event_loop, event.0, data);
+    let call = move |event_loop: &mut EventLoop, event: EventId| callback(event_loop, number(event), data);
     event(name.map(|name| event_loop.event(name, call)))
 }
 
@@ -82,7 +93,7 @@ pub unsafe extern "C" fn attune_coop_descriptor_new(
         let revents = bit(ready.readable, libc::POLLIN)
             | bit(ready.writable, libc::POLLOUT)
             | bit(ready.error, libc::POLLERR);
-        callback(event_loop, event.0, revents, data);
+        callback(event_loop, number(event), revents, data);
     };
     event(name.and_then(|name| event_loop.descriptor(fd, wanted, importance, name, call)))
 }
@@ -91,7 +102,7 @@ pub unsafe extern "C" fn attune_coop_descriptor_new(
 /// The loop as the header demands.
 unsafe fn submit(event_loop: *mut EventLoop, event: u64, when: When) -> c_int {
     // SAFETY: as the caller promises.
-    let known = unsafe { &mut *event_loop }.submit(EventId(event), when);
+    let known = unsafe { &mut *event_loop }.submit(known(event), when);
     status(if known {
         Ok(())
     } else {
@@ -123,13 +134,13 @@ pub unsafe extern "C" fn attune_coop_submit_best_effort(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn attune_coop_cancel(event_loop: *mut EventLoop, event: u64) {
     // SAFETY: as the header demands.
-    unsafe { &mut *event_loop }.cancel(EventId(event));
+    unsafe { &mut *event_loop }.cancel(known(event));
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn attune_coop_remove(event_loop: *mut EventLoop, event: u64) {
     // SAFETY: as the header demands.
-    unsafe { &mut *event_loop }.remove(EventId(event));
+    unsafe { &mut *event_loop }.remove(known(event));
 }
 
 #[unsafe(no_mangle)]

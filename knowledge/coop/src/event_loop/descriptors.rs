@@ -9,6 +9,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use slotmap::{Key, KeyData};
+
 use super::queue::EventId;
 
 /// What a descriptor is waited for, or is ready for.
@@ -67,7 +69,7 @@ impl Descriptors {
 
     /// A descriptor that was closed first has left by itself.
     pub fn remove(&mut self, fd: RawFd) {
-        let _ = self.control(libc::EPOLL_CTL_DEL, fd, Readiness::default(), EventId(0));
+        let _ = self.control(libc::EPOLL_CTL_DEL, fd, Readiness::default(), EventId::null());
         self.count -= 1;
     }
 
@@ -91,14 +93,14 @@ impl Descriptors {
             found => found?,
         };
         for event in &events[..found as usize] {
-            ready(EventId(event.u64), Readiness::from_epoll(event.events));
+            ready(KeyData::from_ffi(event.u64).into(), Readiness::from_epoll(event.events));
         }
         Ok(())
     }
 
     fn control(&self, operation: i32, fd: RawFd, wanted: Readiness, event: EventId) -> io::Result<()> {
         let epoll = self.epoll.as_ref().ok_or_else(|| io::Error::from_raw_os_error(libc::EBADF))?;
-        let mut event = libc::epoll_event { events: wanted.to_epoll(), u64: event.0 };
+        let mut event = libc::epoll_event { events: wanted.to_epoll(), u64: event.data().as_ffi() };
         // SAFETY: reads one event.
         check(unsafe { libc::epoll_ctl(epoll.as_raw_fd(), operation, fd, &mut event) }).map(drop)
     }

@@ -1,20 +1,24 @@
 //! An event loop that shares the CPU politely.
 //!
 //! It holds timer events and best-effort events (see [`When`]). Due timers come first, always, in the order of their release; then the
-//! most important best-effort event. What the *other* programs want is in the same two orders, as **proxy** events: one timer at
-//! the time by which this program should poll, one best-effort event of the importance of the others'. A proxy that comes to the
-//! head is dispatched like any event; it has no callback, dispatching it yields the CPU by [`Transport::poll`]. What matters more to
+//! most important best-effort event. What the *other* programs want has its place in the same order: a release at
+//! the time by which this program should poll, best-effort work of the importance of the others'. When that comes before our
+//! own, or a **proxy** does, an event that only yields, the CPU is given up by [`Transport::poll`]. What matters more to
 //! others in the group counts once a turn has lasted [`TURN`]: else, with all equally far, each event would take a switch.
 //!
 //! ```text
-//! ┌─▶ next event ──own──▶ callback ──┐
-//! │        │proxy, or none           │
-//! │        ▼                         │
-//! └─── poll: sleep, let others run ◀─┘ (when a proxy is next)
+//! ┌─▶ what comes first ──our event──▶ callback ──┐
+//! │          │others, a proxy, nothing           │
+//! │          ▼                                   │
+//! ├── poll: let others run, or sleep             │
+//! └──────────────────────────────────────────────┘
 //! ```
 //!
 //! Invariants: a submitted timer is dispatched once, not before its release, unless it is cancelled or moved. After a poll that
-//! says it is our turn, an event of our own runs before a proxy counts again, so that polling makes progress.
+//! says it is our turn, an event of our own runs before others count again, so that polling makes progress.
+//!
+//! A callback may take microseconds, so the loop's own work for it is kept to some hundred instructions: the clock is read once for
+//! each, after it.
 
 mod descriptors;
 mod queue;
@@ -25,15 +29,15 @@ use std::io;
 use std::os::fd::RawFd;
 
 pub use descriptors::Readiness;
-pub use queue::{EventId, EventQueue, When};
+pub use queue::{EventId, EventQueue, Rank, When};
 pub use trace::{Executions, Trace};
 
-use crate::offer::{NOTHING, Offer};
+use crate::offer::{Importance, NOTHING, Offer};
 use crate::probe;
 use crate::time::{Clock, Monotonic, NEVER, Time};
 use crate::transport::{self, Transport, Wanted};
 use descriptors::Descriptors;
-use rustc_hash::FxHashMap;
+use slotmap::SlotMap;
 use trace::Name;
 
 /// So long a turn lasts, unless its time is up before, whatever the others in the group have.
@@ -63,17 +67,19 @@ enum Kind {
 
 /// See the module.
 pub struct EventLoop {
-    queue: EventQueue,
-    events: FxHashMap<EventId, Event>,
-    made: u64,
+    /// Submitted events of our own, and submitted proxies.
+    own: EventQueue,
+    proxies: EventQueue,
+    events: SlotMap<EventId, Event>,
     descriptors: Descriptors,
     trace: Trace,
     transport: Box<dyn Transport>,
     clock: Box<dyn Clock>,
     group: u32,
-    /// The proxies of the other programs.
-    others_timer: EventId,
-    others_best_effort: EventId,
+    /// The time, when it was last read: after each poll and each callback.
+    now: Time,
+    /// What matters most to the others in our group.
+    others: Importance,
     /// Events of our own may run: the last poll gave us the turn.
     turn: bool,
     /// When it did.
@@ -93,25 +99,22 @@ impl EventLoop {
 
     /// A loop over a transport and a clock of the caller's.
     pub fn with(transport: Box<dyn Transport>, clock: Box<dyn Clock>, group: u32) -> EventLoop {
-        let mut new = EventLoop {
-            queue: EventQueue::default(),
-            events: FxHashMap::default(),
-            made: 0,
+        EventLoop {
+            own: EventQueue::default(),
+            proxies: EventQueue::default(),
+            events: SlotMap::default(),
             descriptors: Descriptors::default(),
             trace: Trace::default(),
             transport,
             clock,
             group,
-            others_timer: EventId(0),
-            others_best_effort: EventId(0),
+            now: 0,
+            others: NOTHING,
             turn: false,
             turn_began: 0,
             fresh: false,
             stopping: false,
-        };
-        new.others_timer = new.proxy("others' timer");
-        new.others_best_effort = new.proxy("others' best effort");
-        new
+        }
     }
 
     /// Makes an event; it happens when it is submitted. `name` is for the trace; several events may have the same.
@@ -135,43 +138,44 @@ impl EventLoop {
         name: &str,
         callback: impl FnMut(&mut EventLoop, EventId, Readiness) + 'static,
     ) -> io::Result<EventId> {
-        self.descriptors.add(fd, wanted, EventId(self.made + 1))?;
         let callback = Box::new(callback);
-        Ok(self.add(name, Kind::Descriptor { fd, wanted, importance, ready: Readiness::default(), callback }))
+        let kind = Kind::Descriptor { fd, wanted, importance, ready: Readiness::default(), callback };
+        let event = self.add(name, kind);
+        self.descriptors.add(fd, wanted, event).inspect_err(|_| drop(self.events.remove(event)))?;
+        Ok(event)
     }
 
     fn add(&mut self, name: &str, kind: Kind) -> EventId {
-        self.made += 1;
-        let event = EventId(self.made);
         let name = self.trace.name(name);
-        self.events.insert(event, Event { name, kind: Some(kind) });
-        event
+        self.events.insert(Event { name, kind: Some(kind) })
     }
 
     /// Has the event happen when `when` says, once. Submitted already: it moves there; to the same place: nothing changes. False: there
     /// is no such event (any more).
     pub fn submit(&mut self, event: EventId, when: When) -> bool {
-        let known = self.events.contains_key(&event);
-        if known {
-            self.queue.submit(event, when);
+        match self.events.get(event) {
+            None => return false,
+            Some(Event { kind: Some(Kind::Proxy), .. }) => self.proxies.submit(event, when),
+            Some(_) => self.own.submit(event, when),
         }
-        known
+        true
     }
 
     /// The event does not happen after all. Not submitted: nothing changes.
     pub fn cancel(&mut self, event: EventId) {
-        self.queue.cancel(event);
+        self.own.cancel(event);
+        self.proxies.cancel(event);
     }
 
     /// When the event is to happen, if it is submitted.
     pub fn when(&self, event: EventId) -> Option<When> {
-        self.queue.when(event)
+        self.own.when(event).or_else(|| self.proxies.when(event))
     }
 
     /// Forgets the event; its callback is dropped (after it has returned, if it runs).
     pub fn remove(&mut self, event: EventId) {
-        self.queue.cancel(event);
-        if let Some(Event { kind: Some(Kind::Descriptor { fd, .. }), .. }) = self.events.remove(&event) {
+        self.cancel(event);
+        if let Some(Event { kind: Some(Kind::Descriptor { fd, .. }), .. }) = self.events.remove(event) {
             self.descriptors.remove(fd);
         }
     }
@@ -180,6 +184,7 @@ impl EventLoop {
     /// watched. Fails when the kernel refuses to wait, or when a watched descriptor was closed.
     pub fn run(&mut self) -> io::Result<()> {
         self.stopping = false;
+        self.now = self.clock.now();
         while !self.stopping && self.anything_can_happen() {
             self.step()?;
         }
@@ -210,39 +215,14 @@ impl EventLoop {
     }
 
     fn anything_can_happen(&self) -> bool {
-        !self.descriptors.is_empty() || self.queue.first_timer(self.own()).is_some() || {
-            self.queue.first_best_effort(self.own()).is_some()
-        }
-    }
-
-    /// Which events are the program's, and no proxies.
-    fn own(&self) -> impl Fn(EventId) -> bool + '_ {
-        |event| !self.is_proxy(event)
-    }
-
-    fn is_proxy(&self, event: EventId) -> bool {
-        matches!(self.events.get(&event), Some(Event { kind: Some(Kind::Proxy), .. }))
+        !self.descriptors.is_empty() || !self.own.is_empty()
     }
 
     /// Dispatches one event, or polls.
     fn step(&mut self) -> io::Result<()> {
         self.collect_descriptors()?;
-        self.follow_until();
-        let now = self.clock.now();
-        let next = match (self.turn, self.fresh) {
-            (false, _) => None,
-            (true, true) => self.queue.next(now, self.own()),
-            (true, false) if now < self.turn_began.saturating_add(TURN) => {
-                self.queue.next(now, |event| event != self.others_best_effort)
-            }
-            (true, false) => self.queue.next(now, |_| true),
-        };
-        match next {
-            Some(event) if !self.is_proxy(event) => self.dispatch(event, now),
-            Some(proxy) => {
-                self.queue.cancel(proxy);
-                self.poll()
-            }
+        match self.next() {
+            Some(event) => self.dispatch(event),
             None => self.poll(),
         }
     }
@@ -251,34 +231,53 @@ impl EventLoop {
         if self.descriptors.is_empty() {
             return Ok(());
         }
-        let (events, queue) = (&mut self.events, &mut self.queue);
-        let now = self.clock.now();
+        self.now = self.clock.now();
+        let (events, own, now) = (&mut self.events, &mut self.own, self.now);
         self.descriptors.collect(|event, readiness| {
-            let kind = events.get_mut(&event).and_then(|event| event.kind.as_mut());
+            let kind = events.get_mut(event).and_then(|event| event.kind.as_mut());
             if let Some(Kind::Descriptor { importance, ready, .. }) = kind {
                 *ready = readiness;
-                queue.submit(event, When::BestEffort { importance: *importance, release: now });
+                own.submit(event, When::BestEffort { importance: *importance, release: now });
             }
         })
     }
 
-    /// The time by which to poll may have come nearer.
-    fn follow_until(&mut self) {
-        match self.transport.until() {
-            NEVER => {
-                self.queue.cancel(self.others_timer);
-            }
-            until => self.queue.submit(self.others_timer, When::At(until)),
+    /// The event of our own that comes first. None: poll, since it is not our turn, or there is none, or others come before it.
+    fn next(&mut self) -> Option<EventId> {
+        if !self.turn {
+            return None;
+        }
+        let own = self.own.next(self.now);
+        if self.fresh {
+            return own.map(|(_, event)| event);
+        }
+        let comes_first = |rank: Rank| own.is_none_or(|(own, _)| rank < own);
+        if let Some((rank, proxy)) = self.proxies.next(self.now)
+            && comes_first(rank)
+        {
+            self.proxies.cancel(proxy);
+            return None;
+        }
+        if self.others().is_some_and(comes_first) { None } else { own.map(|(_, event)| event) }
+    }
+
+    /// What the others have to do now, as far as it counts.
+    fn others(&self) -> Option<Rank> {
+        let until = self.transport.until();
+        if until <= self.now {
+            Some(Rank::Due(until))
+        } else if self.now >= self.turn_began.saturating_add(TURN) && self.others != NOTHING {
+            Some(Rank::BestEffort(self.others, NEVER))
+        } else {
+            None
         }
     }
 
     fn poll(&mut self) -> io::Result<()> {
-        let timer = self.queue.first_timer(self.own());
-        let best_effort = self.queue.first_best_effort(self.own());
         let offer = Offer {
             group: self.group,
-            timer: timer.map_or(NEVER, |(_, release)| release),
-            best_effort: best_effort.map_or(NOTHING, |(_, importance)| importance),
+            timer: self.own.first_timer().map_or(NEVER, |(release, _)| release),
+            best_effort: self.own.first_best_effort().map_or(NOTHING, |(importance, _)| importance),
         };
         let mut ready =
             self.descriptors.wake().map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
@@ -288,23 +287,18 @@ impl EventLoop {
             answer => answer?,
         };
         (self.turn, self.fresh) = (answer.turn, answer.turn);
+        self.others = answer.others;
         self.turn_began = self.trace.begin_turn(&*self.clock);
-        match answer.others {
-            NOTHING => {
-                self.queue.cancel(self.others_best_effort);
-            }
-            importance => self.queue.submit(self.others_best_effort, When::best_effort(importance)),
-        }
+        self.now = self.turn_began;
         Ok(())
     }
 
-    fn dispatch(&mut self, event: EventId, began: Time) -> io::Result<()> {
-        let when = self.queue.cancel(event);
+    fn dispatch(&mut self, event: EventId) -> io::Result<()> {
         self.fresh = false;
-        if let Some(When::At(release)) = when {
+        if let Some(When::At(release)) = self.own.cancel(event) {
             probe::attune_coop_timer(release);
         }
-        let Some(mut kind) = self.events.get_mut(&event).and_then(|event| event.kind.take()) else {
+        let Some(mut kind) = self.events.get_mut(event).and_then(|event| event.kind.take()) else {
             return Ok(());
         };
         match &mut kind {
@@ -312,15 +306,15 @@ impl EventLoop {
             Kind::Descriptor { ready, callback, .. } => callback(self, event, *ready),
             Kind::Proxy => {}
         }
-        let ended = self.clock.now();
-        let Some(known) = self.events.get_mut(&event) else {
+        let began = std::mem::replace(&mut self.now, self.clock.now());
+        let Some(known) = self.events.get_mut(event) else {
             // It removed itself.
             if let Kind::Descriptor { fd, .. } = kind {
                 self.descriptors.remove(fd);
             }
             return Ok(());
         };
-        self.trace.record(known.name, began, ended, &*self.clock);
+        self.trace.record(known.name, began, self.now, &*self.clock);
         if let Kind::Descriptor { fd, wanted, .. } = kind {
             self.descriptors.arm(fd, wanted, event).map_err(|error| {
                 let name = self.trace.text(known.name);

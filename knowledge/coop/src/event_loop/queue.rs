@@ -5,18 +5,22 @@
 //! best effort  by importance, then release time, then first submitted first
 //! ```
 //!
-//! Invariant: an event is in at most one of the two, at most once; `place` says where.
+//! Each order is a heap. An event that is cancelled or moved leaves a stale entry behind, whose submission is not the one in `place`.
+//!
+//! Invariants: each submitted event has one entry in one heap that is not stale; the top of a heap is never stale.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use rustc_hash::FxHashMap;
+use slotmap::{SecondaryMap, new_key_type};
 
 use crate::offer::Importance;
 use crate::time::{NEVER, Time};
 
-/// Names an event of one loop. Never used again for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EventId(pub(crate) u64);
+new_key_type! {
+    /// Names an event of one loop. Never used again for another.
+    pub struct EventId;
+}
 
 /// When an event is to happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,29 +38,29 @@ impl When {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Timer {
-    release: Time,
-    submitted: u64,
-    event: EventId,
+/// What can be done now, in the order in which it is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// A timer, released at this time.
+    Due(Time),
+    BestEffort(Importance, Time),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct BestEffort {
-    importance: Importance,
-    release: Time,
-    submitted: u64,
-    event: EventId,
-}
+/// An event's place in an order. No two were submitted at once, so the event itself decides nothing.
+type Entry<Key> = Reverse<(Key, u64, EventId)>;
 
 /// Submitted events.
 #[derive(Default)]
 pub struct EventQueue {
-    timers: BTreeSet<Timer>,
-    best_effort: BTreeSet<BestEffort>,
-    place: FxHashMap<EventId, (When, u64)>,
+    timers: BinaryHeap<Entry<Time>>,
+    best_effort: BinaryHeap<Entry<(Importance, Time)>>,
+    /// Where each submitted event is, and as which submission.
+    place: SecondaryMap<EventId, (When, u64)>,
     submissions: u64,
 }
+
+/// Stale entries that are always put up with.
+const STALE: usize = 16;
 
 impl EventQueue {
     /// Puts the event where `when` says. Submitted to the same place before: nothing changes; to another: it moves.
@@ -64,55 +68,72 @@ impl EventQueue {
         if self.when(event) == Some(when) {
             return;
         }
-        self.cancel(event);
         self.submissions += 1;
         let submitted = self.submissions;
-        self.place.insert(event, (when, submitted));
         match when {
-            When::At(release) => drop(self.timers.insert(Timer { release, submitted, event })),
+            When::At(release) => self.timers.push(Reverse((release, submitted, event))),
             When::BestEffort { importance, release } => {
-                self.best_effort.insert(BestEffort { importance, release, submitted, event });
+                self.best_effort.push(Reverse(((importance, release), submitted, event)));
             }
+        }
+        if self.place.insert(event, (when, submitted)).is_some() {
+            self.drop_stale();
         }
     }
 
     /// Takes the event out, if it is in. Gives where it was.
     pub fn cancel(&mut self, event: EventId) -> Option<When> {
-        let (when, submitted) = self.place.remove(&event)?;
-        match when {
-            When::At(release) => {
-                self.timers.remove(&Timer { release, submitted, event });
-            }
-            When::BestEffort { importance, release } => {
-                self.best_effort.remove(&BestEffort { importance, release, submitted, event });
-            }
-        }
+        let (when, _) = self.place.remove(event)?;
+        self.drop_stale();
         Some(when)
     }
 
     /// Where the event is, if it is submitted.
     pub fn when(&self, event: EventId) -> Option<When> {
-        self.place.get(&event).map(|(when, _)| *when)
+        self.place.get(event).map(|(when, _)| *when)
     }
 
     pub fn is_empty(&self) -> bool {
         self.place.is_empty()
     }
 
-    /// The timer that is released first, among those that `wanted` takes.
-    pub fn first_timer(&self, wanted: impl Fn(EventId) -> bool) -> Option<(EventId, Time)> {
-        self.timers.iter().find(|timer| wanted(timer.event)).map(|timer| (timer.event, timer.release))
+    /// The timer that is released first.
+    pub fn first_timer(&self) -> Option<(Time, EventId)> {
+        self.timers.peek().map(|Reverse((release, _, event))| (*release, *event))
     }
 
-    /// The most important best-effort event, among those that `wanted` takes.
-    pub fn first_best_effort(&self, wanted: impl Fn(EventId) -> bool) -> Option<(EventId, Importance)> {
-        let first = self.best_effort.iter().find(|event| wanted(event.event));
-        first.map(|first| (first.event, first.importance))
+    /// The most important best-effort event.
+    pub fn first_best_effort(&self) -> Option<(Importance, EventId)> {
+        self.best_effort.peek().map(|Reverse(((importance, _), _, event))| (*importance, *event))
     }
 
-    /// What is to happen at `now`, among the events that `wanted` takes: due timers first.
-    pub fn next(&self, now: Time, wanted: impl Fn(EventId) -> bool) -> Option<EventId> {
-        let due = self.first_timer(&wanted).filter(|(_, release)| *release <= now);
-        due.map(|(event, _)| event).or_else(|| self.first_best_effort(wanted).map(|(event, _)| event))
+    /// What is to happen at `now`: due timers first.
+    pub fn next(&self, now: Time) -> Option<(Rank, EventId)> {
+        match self.first_timer() {
+            Some((release, event)) if release <= now => Some((Rank::Due(release), event)),
+            _ => {
+                let Reverse(((importance, release), _, event)) = self.best_effort.peek()?;
+                Some((Rank::BestEffort(*importance, *release), *event))
+            }
+        }
+    }
+
+    /// After an event has left its place.
+    fn drop_stale(&mut self) {
+        drop_stale(&mut self.timers, &self.place);
+        drop_stale(&mut self.best_effort, &self.place);
+    }
+}
+
+/// Restores the invariant; and no queue grows by events that are moved again and again before they come to the top.
+fn drop_stale<Key: Ord>(heap: &mut BinaryHeap<Entry<Key>>, place: &SecondaryMap<EventId, (When, u64)>) {
+    let is_live = |Reverse((_, submitted, event)): &Entry<Key>| {
+        place.get(*event).is_some_and(|(_, last)| last == submitted)
+    };
+    while heap.peek().is_some_and(|top| !is_live(top)) {
+        heap.pop();
+    }
+    if heap.len() > 2 * place.len() + STALE {
+        heap.retain(is_live);
     }
 }
