@@ -27,10 +27,22 @@ ATTUNE_SECTION("struct_ops/select_cpu") int32_t attune_select_cpu(unsigned long 
 }
 #endif
 
-/* Somebody is ready, perhaps this thread, which the kernel thinks of running on `here`. */
+/* That CPU idles. The kernel wakes it when it puts a thread there. */
+static inline int attune_idles(uint32_t cpu)
+{
+#if ATTUNE_CPUS > 1
+    const struct task_struct *runs = scx_bpf_cpu_curr((int32_t)cpu);
+    return runs && !runs->pid;
+#else
+    return 0;
+#endif
+}
+
+/* Somebody is ready, perhaps this thread, which the kernel has put on `here`. Nobody else is asked where that wakes `here`: the first
+ * of two that were asked would have the thread, and half of the time that is not where it last ran. */
 static inline void attune_find_room(struct thread ATTUNE_ARENA *t, uint32_t here)
 {
-    int found = attune_ask_idle(here);
+    int found = attune_idles(here) || attune_ask_idle(here);
 #if ATTUNE_DOMAINS > 1
     if (!found && t->attune_task.state == ATTUNE_READY && here < ATTUNE_CPUS && attune_cpus[here].running)
         attune_claim(attune_domain_of(&t->attune), here, &t->attune);

@@ -111,6 +111,7 @@ ATTUNE_KFUNC _Bool scx_bpf_test_and_clear_cpu_idle(int32_t cpu);
 ATTUNE_KFUNC void scx_bpf_kick_cpu(int32_t cpu, uint64_t flags);
 ATTUNE_KFUNC _Bool scx_bpf_task_set_slice(struct task_struct *task, uint64_t slice);
 ATTUNE_KFUNC _Bool scx_bpf_task_set_dsq_vtime(struct task_struct *task, uint64_t vtime);
+ATTUNE_KFUNC struct task_struct *scx_bpf_cpu_curr(int32_t cpu);
 ATTUNE_KFUNC int32_t scx_bpf_task_cpu(const struct task_struct *task);
 ATTUNE_KFUNC struct task_struct *scx_bpf_tid_to_task(uint64_t tid);
 ATTUNE_KFUNC void scx_bpf_error_bstr(char *text, unsigned long long *data, uint32_t data__sz);
