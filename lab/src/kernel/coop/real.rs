@@ -13,13 +13,17 @@ pub fn player(options: &Options) -> Result<Vec<PathBuf>> {
     Ok(vec![player, options.programs.join("libattune_coop.so")])
 }
 
-/// An X server, and what it starts itself; the library by which it cooperates.
-pub fn x_server(options: &Options) -> Result<Vec<PathBuf>> {
+/// An X server, and what it starts itself.
+pub fn x_server() -> Result<Vec<PathBuf>> {
     let mut files = installed(&["Xvfb", "xkbcomp"])?;
     // By this name: it starts xkbcomp through it.
     files.extend(["/bin/sh", "/usr/share/X11/xkb"].map(PathBuf::from));
-    files.extend(["attune", "libattune_coop_preload.so"].map(|name| options.programs.join(name)));
     Ok(files)
+}
+
+/// `attune coop run`, and the library by which programs cooperate then.
+pub fn coop_run(options: &Options) -> Vec<PathBuf> {
+    ["attune", "libattune_coop_preload.so"].map(|name| options.programs.join(name)).to_vec()
 }
 
 /// Programs of this machine, by their names.

@@ -89,7 +89,7 @@ const DESCRIPTION: Description = Description {
 };
 
 fn needs(options: &crate::experiment::Options) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    Ok([real::player(options)?, real::x_server(options)?].concat())
+    Ok([real::player(options)?, real::x_server()?, real::coop_run(options)].concat())
 }
 
 fn claims(results: &Results) -> Vec<Claim> {
