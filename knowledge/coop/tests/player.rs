@@ -179,18 +179,26 @@ fn frames_are_shown_in_order_and_are_right() {
     }
 }
 
-/// Shows the film so often at the same time, on the first CPU.
+/// Shows the film so often at the same time, on the first CPU. Of a machine whose other work leaves next to nothing for that, nothing
+/// can be learned: it is tried again.
 fn play_on_one_cpu(player: &Path, film: &Path, films: usize, list: &Path) -> Value {
-    let mut command = Command::new("taskset");
-    command.args(["-c", "0"]).arg(player);
-    command.args(["--display", "null", "--json", "--sound", "none", "--log"]).arg(list);
-    let done = command.args(vec![film; films]).output().unwrap();
-    assert!(done.status.success(), "{done:?}");
-    let summary = summary(&done);
-    for film in summary["films"].as_array().unwrap() {
-        ended(film, None);
+    const ALL: &[&str] =
+        &["key", "reference", "reference B", "disposable", "every 8th", "every 4th", "every 2nd", "other"];
+    for _ in 0..5 {
+        let mut command = Command::new("taskset");
+        command.args(["-c", "0"]).arg(player);
+        command.args(["--display", "null", "--json", "--sound", "none", "--log"]).arg(list);
+        let done = command.args(vec![film; films]).output().unwrap();
+        let summary = summary(&done);
+        if share(&summary, ALL) > 0.1 {
+            assert!(done.status.success(), "{done:?}");
+            for film in summary["films"].as_array().unwrap() {
+                ended(film, None);
+            }
+            return summary;
+        }
     }
-    summary
+    panic!("not a tenth of {films} films in five runs: other programs have CPU 0");
 }
 
 /// Frames of these kinds, over all films.
@@ -301,10 +309,14 @@ fn errors_are_sentences() {
     assert_eq!(null(&film).arg("--sound=loud").output().unwrap().status.code(), Some(2));
 
     // Cut off, and with bytes that are not the encoder's: it plays what can be played.
-    let cut =
-        play(player, &["--sound", "none", with("cut.mkv", &whole[..whole.len() / 2]).to_str().unwrap()]);
-    let (read, shown) = ended(&cut["films"][0], None);
-    assert!(read < 75 && shown > 0, "{shown} of {read}");
+    let cut = with("cut.mkv", &whole[..whole.len() / 2]);
+    let plays = || {
+        let (read, shown) = ended(&summary(&null(&cut).output().unwrap())["films"][0], None);
+        assert!(read < 75, "{read}");
+        shown > 0
+    };
+    // A busy machine may be late for all of a short film.
+    assert!((0..5).any(|_| plays()), "nothing shown");
     let mut random = 1u64;
     for round in 0..3 {
         let mut scribbled = whole.clone();
