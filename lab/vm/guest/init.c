@@ -406,6 +406,9 @@ int main(void)
 	mount_kernel_views();
 	read_orders();
 	open_channel();
+	/* The archive ends with it: the kernel unpacks what there is room for, and goes on. */
+	if (access("/complete", F_OK))
+		fail(ENOSPC, "unpack all files; more --memory may be enough", "");
 	loopback_up();
 	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){ RLIM_INFINITY, RLIM_INFINITY });
 	if (root_tag)

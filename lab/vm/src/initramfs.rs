@@ -60,8 +60,9 @@ impl Initramfs {
         self.entry(at, mode, b"")
     }
 
-    /// Ends the archive.
-    pub fn finish(self) -> Result<File> {
+    /// Ends the archive, by an entry that the guest looks for: without it there was no room for all.
+    pub fn finish(mut self) -> Result<File> {
+        self.entry(Path::new("/complete"), REGULAR | 0o444, b"")?;
         let mut out = newc::trailer(self.out).context("cannot write the guest's first files")?;
         out.flush()?;
         Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)

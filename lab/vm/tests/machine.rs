@@ -195,6 +195,19 @@ fn a_deterministic_machine_does_the_same_each_time() {
 }
 
 #[test]
+fn files_that_do_not_fit_are_told_and_nothing_runs_without_them() {
+    let (Some(cache), _turn) = (cache(), turn()) else { return };
+    let folder = folder_in_tmp();
+    let large = folder.path().join("large");
+    // The machine's first files may have half of its memory.
+    fs::File::create(&large).and_then(|file| file.set_len(270 << 20)).expect("made");
+    let kind = Kind::Deterministic { pack: vec![large], seed: 1 };
+    let options = Options { cpus: 1, memory: 512, kind, ..options() };
+    let error = run(&cache, &options, &Command::new(["true"])).expect_err("they do not fit");
+    assert!(error.to_string().contains("cannot unpack all files"), "{error}");
+}
+
+#[test]
 fn equal_machines_have_equal_fingerprints_and_others_another() {
     let Some(cache) = cache() else { return };
     let folder = folder_in_tmp();
