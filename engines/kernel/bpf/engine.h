@@ -39,7 +39,7 @@ static inline int attune_idles(uint32_t cpu)
 }
 
 /* Somebody is ready, perhaps this thread, which the kernel has put on `here`. Nobody else is asked where that wakes `here`: the first
- * of two that were asked would have the thread, and half of the time that is not where it last ran. */
+ * of two that were asked would have the thread, wherever it last ran, and the other would have been woken for nothing. */
 static inline void attune_find_room(struct thread ATTUNE_ARENA *t, uint32_t here)
 {
     int found = attune_idles(here) || attune_ask_idle(here);

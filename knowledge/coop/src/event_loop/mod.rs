@@ -18,7 +18,7 @@
 //! says it is our turn, an event of our own runs before others count again, so that polling makes progress.
 //!
 //! A callback may take microseconds, so the loop's own work for it is kept to some hundred instructions: the clock is read once for
-//! each, after it.
+//! each, after it (where descriptors are watched, once more, when they are asked).
 
 mod descriptors;
 mod queue;

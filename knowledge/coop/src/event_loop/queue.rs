@@ -18,7 +18,7 @@ use crate::offer::Importance;
 use crate::time::{NEVER, Time};
 
 new_key_type! {
-    /// Names an event of one loop. Never used again for another.
+    /// Names an event of one loop. Not used again for another before two billion have come and gone in its place.
     pub struct EventId;
 }
 
