@@ -94,9 +94,94 @@ fn a_reservation_holds_beside_one_that_is_overrun() {
         let served = group(&reserve, name);
         assert!(served.jobs > 200 && served.missed == 0, "{name}: {}", reserve.table());
     }
+    // The runaway gets its 4 ms of every 20 and no more; who reserved nothing shares the rest.
+    let share = |name| reserve.share(group(&reserve, name));
+    assert!((share("runaway") - 0.2).abs() < 0.001, "{}", reserve.table());
+    assert!((share("hog") - 0.5).abs() < 0.001, "{}", reserve.table());
+    assert!(reserve.jain_within(group(&reserve, "hog").group).unwrap() > 0.999, "{}", reserve.table());
     // Under deadlines alone the runaway's is always the nearest, and nobody else runs.
     let edf = run("edf", "reserved.toml", &seconds(10)).unwrap();
     assert!(group(&edf, "player").jobs < 10, "{}", edf.table());
+}
+
+fn reserved(text: &str) -> Outcome {
+    let workload = Workload::from_file_text(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+    simulate(&mut scheduler("reserve"), &workload, &Options::default()).unwrap()
+}
+
+#[test]
+fn who_used_up_its_budget_has_a_processor_that_nobody_else_wants() {
+    let outcome = reserved(
+        r#"
+        duration = "5s"
+
+        [[thread]]
+        name = "runaway"
+        imports = { dl_runtime = "10ms", dl_period = "100ms" }
+        repeat = "forever"
+        do = [{ compute = "100ms" }]
+
+        [[thread]]
+        name = "visitor"
+        period = "10ms"
+        phase = "5ms"
+        do = [{ compute = "1ms" }]
+
+        [[thread]]
+        name = "hog"
+        start = "4s"
+        repeat = "forever"
+        do = [{ compute = "100ms" }]
+        "#,
+    );
+    // All that the visitor leaves for four seconds, and its budget still in the fifth.
+    let share = (4.0 * 0.9 + 0.1) / 5.0;
+    assert!((outcome.share(group(&outcome, "runaway")) - share).abs() < 0.004, "{}", outcome.table());
+    // As long as there is nobody else the visitor waits for budgets alone.
+    assert!(group(&outcome, "visitor").latency.quantile(0.7) == 0, "{}", outcome.table());
+}
+
+/// The free one last ran where, every other time, one with an earlier deadline has the processor.
+#[test]
+fn a_reservation_takes_the_processor_with_the_latest_deadline() {
+    let outcome = reserved(
+        r#"
+        duration = "5s"
+        cpus = 2
+
+        [[thread]]
+        name = "left"
+        cpus = [0]
+        period = "100ms"
+        phase = "50ms"
+        imports = { dl_runtime = "20ms", dl_period = "30ms" }
+        do = [{ compute = "20ms" }]
+
+        [[thread]]
+        name = "right"
+        cpus = [1]
+        period = "100ms"
+        imports = { dl_runtime = "20ms", dl_period = "30ms" }
+        do = [{ compute = "20ms" }]
+
+        [[thread]]
+        name = "free"
+        period = "50ms"
+        phase = "5ms"
+        imports = { dl_runtime = "10ms", dl_period = "50ms" }
+        do = [{ compute = "10ms" }]
+
+        [[thread]]
+        name = "hog"
+        count = 2
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+        "#,
+    );
+    for name in ["left", "right", "free"] {
+        let served = group(&outcome, name);
+        assert!(served.jobs >= 50 && served.latency.max() == 0, "{name}: {}", outcome.table());
+    }
 }
 
 /// As when `attune hint` tells of it, or the program itself: thread 0 waits then, and 1 has the processor.
