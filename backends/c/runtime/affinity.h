@@ -23,6 +23,12 @@ static inline struct attune_thread ATTUNE_ARENA *attune_first_here(const struct 
     return attune_pinned ? attune_allowed_from(call, c->first) : c->first;
 }
 
+static inline struct attune_thread ATTUNE_ARENA *attune_after_here(const struct attune_call ATTUNE_ARENA *call,
+                                                                   const struct attune_thread ATTUNE_ARENA *t)
+{
+    return attune_pinned ? attune_allowed_from(call, attune_after(t)) : attune_after(t);
+}
+
 static inline int64_t attune_size_here(const struct attune_call ATTUNE_ARENA *call,
                                        const struct attune_container ATTUNE_ARENA *c)
 {

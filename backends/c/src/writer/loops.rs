@@ -1,11 +1,13 @@
 //! Loops, and the ways out of them.
 //!
 //! `while`, `do` and `for` are C's where C can say the same; effects of a condition or a step that is no single assignment make
-//! a `for (;;)`, in which `continue` jumps to the step. A `foreach` keeps its place in a cursor (a static one: handlers
-//! never run at the same time); whoever leaves it early says so to the container.
+//! a `for (;;)`, in which `continue` jumps to the step. A `foreach` whose body may change what it visits keeps its place in a cursor
+//! (a static one: handlers never run at the same time); whoever leaves it early says so to the container. Where nothing moves
+//! while it goes on, the thread itself is the place.
 
+use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
-    Block, ContainerRef, ExprKind, Loop, NameId, Place, Statement, StatementKind, Test, Value,
+    Block, ContainerRef, ExprKind, Loop, NameId, Place, Program, Statement, StatementKind, Test, Value,
 };
 use attune_language::source::Span;
 
@@ -131,17 +133,26 @@ impl Writer<'_> {
         let over = &self.program.containers[container.container].name;
         let may = self.may_loop(span, |_| format!("the foreach over {over}"));
         let may = may.map(|may| format!(" && {may}")).unwrap_or_default();
-        let (visit, next) = (self.here("attune_visit", container), self.here("attune_next", container));
+        let still = stands_still(self.program, body);
+        let (first, next) = match still {
+            true => (self.here("attune_first", container), self.here("attune_after", container)),
+            false => (self.here("attune_visit", container), self.here("attune_next", container)),
+        };
         let container = self.container(container);
         self.names.name_thread(self.program, name);
         let thread = self.names.thread(name).to_string();
-        let cursor = self.names.in_function(&format!("{thread}_cursor"));
-        self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
+        let (first, next, frame) = if still {
+            (format!("{first}&{container})"), format!("{next}&{thread}->attune)"), Frame::Loop(None))
+        } else {
+            let cursor = self.names.in_function(&format!("{thread}_cursor"));
+            self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
+            (format!("{first}&{container}, &{cursor})"), format!("{next}&{cursor})"), Frame::Foreach(cursor))
+        };
         self.out.open(format!(
-            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD({visit}&{container}, &{cursor})); {thread}{may};"
+            "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD({first}); {thread}{may};"
         ));
-        self.out.line(format!("    {thread} = ATTUNE_RECORD({next}&{cursor}))) {{"));
-        self.function.frames.push(Frame::Foreach(cursor));
+        self.out.line(format!("    {thread} = ATTUNE_RECORD({next})) {{"));
+        self.function.frames.push(frame);
         self.function.threads.push(name);
         self.block(body, false);
         self.function.threads.pop();
@@ -166,6 +177,54 @@ impl Writer<'_> {
                 self.out.line(line);
             }
             _ => self.out.line("continue;"),
+        }
+    }
+}
+
+/// Whether all threads keep their places from one iteration of a `foreach` to the next: what moves, moves on the way out.
+fn stands_still(program: &Program, body: &Block) -> bool {
+    let leaves = matches!(
+        body.statements.last().map(|last| &last.kind),
+        Some(StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. })
+    );
+    let found = Found::within(program, &body.statements);
+    if !found.moves || (leaves && !found.continues) {
+        return true;
+    }
+    body.statements.iter().all(|statement| match &statement.kind {
+        StatementKind::If { then, otherwise, .. } => {
+            stands_still(program, then) && stands_still(program, otherwise)
+        }
+        _ => !Found::within(program, std::slice::from_ref(statement)).moves,
+    })
+}
+
+/// What some statements may do.
+#[derive(Default)]
+struct Found {
+    moves: bool,
+    continues: bool,
+}
+
+impl Found {
+    fn within(program: &Program, statements: &[Statement]) -> Found {
+        let mut found = Found::default();
+        statements.iter().for_each(|statement| visit::statement(program, statement, &mut found));
+        found
+    }
+}
+
+impl Visitor for Found {
+    fn statement(&mut self, program: &Program, statement: &Statement) {
+        match &statement.kind {
+            StatementKind::Transfer { .. } | StatementKind::Destroy { .. } => self.moves = true,
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => self.moves = true,
+            StatementKind::Assign { place: Place::Attribute(_, attribute), .. } => {
+                let sorts = |by| by == Some(*attribute);
+                self.moves |= program.containers.values().any(|of| sorts(of.sort.map(|sort| sort.by)));
+            }
+            StatementKind::Continue => self.continues = true,
+            _ => {}
         }
     }
 }

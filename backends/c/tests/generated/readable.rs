@@ -84,6 +84,47 @@ fn sorted_with_effects_inside_expressions() {
     insta::assert_snapshot!(shown("effects", text, false));
 }
 
+/// Which loops need a cursor.
+#[test]
+fn visits() {
+    let text = "scheduler visits {
+    thread { int rank = 0; int seen = 0; }
+    data { threadref current; queue NEW; pqueue RQ increasing sortable on rank; }
+    event newthread(t) { t => NEW; }
+    event event_raised(t) { t => NEW; }
+    event switch_out { if (|current| > 0) current => NEW; }
+    event schedule {
+        foreach t in NEW
+            t => RQ;
+        foreach t in RQ
+            t.seen++;
+        foreach t in RQ
+            t.rank = t.seen % 4;
+        foreach t in RQ
+            if (t.seen > 100) {
+                t => NEW;
+                if (t.rank > 2)
+                    continue;
+                break;
+            }
+        foreach t in RQ
+            if (t.rank > 1) {
+                t => current;
+                break;
+            }
+        foreach t in RQ
+            foreach other in NEW
+                if (|current| == 0 && other.rank > t.rank) {
+                    other => current;
+                    dispatch current;
+                }
+        if (|current| > 0)
+            dispatch current;
+    }
+}";
+    insta::assert_snapshot!(shown("visits", text, false));
+}
+
 #[test]
 fn verbatim_text() {
     let text = "scheduler dice {

@@ -288,7 +288,7 @@ impl EventLoop {
         };
         (self.turn, self.fresh) = (answer.turn, answer.turn);
         self.others = answer.others;
-        self.turn_began = self.trace.begin_turn(&*self.clock);
+        self.turn_began = self.trace.begin_turn(self.now, &*self.clock);
         self.now = self.turn_began;
         Ok(())
     }

@@ -1,14 +1,19 @@
 //! How long callbacks take: CPU time, per name of callback. What runs longer than it may delays everybody's timers, so the first
 //! question to a program that cooperates badly is which of its callbacks it was.
 //!
-//! Asking the kernel for CPU time takes longer than the loop's other work for a callback. So it is asked when a turn begins, and after a
-//! callback only where the clock says that it may have been the longest of its name: by as much as others had the CPU since the
-//! last question, it was shorter. A callback that was interrupted and yet was not the longest counts as long as it was by the clock.
+//! Asking the kernel for CPU time takes longer than the loop's other work for a callback. So it is asked after a callback only where the
+//! clock says that it may have been the longest of its name: by as much as others had the CPU since the last question, it was
+//! shorter. What others had while the loop polled does not count: it is taken by the clock, which counts the polls' own work too, some
+//! microseconds each. So that these do not add up, the kernel is asked every [`TURNS`] turns as well; an interrupted callback may seem
+//! longer than it was by what so many polls take. One that was interrupted and yet was not the longest counts as long as it was by the clock.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::time::{Clock, Time};
+
+/// Turns between two questions for CPU time.
+const TURNS: u32 = 16;
 
 /// The callbacks of one name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,8 +32,30 @@ pub struct Executions {
 pub struct Trace {
     by_name: BTreeMap<Box<str>, Name>,
     executions: Vec<Executions>,
-    /// When the kernel was last asked: the time, and the CPU time.
-    asked: (Time, Time),
+    asked: Asked,
+}
+
+/// The last question for CPU time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    at: Time,
+    cpu_time: Time,
+    /// How long polls since then took.
+    polled: Time,
+    /// Turns until the next question.
+    turns: u32,
+}
+
+impl Asked {
+    fn now(at: Time, clock: &dyn Clock) -> Asked {
+        Asked { at, cpu_time: clock.cpu_time(), polled: 0, turns: TURNS }
+    }
+
+    /// How long others had the CPU between the question before and this one, polls left out.
+    fn interrupted_since(&self, before: &Asked) -> Time {
+        let passed = self.at.saturating_sub(before.at);
+        passed.saturating_sub(self.cpu_time.saturating_sub(before.cpu_time)).saturating_sub(before.polled)
+    }
 }
 
 /// A callback's name, by number: where its executions are counted.
@@ -51,10 +78,17 @@ impl Trace {
         self.by_name.iter().find(|(_, number)| **number == name).map_or("", |(text, _)| text)
     }
 
-    /// Nobody else has the CPU from now on, as far as one knows. Gives the time.
-    pub(crate) fn begin_turn(&mut self, clock: &dyn Clock) -> Time {
-        self.asked = (clock.now(), clock.cpu_time());
-        self.asked.0
+    /// A turn begins after a poll that began at `polled`. Gives the time.
+    pub(crate) fn begin_turn(&mut self, polled: Time, clock: &dyn Clock) -> Time {
+        let now = clock.now();
+        match self.asked.turns.checked_sub(1) {
+            None => self.asked = Asked::now(now, clock),
+            Some(turns) => {
+                self.asked.turns = turns;
+                self.asked.polled += now.saturating_sub(polled);
+            }
+        }
+        now
     }
 
     /// A callback ran from `began` to `ended`.
@@ -62,11 +96,9 @@ impl Trace {
         let Some(executions) = self.executions.get_mut(name.0) else { return };
         let mut took = ended.saturating_sub(began);
         if took >= executions.worst {
-            let cpu_time = clock.cpu_time();
-            let away =
-                ended.saturating_sub(self.asked.0).saturating_sub(cpu_time.saturating_sub(self.asked.1));
-            self.asked = (ended, cpu_time);
-            took = took.saturating_sub(away);
+            let asked = Asked::now(ended, clock);
+            took = took.saturating_sub(asked.interrupted_since(&self.asked));
+            self.asked = asked;
             if took >= executions.worst {
                 (executions.worst, executions.worst_at) = (took, began);
             }
