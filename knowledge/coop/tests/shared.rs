@@ -4,7 +4,10 @@
 mod common;
 
 use std::path::Path;
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use attune_coop::shared::{Domain, SLOTS, Shared};
 use attune_coop::{Clock, EventLoop, Monotonic, NOTHING, Offer, Transport, Wanted, When};
@@ -18,12 +21,13 @@ fn process() {
     let (Ok(role), Ok(domain)) = (std::env::var("ROLE"), std::env::var("DOMAIN")) else { return };
     match role.split_once(' ').unwrap_or((&role, "")) {
         ("player", group) => player(&domain, group.parse().unwrap_or(0)),
+        ("auto", _) => auto(&domain),
         ("busy", "spins") => busy(&domain, || {
             loop {
                 std::hint::spin_loop();
             }
         }),
-        ("busy", _) => busy(&domain, || std::thread::sleep(std::time::Duration::from_secs(1000))),
+        ("busy", _) => busy(&domain, || std::thread::sleep(Duration::from_secs(1000))),
         ("shares", rest) => {
             let (group, cost) = rest.split_once(' ').unwrap();
             shares(&domain, group.parse().unwrap(), cost.parse::<u64>().unwrap() * MS / 5);
@@ -38,6 +42,15 @@ fn event_loop(domain: &str, group: u32) -> EventLoop {
     EventLoop::new(Wanted::Shared(Domain::at(domain)), group).unwrap()
 }
 
+/// A player that is told by its environment what to do. Says first which transport that is.
+fn auto(domain: &str) {
+    // SAFETY: nobody else reads or writes the environment now: the harness's other thread only waits.
+    unsafe { std::env::set_var("ATTUNE_COOP", format!("shared:{domain}")) };
+    let events = EventLoop::new(Wanted::Auto, 0).unwrap();
+    println!("#{}", events.transport().name());
+    play(events);
+}
+
 fn work(length: u64) {
     let end = Monotonic.cpu_time() + length;
     while Monotonic.cpu_time() < end {}
@@ -45,7 +58,10 @@ fn work(length: u64) {
 
 /// A timer every 5 ms, and best-effort work all the time. Says its statistics every 100 ms or so.
 fn player(domain: &str, group: u32) {
-    let mut events = event_loop(domain, group);
+    play(event_loop(domain, group));
+}
+
+fn play(mut events: EventLoop) {
     let mut next = events.now();
     let mut served = 0;
     let timer = events.event("timer", move |events, timer| {
@@ -102,16 +118,21 @@ fn shares(domain: &str, group: u32, cost: u64) {
     events.run().unwrap();
 }
 
+/// The segment that the domain's page names, and what the kernel knows of it.
+fn segment(domain: &Path) -> Option<(i32, libc::shmid_ds)> {
+    let id: i32 = std::fs::read_to_string(domain.join("page")).ok()?.trim().parse().ok()?;
+    // SAFETY: plain data, written by the kernel.
+    let mut status: libc::shmid_ds = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    (unsafe { libc::shmctl(id, libc::IPC_STAT, &mut status) } == 0).then_some((id, status))
+}
+
 /// Writes random words all over the page, for ever.
 fn scribble(domain: &str) {
-    let page = std::fs::read_to_string(Path::new(domain).join("page")).unwrap();
-    let id: i32 = page.trim().parse().unwrap();
-    // SAFETY: attaches the segment, and asks for its size.
-    let (address, size) = unsafe {
-        let mut status: libc::shmid_ds = std::mem::zeroed();
-        assert_eq!(libc::shmctl(id, libc::IPC_STAT, &mut status), 0);
-        (libc::shmat(id, std::ptr::null(), 0).cast::<u64>(), status.shm_segsz / 8)
-    };
+    let (id, status) = segment(Path::new(domain)).unwrap();
+    // SAFETY: attaches the segment.
+    let (address, size) =
+        (unsafe { libc::shmat(id, std::ptr::null(), 0).cast::<u64>() }, status.shm_segsz / 8);
     println!("#ready");
     let mut random = 88_172_645_463_325_252u64;
     let mut next = || {
@@ -128,7 +149,7 @@ fn scribble(domain: &str) {
             // SAFETY: inside the segment, which nobody unmaps here; the others read atomically.
             unsafe { address.add(at).write_volatile(value) };
         }
-        std::thread::sleep(std::time::Duration::from_micros(200));
+        std::thread::sleep(Duration::from_micros(200));
     }
 }
 
@@ -210,6 +231,49 @@ fn a_member_that_is_stopped_is_not_waited_for_and_comes_back() {
     all_progress(&players);
 }
 
+/// As after a suspend, or when a container was frozen: all are late by the same time.
+#[test]
+fn members_that_are_all_stopped_at_once_go_on() {
+    let domain = domain();
+    let mut players = players(domain.path(), 3);
+    for _ in 0..2 {
+        players.iter().for_each(|player| player.signal(libc::SIGSTOP));
+        std::thread::sleep(Duration::from_secs(1));
+        players.iter().rev().for_each(|player| player.signal(libc::SIGCONT));
+        all_progress(&players);
+    }
+    players.push(Process::start("player", domain.path()));
+    all_progress(&players);
+}
+
+#[test]
+fn a_page_that_is_taken_away_is_made_anew_and_all_meet_there_again() {
+    for whole in [false, true] {
+        let domain = domain();
+        let mut players = players(domain.path(), 3);
+        if whole {
+            std::fs::remove_dir_all(domain.path()).unwrap();
+        } else {
+            std::fs::remove_file(domain.path().join("page")).unwrap();
+        }
+        players.push(Process::start("player", domain.path()));
+        players.push(Process::start("player", domain.path()));
+        all_progress(&players);
+        let together = || segment(domain.path()).is_some_and(|(_, status)| status.shm_nattch == 5);
+        let patience = Instant::now() + Duration::from_secs(30);
+        while !together() {
+            assert!(Instant::now() < patience, "they have not met again");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // Who leaves the page that is new leaves it to the others.
+        players.remove(4);
+        players.remove(0);
+        all_progress(&players);
+        players.push(Process::start("player", domain.path()));
+        all_progress(&players);
+    }
+}
+
 #[test]
 fn a_member_that_hangs_is_not_waited_for() {
     for way in ["busy spins", "busy sleeps"] {
@@ -258,30 +322,60 @@ fn cpu_time_is_shared_between_groups_and_progress_inside() {
     assert!((1.5..2.7).contains(&(dear / cheap)), "units twice as dear, as many of them: {used:?}");
 }
 
+/// Members in threads of this process; each leaves when its sender is dropped.
+fn crowd(domain: &Domain, count: usize) -> Vec<(Sender<()>, JoinHandle<()>)> {
+    let (tell, joined) = mpsc::channel();
+    let members = (0..count).map(|_| {
+        let (domain, tell) = (domain.clone(), tell.clone());
+        let (leave, asked) = mpsc::channel::<()>();
+        let member = std::thread::spawn(move || {
+            let member = Shared::join(&domain);
+            let _ = tell.send(member.is_ok());
+            let _ = asked.recv();
+        });
+        (leave, member)
+    });
+    let members: Vec<_> = members.collect();
+    (0..count).for_each(|_| assert!(joined.recv().unwrap()));
+    members
+}
+
+fn leave((asked, member): (Sender<()>, JoinHandle<()>)) {
+    drop(asked);
+    member.join().unwrap();
+}
+
 #[test]
 fn the_slot_table_fills_up_and_empties() {
     let directory = domain();
     let domain = Domain::at(directory.path());
-    let (full, leave) = (Arc::new(Barrier::new(SLOTS + 1)), Arc::new(Barrier::new(SLOTS + 1)));
-    let members: Vec<_> = (0..SLOTS)
-        .map(|_| {
-            let (domain, full, leave) = (domain.clone(), full.clone(), leave.clone());
-            std::thread::spawn(move || {
-                let member = Shared::join(&domain);
-                full.wait();
-                leave.wait();
-                member.map(drop)
-            })
-        })
-        .collect();
-    full.wait();
+    let mut members = crowd(&domain, SLOTS);
     let message = Shared::join(&domain).err().map(|error| error.to_string()).unwrap_or_default();
-    leave.wait();
     assert!(message.contains("all 64 slots are taken by living programs"), "{message}");
-    members.into_iter().for_each(|member| member.join().unwrap().unwrap());
+    members.pop().map(leave);
+    members.extend(crowd(&domain, 1));
+    assert!(Shared::join(&domain).is_err());
+    members.into_iter().for_each(leave);
     Shared::join(&domain).unwrap();
     let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
     assert!(left.is_empty(), "who leaves takes its things: {left:?}");
+}
+
+#[test]
+fn who_finds_no_slot_runs_without_one_and_harms_nobody() {
+    let directory = domain();
+    let player = Process::start("player", directory.path());
+    player.progresses(1);
+    let mut members = crowd(&Domain::at(directory.path()), SLOTS - 1);
+    let late = Process::start("auto", directory.path());
+    assert_eq!(late.says(), "none");
+    late.progresses(3);
+    player.progresses(3);
+    members.pop().map(leave);
+    let late = Process::start("auto", directory.path());
+    assert_eq!(late.says(), "shared");
+    late.progresses(3);
+    player.progresses(3);
 }
 
 /// Also when those of one CPU have left: the others move over.

@@ -8,12 +8,15 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// One's own bell, with which one rings others' too.
 pub struct Bell {
     socket: OwnedFd,
     path: PathBuf,
+    /// Of the file by which others find it: device and number.
+    file: Option<(u64, u64)>,
 }
 
 /// What came of ringing.
@@ -42,7 +45,16 @@ impl Bell {
         let bound = unsafe {
             libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32)
         };
-        if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(Bell { socket, path }) }
+        if bound < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let file = file_at(&path);
+        Ok(Bell { socket, path, file })
+    }
+
+    /// Whether others find it still; else the directory was cleared, or somebody with another page has hung their own there.
+    pub fn hangs(&self) -> bool {
+        file_at(&self.path) == self.file
     }
 
     /// Readable when it was rung.
@@ -65,7 +77,9 @@ impl Bell {
 
     /// Nobody finds it any more.
     pub fn take_down(&self) {
-        let _ = std::fs::remove_file(&self.path);
+        if self.hangs() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 
     pub fn ring(&self, directory: &Path, slot: u32) -> Rung {
@@ -99,6 +113,11 @@ pub fn answers(directory: &Path, slot: u32) -> bool {
         libc::close(socket);
         connected == 0
     }
+}
+
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    let file = std::fs::symlink_metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
 }
 
 fn path(directory: &Path, slot: u32) -> PathBuf {

@@ -13,7 +13,7 @@ use crate::offer::{Answer, NOTHING, Offer};
 use crate::time::{self, Clock, Monotonic, NEVER, Time};
 use crate::transport::{Alone, Statistics, Transport, wait};
 
-/// How often a member looks at its nice value and whether another CPU is less crowded.
+/// How often a member looks at its nice value, whether its bell still hangs and whether another CPU is less crowded.
 const LOOK_AROUND: Time = 100_000_000;
 /// How often a member that lost its slot tries to get another.
 const REJOIN: Time = 1_000_000_000;
@@ -35,7 +35,7 @@ pub struct Shared {
     class: Option<Class>,
     /// CPU time up to which it has been charged.
     charged: Time,
-    /// The last answer's, and the baton with which we run since.
+    /// The last answer's, and the baton with which we run since; None: without a slot.
     until: Time,
     turn: Option<Baton>,
     looked_around: Time,
@@ -136,7 +136,8 @@ impl Shared {
 
     /// Whether the slot is (again) ours.
     fn keep_slot(&mut self, now: Time) -> bool {
-        if self.slot().owner.load(SeqCst) == self.place.owner {
+        let looked = now.saturating_sub(self.looked_around) < LOOK_AROUND;
+        if self.owns_slot() && (looked || self.place.bell.hangs()) {
             return true;
         }
         self.turn = None;
@@ -144,11 +145,35 @@ impl Shared {
             return false;
         }
         self.tried_to_join = now;
-        let directory = self.domain.directory();
-        let Ok(_lock) = super::segment::Locked::open(&directory.join("page")) else { return false };
-        let Ok(place) = slots::claim(&self.page, directory, now) else { return false };
+        self.join_again(now).is_ok()
+    }
+
+    fn owns_slot(&self) -> bool {
+        self.slot().owner.load(SeqCst) == self.place.owner
+    }
+
+    /// Takes a slot of the page that the domain has now: somebody may have cleared the directory, and others made a new one.
+    fn join_again(&mut self, now: Time) -> io::Result<()> {
+        self.domain.prepare()?;
+        let (page, lock) = page::Shared::open(self.domain.directory())?;
+        let place = slots::claim(&page, self.domain.directory(), now)?;
+        self.leave_slot(now);
         self.place = place;
-        self.settle(self.lane).is_ok()
+        let old = std::mem::replace(&mut self.page, page);
+        let settled = self.settle(self.lane);
+        drop(lock);
+        // Its end takes the lock itself.
+        drop(old);
+        settled
+    }
+
+    fn leave_slot(&mut self, now: Time) {
+        if self.owns_slot() {
+            // In this order: a slot that is free may be another's at once, and its bell too.
+            self.place.bell.take_down();
+            self.slot().free();
+            self.abandon(self.lane, now);
+        }
     }
 
     /// Moves to a CPU with two members less. One at a time does: the one in the last slot of the lane.
@@ -412,9 +437,12 @@ impl Transport for Shared {
     fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
         self.statistics.polls += 1;
         let now = Monotonic.now();
-        if std::process::id() != self.process || !self.keep_slot(now) {
+        let forked = std::process::id() != self.process;
+        if forked || !self.keep_slot(now) {
             self.turn = None;
-            return self.alone.poll(offer, descriptors);
+            // Who has work all the time polls again only when it is told to.
+            self.until = if forked { NEVER } else { self.tried_to_join.saturating_add(REJOIN) };
+            return Ok(Answer { until: self.until, ..self.alone.poll(offer, descriptors)? });
         }
         self.turn = None;
         self.look_around(now)?;
@@ -424,7 +452,7 @@ impl Transport for Shared {
 
     fn until(&self) -> Time {
         match self.turn {
-            None => NEVER,
+            None => self.until,
             Some(turn) if self.lane().baton() == turn => self.until.min(self.lane().until.load(SeqCst)),
             // Somebody took the baton from us.
             Some(_) => 0,
@@ -441,12 +469,7 @@ impl Drop for Shared {
         if std::process::id() != self.process {
             return;
         }
-        if self.slot().owner.load(SeqCst) == self.place.owner {
-            // In this order: a slot that is free may be another's at once, and its bell too.
-            self.place.bell.take_down();
-            self.slot().free();
-            self.abandon(self.lane, Monotonic.now());
-        }
+        self.leave_slot(Monotonic.now());
         // The thread goes on as it was; it cannot be helped if the kernel has changed its mind.
         let _ = self.affinity.apply();
         if let Some(class) = self.came_in {

@@ -52,6 +52,8 @@
 //!   and waits for its turn like anybody.
 //! - **Scribbles on the page**: indexes are checked, times are only compared, and who has waited for `LIMIT` runs without its
 //!   turn. The worst that a hostile member gets is that all run as if they did not cooperate.
+//! - **Somebody clears the directory**: whoever comes next makes a new page, and takes the bells. A member whose bell is gone finds out when it
+//!   looks around, and joins the page that there is now.
 //! - **Forks**: the child has no slot; its polls are those of transport `none`.
 //!
 //! # Several CPUs

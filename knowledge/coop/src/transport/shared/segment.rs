@@ -8,7 +8,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -27,15 +27,22 @@ pub struct Segment {
 pub struct Locked(File);
 
 impl Locked {
-    pub fn open(file: &Path) -> io::Result<Locked> {
+    pub fn open(path: &Path) -> io::Result<Locked> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC).open(file)?;
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+        let mut file = options.open(path)?;
         // Whoever holds it for longer than a moment hangs, and must not make us hang too.
         for _ in 0..TRIES {
             // SAFETY: takes a descriptor and a number.
             if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-                return Ok(Locked(file));
+                let locked = Locked(file);
+                if locked.is_at(path)? {
+                    return Ok(locked);
+                }
+                // The last member removed it before we had the lock.
+                file = options.open(path)?;
+                continue;
             }
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::WouldBlock {
@@ -48,16 +55,26 @@ impl Locked {
             "another program has its file locked for a second and more",
         ))
     }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let own = self.0.metadata()?;
+        let there = std::fs::symlink_metadata(path);
+        Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
+    }
+
+    /// The segment that it names. What is no number names none.
+    fn named(&mut self) -> Option<i32> {
+        let mut text = String::new();
+        let _ = (&mut self.0).take(32).read_to_string(&mut text);
+        text.trim().parse().ok()
+    }
 }
 
 impl Segment {
     /// The segment that the file names, if it is ours and of this size; else a new one.
     pub fn open(file: &Path, size: usize) -> io::Result<(Segment, Locked)> {
         let mut locked = Locked::open(file)?;
-        let mut text = String::new();
-        // What is no number names no segment.
-        let _ = (&mut locked.0).take(32).read_to_string(&mut text);
-        let recorded = text.trim().parse().ok().filter(|id| is_ours(*id, size));
+        let recorded = locked.named().filter(|id| is_ours(*id, size));
         if let Some((id, address)) = recorded.and_then(|id| Some((id, attach(id).ok()?))) {
             return Ok((Segment { id, address, file: file.to_owned() }, locked));
         }
@@ -97,7 +114,11 @@ impl Drop for Segment {
         let locked = Locked::open(&self.file);
         // SAFETY: attached in `open`, and nothing refers to it any more.
         unsafe { libc::shmdt(self.address.as_ptr().cast()) };
-        if locked.is_ok() && status(self.id).is_none() {
+        // It may have been removed, and name another segment since.
+        if let Ok(mut locked) = locked
+            && status(self.id).is_none()
+            && locked.named().is_none_or(|named| named == self.id)
+        {
             let _ = std::fs::remove_file(&self.file);
         }
     }
