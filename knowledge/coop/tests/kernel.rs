@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,40 @@ fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
     }
 }
 
+/// More threads than a process can have values for: one that finds no room is told, and finds it when another has ended.
+fn fills_up(rows: usize) {
+    let (tell, joined) = mpsc::channel();
+    let member = || {
+        let (leave, asked) = mpsc::channel::<()>();
+        let tell = tell.clone();
+        let member = thread::Builder::new().stack_size(128 << 10).spawn(move || {
+            let transport = open(Wanted::Kernel);
+            let _ = tell.send(transport.as_ref().err().map(|error| error.to_string()));
+            let _ = asked.recv();
+        });
+        (leave, member.unwrap())
+    };
+    let mut members: Vec<_> = (1..rows).map(|_| member()).collect();
+    (1..rows).for_each(|_| assert_eq!(joined.recv().unwrap(), None));
+    let (leave, late) = member();
+    let said = joined.recv().unwrap();
+    assert_eq!(
+        said.as_deref(),
+        Some("cooperating through the kernel engine: at most 511 threads of a process have values")
+    );
+    drop(leave);
+    late.join().unwrap();
+    let (leave, first) = members.remove(0);
+    drop(leave);
+    first.join().unwrap();
+    members.push(member());
+    assert_eq!(joined.recv().unwrap(), None);
+    for (leave, member) in members {
+        drop(leave);
+        member.join().unwrap();
+    }
+}
+
 #[test]
 fn a_program_finds_its_scheduler_and_outlives_it() -> io::Result<()> {
     let folder = tempfile::tempdir()?;
@@ -86,6 +121,8 @@ fn a_program_finds_its_scheduler_and_outlives_it() -> io::Result<()> {
     is_answered(&mut *transport, &memory);
     memory.assign(me, thread, "until", 77);
     assert_eq!(transport.until(), 77, "it may fall while the program runs");
+    fills_up(511);
+    is_answered(&mut *transport, &memory);
 
     drop((memory, broker));
     is_alone(transport.poll(&work, &mut [])?);

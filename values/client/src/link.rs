@@ -7,6 +7,8 @@ use std::time::Duration;
 use attune_values::socket::{Connection, Received};
 use attune_values::wire::{self, Import, Refusal, Reply, Request};
 
+use crate::error::Error;
+
 /// An engine that does not answer for so long is treated as gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -23,16 +25,17 @@ pub enum Answer {
 }
 
 impl Link {
-    /// The engine and the page that it gives us; an error where there is none, or none that knows our words.
-    pub fn open() -> io::Result<(Link, OwnedFd)> {
+    /// The engine and the page that it gives us; an error where there is none, or none that knows our words; `Full`: it has no page left.
+    pub fn open() -> Result<(Link, OwnedFd), Error> {
         let connection = Connection::to(&wire::path(), PATIENCE)?;
         connection.send(&Request::Hello { version: wire::VERSION }, None)?;
         match connection.receive()? {
             Received::Message(Reply::Welcome { scheduler, imports }, Some(page)) => {
                 Ok((Link { connection, scheduler, imports }, page))
             }
-            Received::Message(Reply::Refused { message, .. }, _) => Err(io::Error::other(message)),
-            _ => Err(io::ErrorKind::InvalidData.into()),
+            Received::Message(Reply::Refused { why: Refusal::Full, message }, _) => Err(Error::Full(message)),
+            Received::Message(Reply::Refused { message, .. }, _) => Err(io::Error::other(message).into()),
+            _ => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
         }
     }
 

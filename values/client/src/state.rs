@@ -31,6 +31,8 @@ pub struct State {
     /// Row and word of all values that are supplied.
     cells: BTreeSet<(u16, u8)>,
     link: Option<Link>,
+    /// The user has been told that the engine has no page for us.
+    told: bool,
     watched: bool,
 }
 
@@ -42,6 +44,7 @@ impl State {
             rows: BTreeMap::new(),
             cells: BTreeSet::new(),
             link: None,
+            told: false,
             watched: false,
         })
     }
@@ -158,7 +161,7 @@ impl State {
         if self.watched {
             return Ok(self.link.as_ref().is_some_and(has));
         }
-        let Ok((link, memory)) = Link::open() else { return Ok(false) };
+        let Some((link, memory)) = self.open() else { return Ok(false) };
         if !has(&link) {
             return Ok(false);
         }
@@ -186,9 +189,22 @@ impl State {
     }
 
     fn connect(&mut self) {
-        if let Ok((link, memory)) = Link::open() {
+        if let Some((link, memory)) = self.open() {
             self.adopt(link, &memory);
         }
+    }
+
+    /// An engine with a page for us. One that has none left is told of, once.
+    fn open(&mut self) -> Option<(Link, OwnedFd)> {
+        let opened = Link::open();
+        match &opened {
+            Err(Error::Full(why)) if !self.told => {
+                note(&format!("the scheduler does not hear this process: {why}"));
+            }
+            _ => {}
+        }
+        self.told = matches!(opened, Err(Error::Full(_)));
+        opened.ok()
     }
 
     /// Tells an engine all that we supply.

@@ -216,3 +216,25 @@ fn a_killed_client_leaves_nothing() {
     client.child.wait().unwrap();
     becomes(vec![], || memory.processes());
 }
+
+#[test]
+fn who_finds_no_page_is_told_and_gets_one_when_another_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let memory = Memory::new(&[("urgent", 0)], 1);
+    let _broker = Broker::start(&socket, memory.clone()).unwrap();
+    let mut first = Client::start(&socket);
+    assert_eq!(first.ask("set urgent 1"), "1");
+    let mut late = Client::start(&socket);
+    assert_eq!(late.ask("set urgent 2"), "2"); // it works, unheard
+    // Longer than it waits before it asks again: it is told once.
+    std::thread::sleep(Duration::from_millis(2500));
+    assert_eq!(memory.processes(), [first.number]);
+    assert_eq!(memory.value(first.number, first.number, "urgent"), Some(1));
+    assert_eq!(first.end(), "");
+    let number = late.number;
+    becomes(Some(2), || memory.value(number, number, "urgent"));
+    let said = late.end();
+    let told = said.matches("attune: values: the scheduler does not hear this process: ").count();
+    assert!(told == 1 && said.contains("page"), "{said}");
+}

@@ -66,9 +66,11 @@ impl Kernel {
     pub fn open() -> io::Result<Kernel> {
         let word = |name: &str| {
             attune_client::thread_import(name).map_err(|error| {
-                io::Error::other(format!(
-                    "cooperating through the kernel engine: {error}; `attune run coop` does"
-                ))
+                let instead = match error {
+                    attune_client::Error::UnknownImport(_) => "; `attune run coop` does",
+                    _ => "",
+                };
+                io::Error::other(format!("cooperating through the kernel engine: {error}{instead}"))
             })
         };
         let [polls, next_release, importance, group, until, others] = NAMES.map(word);
