@@ -20,10 +20,11 @@ players)
         strace:strace setpriv:util-linux"
     ;;
 build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
-# stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for the example player, Xvfb shows them.
+# stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for the example player, Xvfb shows them,
+# pulseaudio plays and parec records their sound.
 test)
     packages="$packages setpriv:util-linux taskset:util-linux script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
-        ffmpeg:ffmpeg Xvfb:xvfb"
+        ffmpeg:ffmpeg Xvfb:xvfb pulseaudio:pulseaudio parec:pulseaudio-utils"
     ;;
 demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng" ;;
 *)

@@ -22,12 +22,12 @@ struct player {
     attune_coop_loop *loop;
     struct display *display;
     struct video videos[FILMS];
-    int count, playing;
+    int count, playing; /* playing: films, and the sound */
     struct sound *sound;
     bool display_lost;
 };
 
-static void on_end_of_film(void *data) {
+static void on_end(void *data) {
     struct player *player = data;
     if (--player->playing == 0)
         attune_coop_stop(player->loop);
@@ -56,11 +56,35 @@ static bool watch(struct player *player, int fd, const char *name, attune_coop_d
            || fail("watching for %s: %s", name, attune_coop_error());
 }
 
-static bool watch_signals(struct player *player) {
+static sigset_t ending_signals(void) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
+    return signals;
+}
+
+static const char *report_of_nothing;
+
+/* While films, display and sound are opened, which may wait for a disk or a server: there is nothing to end but the process. */
+static void end_before_the_beginning(int signal) {
+    (void)signal;
+    static const char why[] = "player: ended before it could play anything\n";
+    if (write(STDERR_FILENO, why, sizeof why - 1) < 0 || write(STDOUT_FILENO, report_of_nothing, strlen(report_of_nothing)) < 0)
+        _exit(2);
+    _exit(1);
+}
+
+static void end_at_signals(bool json) {
+    report_of_nothing = json ? "{\"films\":[],\"callbacks\":[]}\n" : "";
+    struct sigaction action = { .sa_handler = end_before_the_beginning, .sa_mask = ending_signals() };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* From now on signals are events. */
+static bool watch_signals(struct player *player) {
+    sigset_t signals = ending_signals();
     sigprocmask(SIG_BLOCK, &signals, NULL);
     int fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd < 0 ? fail("signals: %m") : watch(player, fd, "signal", on_signal);
@@ -95,7 +119,7 @@ static bool open_all(struct player *player, const struct options *options, FILE 
             player->count++; /* closed with the others */
             return false;
         }
-        video->at_end = on_end_of_film;
+        video->at_end = on_end;
         video->data = player;
     }
     const struct film *first = &player->videos[0].film;
@@ -110,11 +134,11 @@ static bool open_all(struct player *player, const struct options *options, FILE 
 
 static bool play(struct player *player, const struct options *options) {
     uint64_t start = attune_coop_now() + PREROLL;
-    player->playing = player->count;
+    player->playing = player->count + (player->sound != NULL);
     for (int i = 0; i < player->count; i++)
         video_start(&player->videos[i], start, i == 0 ? player->sound : NULL);
     if (player->sound != NULL)
-        sound_start(player->sound, start);
+        sound_start(player->sound, start, on_end, player);
     if (options->seconds > 0)
         attune_coop_submit_timer(player->loop, attune_coop_event_new(player->loop, "end", on_time, NULL), start + (uint64_t)options->seconds);
     if (attune_coop_run(player->loop) != 0)
@@ -212,6 +236,7 @@ int main(int argc, char **argv) {
         fail("%s: %s", options.log, strerror(errno));
         return 1;
     }
+    end_at_signals(options.json);
     bool good = open_all(&player, &options, log) && play(&player, &options);
     if (player.playing > 0 || good) {
         if (options.json)

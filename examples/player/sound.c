@@ -17,6 +17,7 @@ enum {
     DECODED_AHEAD = SOUND_RATE / 2,
     TOLERANCE = SOUND_RATE / 25, /* 40 ms: nobody sees lips move so little too late */
     CHUNK = 4096,
+    MOST_DRAINS = 100, /* a server that says for so many turns that it has not played the last samples never will */
 };
 
 struct sound {
@@ -38,6 +39,9 @@ struct sound {
     int64_t produced, given, missing; /* samples; produced: as the packets' times have it */
     uint64_t broken;
     bool ended;
+    int drains; /* turns since all has been given */
+    void (*at_end)(void *data);
+    void *data;
 };
 
 static void arm(struct sound *sound) {
@@ -98,7 +102,7 @@ static void on_decode(attune_coop_loop *loop, attune_coop_event event, void *dat
 /* Lets the sound catch up with the clock, or wait for it. */
 static void follow_clock(struct sound *sound, uint64_t now) {
     int64_t unheard = sound->output->unheard(sound->output);
-    if (unheard < 0 || now < sound->start || sound->given == 0)
+    if (now < sound->start || sound->given == 0)
         return;
     int64_t heard = sound->given - unheard, due = (int64_t)((now - sound->start) * SOUND_RATE / 1000000000);
     if (due - heard > TOLERANCE) {
@@ -132,8 +136,13 @@ static void on_play(attune_coop_loop *loop, attune_coop_event event, void *data)
         room -= count;
     }
     bool over = sound->ended && sound->count == 0 && av_audio_fifo_size(sound->decoded) == 0;
-    if (!over)
+    if (!over) {
         attune_coop_submit_timer(loop, event, sound->turn += TURN);
+    } else if (sound->drains++ < MOST_DRAINS && !sound->output->drained(sound->output)) {
+        attune_coop_submit_timer(loop, event, sound->turn += TURN);
+    } else {
+        sound->at_end(sound->data);
+    }
     arm(sound);
 }
 
@@ -170,7 +179,9 @@ struct sound *sound_open(attune_coop_loop *loop, const struct film *film, struct
     return new;
 }
 
-void sound_start(struct sound *sound, uint64_t start) {
+void sound_start(struct sound *sound, uint64_t start, void (*at_end)(void *data), void *data) {
+    sound->at_end = at_end;
+    sound->data = data;
     sound->start = sound->turn = start;
     attune_coop_submit_timer(sound->loop, sound->play, start);
 }

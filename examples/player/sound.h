@@ -21,8 +21,10 @@ struct sound_output {
     /* How many samples can be given now; -1: the output has gone. */
     int (*room)(struct sound_output *output);
     void (*give)(struct sound_output *output, const void *samples, int count);
-    /* Samples given that are not heard yet; negative: unknown. */
+    /* Samples given that are not heard yet. */
     int64_t (*unheard)(struct sound_output *output);
+    /* No more will come: whether all have been heard. */
+    bool (*drained)(struct sound_output *output);
     void (*close)(struct sound_output *output);
 };
 
@@ -33,7 +35,8 @@ struct sound_output *sound_output_null(void);
 
 /* Takes over the output. Says what is wrong when it fails (NULL). */
 struct sound *sound_open(attune_coop_loop *loop, const struct film *film, struct sound_output *output);
-void sound_start(struct sound *sound, uint64_t start);
+/* Begins to be heard at `start`; `at_end` is called when all has been heard. */
+void sound_start(struct sound *sound, uint64_t start, void (*at_end)(void *data), void *data);
 
 /* The packet's content is taken over. */
 void sound_packet(struct sound *sound, AVPacket *packet);

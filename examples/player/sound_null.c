@@ -37,6 +37,10 @@ static void give(struct sound_output *output, const void *samples, int count) {
     null->given += count;
 }
 
+static bool drained(struct sound_output *output) {
+    return unheard(output) == 0;
+}
+
 static void close_output(struct sound_output *output) {
     free(output);
 }
@@ -45,6 +49,6 @@ struct sound_output *sound_output_null(void) {
     struct null_output *new = calloc(1, sizeof *new);
     if (new == NULL)
         abort(); /* 64 bytes */
-    new->output = (struct sound_output) { "null", room, give, unheard, close_output };
+    new->output = (struct sound_output) { "null", room, give, unheard, drained, close_output };
     return &new->output;
 }
