@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "coroutine.h"
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,6 +19,7 @@ struct coroutine {
     size_t size;
     void (*body)(void *);
     void *data;
+    bool began;
 };
 
 /* makecontext passes numbers of the size of an int, so a pointer comes in two. */
@@ -56,6 +59,11 @@ void coroutine_free(struct coroutine *coroutine) {
 }
 
 void coroutine_resume(struct coroutine *coroutine) {
+    if (!coroutine->began) {
+        /* A context has a signal mask of its own: the one of its maker, who may have blocked signals since. */
+        sigprocmask(SIG_BLOCK, NULL, &coroutine->inside.uc_sigmask);
+        coroutine->began = true;
+    }
     swapcontext(&coroutine->outside, &coroutine->inside);
 }
 

@@ -292,7 +292,8 @@ fn told_to_end(child: Child) -> Output {
 #[test]
 fn whoever_ends_it_has_its_summary() {
     let Some(player) = player() else { return };
-    ffmpeg("-f lavfi -i color=red:s=64x64:r=25:d=20 -c:v libx264 -preset ultrafast long.mkv");
+    let noise = "testsrc2=s=640x360:r=25:d=10,noise=alls=25:allf=t";
+    ffmpeg(&format!("-f lavfi -i {noise} -pix_fmt yuv420p -c:v libx264 -preset ultrafast long.mkv"));
     let pipe = scratch().join("pipe.mkv");
     let _ = fs::remove_file(&pipe);
     run(Command::new("mkfifo").arg(&pipe));
@@ -308,13 +309,15 @@ fn whoever_ends_it_has_its_summary() {
     assert_eq!(done.status.code(), Some(1), "nothing was played: {done:?}");
     assert_eq!(summary(&done)["films"], Value::Array(vec![]));
 
-    let playing = start(&scratch().join("long.mkv"));
-    until_it_has(&playing, "SigBlk:");
-    std::thread::sleep(Duration::from_millis(1500));
-    let done = told_to_end(playing);
-    assert!(matches!(done.status.code(), Some(0 | 1)), "{done:?}");
-    let read = &summary(&done)["films"][0]["kinds"][0]["read"];
-    assert!(number(read) > 0, "{done:?}");
+    // It decodes nearly all of the time at first.
+    for round in 0..10 {
+        let playing = start(&scratch().join("long.mkv"));
+        until_it_has(&playing, "SigBlk:");
+        std::thread::sleep(Duration::from_millis(20 + 20 * round));
+        let done = told_to_end(playing);
+        assert!(matches!(done.status.code(), Some(0 | 1)), "{done:?}");
+        assert_eq!(summary(&done)["films"].as_array().map(Vec::len), Some(1), "{done:?}");
+    }
 }
 
 /// A sound server of a test's own, with a sink that nobody hears, and what comes there. Both are killed when dropped.
