@@ -5,18 +5,26 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use common::set_up;
 
 const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
 
-/// A folder with a program of tests/programs, linked with the library that lies beside this test.
-fn folder_with(program: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("coop-{program}"));
+/// A test's folder, with these programs of tests/programs.
+fn folder_with(name: &str, programs: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("coop-{name}"));
     std::fs::create_dir_all(&folder).expect("a folder");
+    programs.iter().for_each(|program| compile(program, &folder));
+    folder
+}
+
+/// Links it with the library that lies beside this test.
+fn compile(program: &str, folder: &Path) {
     let test = std::env::current_exe().expect("the test's own path");
     let library = test.parent().expect("tests lie in a folder");
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -30,7 +38,6 @@ fn folder_with(program: &str) -> PathBuf {
         .output()
         .expect("the C compiler");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    folder
 }
 
 fn build(folder: &Path, words: &[&str]) {
@@ -73,7 +80,7 @@ fn programs_find_their_scheduler_and_outlive_it() {
     if !set_up() {
         return;
     }
-    let folder = folder_with("cooperates");
+    let folder = folder_with("cooperates", &["cooperates"]);
     build(&folder, &["coop", "--engine", "kernel", "--cpus", "2", "-o", "coop.bpf.o"]);
     build(&folder, &["coop", "--others", "fair", "--engine", "kernel", "--cpus", "2", "-o", "both.bpf.o"]);
     build(&folder, &["fifo", "--engine", "kernel", "--cpus", "2", "-o", "fifo.bpf.o"]);
@@ -88,62 +95,141 @@ fn programs_find_their_scheduler_and_outlive_it() {
 /// In per mille of an even share: more than this a villain does not get by its way, and less nobody is left.
 const MOST: f64 = 1050.0;
 const LEAST: f64 = 950.0;
-/// Of the others' timers, in per mille.
+/// Of the others' timers, in per mille: those served, and those of them that were served in time.
 const SERVED: f64 = 980.0;
+const IN_TIME: f64 = 980.0;
 
-/// Days of tests/programs/bad_days.c, in a machine where a run is the same each time.
-fn live(days: &[&str]) {
+/// What a day was like, in per mille: see tests/programs/bad_days.c.
+struct Day {
+    name: String,
+    villain: f64,
+    good: f64,
+    hog: f64,
+    served: f64,
+    in_time: f64,
+}
+
+impl Day {
+    fn read(line: &str) -> Option<Day> {
+        let mut words = line.split(' ');
+        let name = words.next()?.to_owned();
+        let figures: Vec<f64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let [villain, good, hog, served, in_time] = figures[..] else { return None };
+        Some(Day { name, villain, good, hog, served, in_time })
+    }
+}
+
+/// Days of tests/programs/bad_days.c, in a machine where a run is the same each time: under `coop`, and before that those of programs that
+/// cooperate through the transport `shared`, under the kernel's own class.
+fn live(days: &[&str], shared: &[&str]) {
     if !set_up() {
         return;
     }
     // Tests have a folder and a machine in common.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(|failed| failed.into_inner());
-    let folder = folder_with("bad_days");
+    let folder = folder_with("bad_days", &["bad_days"]);
     build(&folder, &["coop", "--engine", "kernel", "--cpus", "1", "-o", "coop.bpf.o"]);
     let program = folder.join("bad_days");
     let program = program.to_str().expect("a path in UTF-8");
-    let machine =
-        ["--deterministic", "--timeout", "900", "--pack", ATTUNE, "--pack", "coop.bpf.o", "--pack", program];
-    let command = ["--", ATTUNE, "run", "coop.bpf.o", "--all", "--", program, "1"];
-    let said = in_machine(&folder, &[&machine[..], &command, days].concat());
-    let lived: Vec<(&str, Vec<f64>)> = said
-        .lines()
-        .filter_map(|line| {
-            let (day, figures) = line.split_once(' ')?;
-            Some((day, figures.split(' ').map(|figure| figure.parse()).collect::<Result<_, _>>().ok()?))
-        })
-        .collect();
-    let names: Vec<&str> = lived.iter().map(|(day, _)| *day).collect();
-    assert_eq!(names, days, "{said}");
+    let machine = ["--deterministic", "--timeout", "900", "--pack", ATTUNE, "--pack", "coop.bpf.o"];
+    let words = ["--pack", program, "--pack", "/bin/sh", "--", "/bin/sh", "-c"];
+    let script = format!(
+        "{program} shared 1 {} && exec {ATTUNE} run coop.bpf.o --all -- {program} kernel 1 {}",
+        shared.join(" "),
+        days.join(" ")
+    );
+    let said = in_machine(&folder, &[&machine[..], &words, &[&script]].concat());
+    let lived: Vec<Day> = said.lines().filter_map(Day::read).collect();
+    let names: Vec<&str> = lived.iter().map(|day| day.name.as_str()).collect();
+    assert_eq!(names, [shared, days].concat(), "{said}");
     assert!(said.ends_with("well\n"), "{said}");
-    for (day, figures) in lived {
-        let [villain, good, hog, served] = figures[..] else { panic!("{day}: {said}") };
-        assert!(villain <= MOST, "{day}: the villain has gained\n{said}");
-        assert!(good >= LEAST && hog >= LEAST, "{day}: somebody has lost\n{said}");
-        assert!(served >= SERVED, "{day}: timers were not served\n{said}");
+    for Day { name, villain, good, hog, served, in_time } in lived {
+        assert!(villain <= MOST, "{name}: the villain has gained\n{said}");
+        assert!(good >= LEAST && hog >= LEAST, "{name}: somebody has lost\n{said}");
+        assert!(served >= SERVED, "{name}: timers were not served\n{said}");
+        assert!(in_time >= IN_TIME, "{name}: timers were late\n{said}");
     }
 }
 
+/// Villains; then the machine's clock goes forwards and back by an hour, and all are stopped at once.
 #[test]
-fn nobody_suffers_from_programs_that_are_killed_stopped_or_lie() {
-    live(&[
-        "nothing",
-        "killed-in-poll",
-        "stopped",
-        "always-due",
-        "never-due",
-        "never-polls",
-        "hundred-threads",
-    ]);
+fn nobody_suffers_on_bad_days() {
+    let lies = ["always-due", "never-due", "never-polls", "hundred-threads"];
+    let hours = ["clock-steps", "all-stopped"];
+    live(&[&["nothing", "killed-in-poll", "stopped"], &lies[..], &hours].concat(), &hours);
 }
 
 #[test]
 fn nobody_suffers_from_a_program_that_scribbles_into_its_page() {
-    live(&["scribbles"]);
+    live(&["scribbles"], &[]);
 }
 
 #[test]
 fn nobody_suffers_from_a_group_below_zero() {
-    live(&["scribbles-below-zero"]);
+    live(&["scribbles-below-zero"], &[]);
+}
+
+/// The machine's time is the host's here, who may be busy: only what is coarse can be told.
+fn goes_on(day: &Day) -> bool {
+    day.good >= 500.0 && day.hog >= 500.0 && day.served >= 900.0
+}
+
+/// Somebody stops the whole machine for a while: its clock goes on, so that programs and scheduler are late, all at once.
+#[test]
+fn a_machine_that_was_stopped_goes_on() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder_with("machine-stopped", &["bad_days"]);
+    build(&folder, &["coop", "--engine", "kernel", "--cpus", "1", "-o", "coop.bpf.o"]);
+    let machine = ["vm", "--timeout", "400", "--cpus", "1", "--"];
+    // The kernel's patience with a scheduler is not stopped: by default it ends after 5 seconds.
+    let scheduler = [ATTUNE, "run", "coop.bpf.o", "--all", "--timeout", "30000", "--"];
+    let mut command = Command::new(ATTUNE);
+    command.current_dir(&folder).args(machine).args(scheduler).args([
+        "./bad_days",
+        "kernel",
+        "1",
+        "machine-stopped",
+    ]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut said = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line == "stop me"));
+    let emulator = child_of(child.id(), "qemu").expect("the machine");
+    for (signal, time) in [(libc::SIGSTOP, 2), (libc::SIGCONT, 0)] {
+        // SAFETY: a number and a signal; it is a child of our child, which has not waited for it.
+        assert_eq!(unsafe { libc::kill(emulator, signal) }, 0);
+        std::thread::sleep(Duration::from_secs(time));
+    }
+    let said: Vec<String> = said.collect();
+    assert!(child.wait().expect("it ends").success(), "{said:?}");
+    let day = said.iter().find_map(|line| Day::read(line)).expect("a day");
+    assert!(goes_on(&day), "{said:?}");
+}
+
+/// A child of that process, by the beginning of its name.
+fn child_of(process: u32, name: &str) -> Option<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).ok()?;
+    let named = |child: &&str| {
+        std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|own| own.starts_with(name))
+    };
+    children.split_whitespace().find(named)?.parse().ok()
+}
+
+/// A scheduler comes and goes while the programs run, and another comes.
+#[test]
+fn after_a_restart_of_the_scheduler_all_goes_on() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder_with("restarted", &["bad_days"]);
+    build(&folder, &["coop", "--engine", "kernel", "--cpus", "1", "-o", "coop.bpf.o"]);
+    let machine = ["--timeout", "400", "--cpus", "1", "--", "./bad_days", "kernel", "1", "restarted", "--"];
+    let said = in_machine(
+        &folder,
+        &[&machine[..], &[ATTUNE, "run", "coop.bpf.o", "--all", "--timeout", "30000", "--"]].concat(),
+    );
+    let day = said.lines().find_map(Day::read).expect("a day");
+    assert!(goes_on(&day), "{said}");
 }

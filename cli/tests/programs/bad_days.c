@@ -1,13 +1,16 @@
-/* Cooperating programs beside one that behaves badly, each bad day (or those named) for some seconds:
+/* Cooperating programs beside one that behaves badly, or through a bad hour, each bad day for some seconds:
  *
- *     bad_days SECONDS [DAY]...
+ *     bad_days TRANSPORT SECONDS DAY... [-- SCHEDULER...]
  *
- * Four programs serve a timer every 10 ms and compute all the time between, polling; two hogs compute; the villain has its way. For each
- * day a line: its name, the villain's CPU time (a thread, if it has many), the least of the four's, the least of the hogs', in
- * per mille of what each would have if all threads that want the CPU shared it evenly, and the least of the four's timers served, in per
- * mille of those released. In the end "well". A day that does not end is the caller's to notice. */
+ * Four programs serve a timer every 10 ms and compute all the time between, polling; two hogs compute (not with the transport `shared`, where
+ * all that cooperate are one to the kernel); the villain has its way. For each day a line: its name, the villain's CPU time (a thread, if
+ * it has many), the least of the four's, the least of the hogs', in per mille of what each would have if all threads that want the CPU
+ * shared it evenly, and the least of the four's timers served, in per mille of those released, and of those served before half of the
+ * time to the next one was over. In the end "well". A day that does not end is the caller's to notice. SCHEDULER runs a command, which it
+ * is given, under a scheduler: for the day on which that comes and goes. */
 #define _GNU_SOURCE
 #include <attune_coop.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,18 +20,25 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { GOOD = 4, HOGS = 2, THREADS = 100 };
+enum { GOOD = 4, HOGS = 2, THREADS = 100, PAGES = 256 };
 #define PERIOD UINT64_C(10000000)
 
 /* attune.h's, which the library holds too. */
 int64_t *attune_thread_import_int(uint64_t thread, const char *name);
 
-static _Atomic uint64_t *served; /* timers, by good program; shared */
+/* Of a good program: timers served, and those of them that were served early enough; shared. */
+static struct {
+    _Atomic uint64_t all, in_time;
+} *served;
+
+static const char *transport;
+static int hogs_there;
 
 static uint64_t clock_of(clockid_t clock)
 {
@@ -57,7 +67,7 @@ static void compute(void)
 
 static attune_coop_poller *join(void)
 {
-    attune_coop_poller *poller = attune_coop_join("kernel");
+    attune_coop_poller *poller = attune_coop_join(transport);
     if (!poller) {
         fprintf(stderr, "bad_days: %s\n", attune_coop_error());
         exit(1);
@@ -85,7 +95,8 @@ struct good {
 static void on_time(attune_coop_loop *loop, attune_coop_event event, void *data)
 {
     struct good *good = data;
-    served[good->number]++;
+    served[good->number].all++;
+    served[good->number].in_time += attune_coop_now() < good->next + PERIOD / 2;
     attune_coop_submit_timer(loop, event, good->next += PERIOD);
 }
 
@@ -97,7 +108,11 @@ static void on_work(attune_coop_loop *loop, attune_coop_event event, void *data)
 
 static void be_good(int number)
 {
-    attune_coop_loop *loop = attune_coop_new("kernel", 0);
+    attune_coop_loop *loop = attune_coop_new(transport, 0);
+    if (!loop) {
+        fprintf(stderr, "bad_days: %s\n", attune_coop_error());
+        exit(1);
+    }
     struct good good = { attune_coop_now(), 0, number };
     attune_coop_submit_timer(loop, attune_coop_event_new(loop, "timer", on_time, &good), good.next);
     attune_coop_submit_best_effort(loop, attune_coop_event_new(loop, "work", on_work, &good), 0, ATTUNE_COOP_NEVER);
@@ -202,7 +217,18 @@ static void sleeps_in_polls(void)
     }
 }
 
-/* ---- Days --------------------------------------------------------------------------------------------------------- */
+/* The machine's clock, an hour back and forth; no other clock. */
+static void steps_the_clock(void)
+{
+    for (int hour = 3600;; hour = -hour) {
+        struct timespec time;
+        clock_gettime(CLOCK_REALTIME, &time);
+        time.tv_sec += hour;
+        if (clock_settime(CLOCK_REALTIME, &time))
+            exit(1);
+        sleep_until(attune_coop_now() + 17000000);
+    }
+}
 
 static pid_t start(void (*run)(void))
 {
@@ -216,6 +242,23 @@ static pid_t start(void (*run)(void))
     }
     return child;
 }
+
+static void sleeps(void)
+{
+    ask(join(), ATTUNE_COOP_NEVER, ATTUNE_COOP_NOTHING, NULL);
+}
+
+/* Programs that do nothing but have a page each, as many as a scheduler has pages. */
+static void takes_all_pages(void)
+{
+    sleep_until(attune_coop_now() + 200000000); /* the four come first */
+    for (int i = 0; i < PAGES; i++)
+        start(sleeps);
+    for (;;)
+        pause();
+}
+
+/* ---- Days --------------------------------------------------------------------------------------------------------- */
 
 static void end(pid_t child)
 {
@@ -250,23 +293,100 @@ static uint64_t stops(pid_t villain, uint64_t until)
     return used;
 }
 
+/* All four at once, for longer than a hundred of their timers: worse than a suspend, in which the clock stands still. */
+static void stop_all(const pid_t *good)
+{
+    for (int i = 0; i < GOOD; i++)
+        kill(good[i], SIGSTOP);
+    sleep_until(attune_coop_now() + 1500000000);
+    for (int i = GOOD; i-- > 0;)
+        kill(good[i], SIGCONT);
+}
+
+/* Somebody stops the virtual machine, whose clock goes on. */
+static void wait_for_a_jump(const pid_t *good)
+{
+    (void)good;
+    puts("stop me");
+    fflush(stdout);
+    uint64_t before, now = attune_coop_now();
+    do
+        before = now, sleep_until(before + 20000000), now = attune_coop_now();
+    while (now - before < 1000000000);
+}
+
+/* SCHEDULER's words, and behind them this program, which says "up" when it is the command. */
+static char *command[16];
+
+/* Returns when the scheduler is there. */
+static pid_t start_scheduler(void)
+{
+    static char said[256];
+    int ends[2];
+    pid_t child;
+    if (pipe(ends) || (child = fork()) < 0)
+        exit(1);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        setpgid(0, 0);
+        setpriority(PRIO_PROCESS, 0, -20); /* loading it takes long, beside so many */
+        dup2(ends[1], 1);
+        execv(command[0], command);
+        _exit(127);
+    }
+    close(ends[1]);
+    FILE *from = fdopen(ends[0], "r");
+    while (from && fgets(said, sizeof said, from) && strcmp(said, "up\n"))
+        ;
+    if (strcmp(said, "up\n"))
+        exit(1);
+    fclose(from);
+    return child;
+}
+
+/* With the command, for which it would wait. */
+static void end_scheduler(pid_t scheduler)
+{
+    kill(-scheduler, SIGTERM);
+    waitpid(scheduler, NULL, 0);
+}
+
+static pid_t scheduler;
+
+/* One comes and goes, and then another comes. */
+static void restart(const pid_t *good)
+{
+    (void)good;
+    pid_t first = start_scheduler();
+    sleep_until(attune_coop_now() + 1000000000);
+    end_scheduler(first);
+    sleep_until(attune_coop_now() + 300000000);
+    scheduler = start_scheduler();
+}
+
 struct day {
     const char *name;
     void (*villain)(void);
     int threads;   /* of the villain's that may want the CPU all the time */
     double settle; /* seconds: a release counts until its thread is 40 ms ahead of its share, so many threads can be ahead for long */
+    void (*ordeal)(const pid_t *good);
 };
 
 static const struct day days[] = {
-    { "nothing", NULL, 0, 0.5 },
-    { "killed-in-poll", sleeps_in_polls, 1, 0.5 },
-    { "stopped", is_always_due, 1, 0.5 },
-    { "always-due", is_always_due, 1, 0.5 },
-    { "never-due", is_never_due, 1, 0.5 },
-    { "never-polls", never_polls_again, 1, 0.5 },
-    { "hundred-threads", is_many, THREADS, 6 },
-    { "scribbles", scribbles, 1, 0.5 },
-    { "scribbles-below-zero", scribbles_below_zero, 1, 0.5 },
+    { "nothing", NULL, 0, 0.5, NULL },
+    { "killed-in-poll", sleeps_in_polls, 1, 0.5, NULL },
+    { "stopped", is_always_due, 1, 0.5, NULL },
+    { "always-due", is_always_due, 1, 0.5, NULL },
+    { "never-due", is_never_due, 1, 0.5, NULL },
+    { "never-polls", never_polls_again, 1, 0.5, NULL },
+    { "hundred-threads", is_many, THREADS, 6, NULL },
+    { "scribbles", scribbles, 1, 0.5, NULL },
+    { "scribbles-below-zero", scribbles_below_zero, 1, 0.5, NULL },
+    { "clock-steps", steps_the_clock, 0, 0.5, NULL },
+    { "all-pages-taken", takes_all_pages, 0, 3, NULL },
+    { "all-stopped", NULL, 0, 0.5, stop_all },
+    { "machine-stopped", NULL, 0, 0.5, wait_for_a_jump },
+    { "restarted", NULL, 0, 2, restart },
 };
 
 static int number;
@@ -285,19 +405,28 @@ static void hog(void)
 static void live(const struct day *day, uint64_t time)
 {
     pid_t good[GOOD], hogs[HOGS], villain = 0;
-    uint64_t before[GOOD + HOGS], timers[GOOD], used = 0;
+    uint64_t before[GOOD + HOGS], timers[GOOD], late[GOOD], used = 0;
+    int all = GOOD + hogs_there;
     memset((void *)served, 0, GOOD * sizeof *served);
     for (number = 0; number < GOOD; number++)
         good[number] = start(good_one);
-    for (int i = 0; i < HOGS; i++)
+    for (int i = 0; i < hogs_there; i++)
         hogs[i] = start(hog);
     if (day->villain)
         villain = start(day->villain);
     sleep_until(attune_coop_now() + (uint64_t)(day->settle * 1e9));
+    /* No timer may be skipped in an ordeal; what it makes late is forgiven. */
+    uint64_t dawn = attune_coop_now();
+    for (int i = 0; i < GOOD; i++)
+        timers[i] = served[i].all;
+    if (day->ordeal) {
+        day->ordeal(good);
+        sleep_until(attune_coop_now() + (uint64_t)(day->settle * 1e9));
+    }
     uint64_t begin = attune_coop_now(), villain_before = villain ? cpu_of(villain) : 0;
     for (int i = 0; i < GOOD; i++)
-        timers[i] = served[i];
-    for (int i = 0; i < GOOD + HOGS; i++)
+        late[i] = served[i].all - served[i].in_time;
+    for (int i = 0; i < all; i++)
         before[i] = cpu_of(i < GOOD ? good[i] : hogs[i - GOOD]);
     if (day->villain == sleeps_in_polls)
         used = kills(villain, begin + time, day->villain);
@@ -309,41 +438,58 @@ static void live(const struct day *day, uint64_t time)
     uint64_t lasted = attune_coop_now() - begin;
     if (villain && !used)
         used = cpu_of(villain) - villain_before;
-    double even = (double)lasted / (GOOD + HOGS + day->threads);
-    double least[2] = { 1e18, 1e18 }, fewest = 1e18;
-    for (int i = 0; i < GOOD + HOGS; i++) {
+    double released = (double)(attune_coop_now() - dawn) / PERIOD;
+    double even = (double)lasted / (all + day->threads);
+    double least[2] = { INFINITY, INFINITY }, fewest[2] = { INFINITY, INFINITY };
+    for (int i = 0; i < all; i++) {
         double got = (double)(cpu_of(i < GOOD ? good[i] : hogs[i - GOOD]) - before[i]) * 1000 / even;
         if (got < least[i >= GOOD])
             least[i >= GOOD] = got;
     }
     for (int i = 0; i < GOOD; i++) {
-        double of = (double)(served[i] - timers[i]) * 1000 / ((double)lasted / PERIOD);
-        if (of < fewest)
-            fewest = of;
+        double of = (double)(served[i].all - timers[i]) * 1000 / released;
+        double in_time = 1000 - (double)(served[i].all - served[i].in_time - late[i]) * 1000 / ((double)lasted / PERIOD);
+        fewest[0] = fmin(fewest[0], of);
+        fewest[1] = fmin(fewest[1], in_time);
     }
     int villains = day->threads > 0 ? day->threads : 1;
-    printf("%s %.0f %.0f %.0f %.0f\n", day->name, (double)used * 1000 / even / villains, least[0], least[1], fewest);
+    printf("%s %.0f %.0f %.0f %.0f %.0f\n", day->name, (double)used * 1000 / even / villains, least[0], least[1], fewest[0], fewest[1]);
     fflush(stdout);
     if (villain && day->villain != sleeps_in_polls && strcmp(day->name, "stopped"))
         end(villain);
     for (int i = 0; i < GOOD; i++)
         end(good[i]);
-    for (int i = 0; i < HOGS; i++)
+    for (int i = 0; i < hogs_there; i++)
         end(hogs[i]);
+    if (scheduler > 0) {
+        end_scheduler(scheduler);
+        scheduler = 0;
+    }
 }
 
 int main(int count, char **words)
 {
-    uint64_t time = (uint64_t)((count > 1 ? atof(words[1]) : 1) * 1e9);
+    if (count == 2 && !strcmp(words[1], "up"))
+        return puts("up"), fflush(stdout), pause();
+    if (count < 3)
+        return fputs("usage: bad_days TRANSPORT SECONDS DAY... [-- SCHEDULER...]\n", stderr), 2;
+    int end_of_days = 3, length = 0;
+    while (end_of_days < count && strcmp(words[end_of_days], "--"))
+        end_of_days++;
+    for (int i = end_of_days + 1; i < count && length + 3 < (int)(sizeof command / sizeof command[0]); i++)
+        command[length++] = words[i];
+    command[length++] = words[0];
+    command[length] = "up";
+    transport = words[1];
+    hogs_there = strcmp(transport, "shared") ? HOGS : 0;
+    uint64_t time = (uint64_t)(atof(words[2]) * 1e9);
     served = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (served == MAP_FAILED)
         return 1;
     for (size_t i = 0; i < sizeof days / sizeof days[0]; i++) {
-        int wanted = count <= 2;
-        for (int j = 2; j < count; j++)
-            wanted |= !strcmp(words[j], days[i].name);
-        if (wanted)
-            live(&days[i], time);
+        for (int j = 3; j < end_of_days; j++)
+            if (!strcmp(words[j], days[i].name))
+                live(&days[i], time);
     }
     puts("well");
     return 0;
