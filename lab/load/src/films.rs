@@ -278,6 +278,11 @@ pub fn run(options: &Options) -> Result<Value> {
             times.into_iter().filter(|time| (begin..end).contains(time)).collect()
         })
         .collect();
+    ensure!(
+        shows.iter().any(|times| !times.is_empty()),
+        "no picture was shown, as {:?} has it",
+        options.shown
+    );
     // Only the probe of cooperating event loops says when it should have been.
     let mut late: Vec<u64> = match &options.shown {
         Shown::Function { function, .. } if function == "attune_coop_timer" => {

@@ -75,7 +75,7 @@ macro_rules! vlc {
     ($count:literal) => {
         players!(
             $count,
-            "libxcb-shm.so.0:xcb_shm_put_image",
+            "libxcb-shm.so.0:xcb_shm_put_image_checked",
             "setpriv",
             "--reuid=65534",
             "--regid=65534",
@@ -87,6 +87,7 @@ macro_rules! vlc {
             "--no-audio",
             "--no-osd",
             "--no-spu",
+            "--avcodec-hw=none",
             "--vout=xcb_x11",
             "{films}/film-{}.mkv"
         )
@@ -99,7 +100,7 @@ const DESCRIPTION: Description = Description {
     text: &[
         "Three and six instances of mplayer and of VLC, as Debian has them, each with another film of 848x480 and 25 pictures a second, on one X \
          server. The rates tell how many can be played. A picture counts when the player hands it to the server (XShmPutImage, \
-         xcb_shm_put_image), as the kernel's tracer sees it. Deviation is that of the time between a player's pictures. With implicit \
+         xcb_shm_put_image_checked), as the kernel's tracer sees it. Deviation is that of the time between a player's pictures. With implicit \
          cooperation the scheduler reads from what a thread blocks in when it wants to run again.",
     ],
     published: "nobody has implicit cooperation in the kernel; of unmodified players under schedulers with cooperation there is no table.",
