@@ -352,7 +352,7 @@ fn the_slot_table_fills_up_and_empties() {
     let mut members = crowd(&domain, SLOTS);
     let message = Shared::join(&domain).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(message.contains("all 64 slots are taken by living programs"), "{message}");
-    members.pop().map(leave);
+    members.pop().into_iter().for_each(leave);
     members.extend(crowd(&domain, 1));
     assert!(Shared::join(&domain).is_err());
     members.into_iter().for_each(leave);
@@ -371,7 +371,7 @@ fn who_finds_no_slot_runs_without_one_and_harms_nobody() {
     assert_eq!(late.says(), "none");
     late.progresses(3);
     player.progresses(3);
-    members.pop().map(leave);
+    members.pop().into_iter().for_each(leave);
     let late = Process::start("auto", directory.path());
     assert_eq!(late.says(), "shared");
     late.progresses(3);
