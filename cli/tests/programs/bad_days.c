@@ -303,18 +303,6 @@ static void stop_all(const pid_t *good)
         kill(good[i], SIGCONT);
 }
 
-/* Somebody stops the virtual machine, whose clock goes on. */
-static void wait_for_a_jump(const pid_t *good)
-{
-    (void)good;
-    puts("stop me");
-    fflush(stdout);
-    uint64_t before, now = attune_coop_now();
-    do
-        before = now, sleep_until(before + 20000000), now = attune_coop_now();
-    while (now - before < 1000000000);
-}
-
 /* SCHEDULER's words, and behind them this program, which says "up" when it is the command. */
 static char *command[16];
 
@@ -385,7 +373,6 @@ static const struct day days[] = {
     { "clock-steps", steps_the_clock, 0, 0.5, NULL },
     { "all-pages-taken", takes_all_pages, 0, 3, NULL },
     { "all-stopped", NULL, 0, 0.5, stop_all },
-    { "machine-stopped", NULL, 0, 0.5, wait_for_a_jump },
     { "restarted", NULL, 0, 2, restart },
 };
 
