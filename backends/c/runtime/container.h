@@ -12,9 +12,9 @@
  * attune_after, each once; a threadref holds one at most; a sorted container's keys never step back on that way, and
  * among equal keys stamps grow (pqueue) or fall (pstack). attune_sound checks exactly this.
  *
- * Cursors. A foreach notes the next thread to visit and the stamp at its start. Every insertion gives a new stamp, so
- * that whoever came later is passed over; a thread that leaves advances the cursors that point to it. So the body may move any
- * thread, and several cursors may walk one container.
+ * Cursors. A foreach whose body moves threads notes the next thread to visit and the stamp at its start. Every insertion
+ * gives a new stamp, so that whoever came later is passed over; a thread that leaves advances the cursors that point to it.
+ * So the body may move any thread, and several cursors may walk one container.
  */
 #ifndef ATTUNE_CONTAINER_H
 #define ATTUNE_CONTAINER_H

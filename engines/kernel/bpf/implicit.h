@@ -25,11 +25,10 @@ const volatile uint64_t attune_wakes_sleeper = 0, attune_wakes_descriptor = 0;
 /* Written out, since the verifier would go round a loop too often. */
 #define ATTUNE_EACH_ARMED(i) _Pragma("clang loop unroll(full)") for (int i = 0; i < ATTUNE_ARMED; i++)
 
-/* NULL: the thread that runs is not one of ours. */
-static inline struct attune_timeouts ATTUNE_ARENA *attune_own_timeouts(void)
+/* The record of the thread that runs. NULL: it is not one of ours. */
+static inline struct thread ATTUNE_ARENA *attune_own_record(void)
 {
-    uint64_t record = bpf_get_current_task_btf()->scx.dsq_vtime;
-    return record ? &((struct thread ATTUNE_ARENA *)record)->attune_task.timeouts : NULL;
+    return (struct thread ATTUNE_ARENA *)bpf_get_current_task_btf()->scx.dsq_vtime;
 }
 
 static inline void attune_start_timeouts(struct thread ATTUNE_ARENA *t)
@@ -75,12 +74,12 @@ static inline void attune_arms(struct attune_timeouts ATTUNE_ARENA *own, uint64_
     own->armed[place].at = at;
 }
 
-static inline void attune_yields(void)
+/* The thread that runs, if the policy chose it. */
+static inline void attune_yields(struct thread ATTUNE_ARENA *t)
 {
-    uint64_t record = bpf_get_current_task_btf()->scx.dsq_vtime;
     uint32_t cpu = bpf_get_smp_processor_id();
-    if (record && attune_cpus[cpu].running == (struct thread ATTUNE_ARENA *)record) {
-        ((struct thread ATTUNE_ARENA *)record)->attune_task.yielded = 1;
+    if (attune_cpus[cpu].running == t) {
+        t->attune_task.yielded = 1;
         attune_kick(cpu);
     }
 }
@@ -90,13 +89,15 @@ ATTUNE_SECTION("tp_btf/hrtimer_start") int32_t attune_timer_starts(unsigned long
     struct hrtimer *timer = (void *)context[0];
     uint64_t function = (uint64_t)timer->function;
     struct attune_timeouts ATTUNE_ARENA *own;
+    struct thread ATTUNE_ARENA *t;
     int64_t at;
     if (function != attune_wakes_sleeper && function != attune_wakes_descriptor)
         return 0;
     ATTUNE_USES_ARENA;
-    own = attune_own_timeouts();
-    if (!own)
+    t = attune_own_record();
+    if (!t)
         return 0;
+    own = &t->attune_task.timeouts;
     at = timer->_softexpires - timer->base->offset;
     if (function == attune_wakes_sleeper) {
         own->sleeper = (uint64_t)timer;
@@ -104,7 +105,7 @@ ATTUNE_SECTION("tp_btf/hrtimer_start") int32_t attune_timer_starts(unsigned long
     } else {
         attune_arms(own, (uint64_t)timer, at);
         /* It has seen the time before: as if it yielded. */
-        attune_yields();
+        attune_yields(t);
     }
     own->told++;
     attune_find_release(own, attune_clock());
@@ -116,11 +117,15 @@ ATTUNE_SECTION("tp_btf/hrtimer_cancel") int32_t attune_timer_ends(unsigned long 
     struct hrtimer *timer = (void *)context[0];
     uint64_t function = (uint64_t)timer->function;
     struct attune_timeouts ATTUNE_ARENA *own;
+    struct thread ATTUNE_ARENA *t;
     if (function != attune_wakes_sleeper && function != attune_wakes_descriptor)
         return 0;
     ATTUNE_USES_ARENA;
-    own = attune_own_timeouts();
-    if (!own || attune_clock() >= own->release)
+    t = attune_own_record();
+    if (!t)
+        return 0;
+    own = &t->attune_task.timeouts;
+    if (attune_clock() >= own->release)
         return 0;                                       /* it expires, whoever runs; the policy will want to know when it was */
     if (own->sleeper == (uint64_t)timer)
         own->sleeps_until = 0;
