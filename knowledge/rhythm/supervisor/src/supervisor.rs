@@ -64,8 +64,9 @@ const TELL_AGAIN: u64 = 60 * SECOND;
 const DRAIN: u64 = 20 * MILLISECOND;
 const PAUSE: u64 = 100 * MILLISECOND;
 
-/// The tuner's own reservation: budget, deadline, period.
-const OWN: [u64; 3] = [MILLISECOND, 5 * MILLISECOND, 20 * MILLISECOND];
+/// The tuner's own reservation: budget, deadline, period. The deadline is the period: who wakes between the two waits for the next period, so each
+/// look would be a little later than the one before while the ring is emptied as often as the period.
+const OWN: [u64; 3] = [MILLISECOND / 2, 10 * MILLISECOND, 10 * MILLISECOND];
 
 /// Tunes programs. Dropping it gives every thread its policy back.
 pub struct Supervisor {
