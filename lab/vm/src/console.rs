@@ -1,7 +1,14 @@
 //! The guest's console: the kernel's last words, for messages.
 
-/// So many lines are shown.
+/// So many lines are shown of a machine that stopped without saying why.
 const SHOWN: usize = 40;
+
+/// And so many of one that died: the reason, the registers and the trace of calls.
+const SHOWN_OF_A_DEATH: usize = 90;
+
+/// How the kernel begins to say what it dies of. The panic itself comes after the registers and the trace.
+const BEGINNINGS: [&str; 6] =
+    ["BUG: ", "Oops", "general protection fault", "kernel BUG at", "watchdog: ", "Kernel panic"];
 
 /// The last lines of what the console got, without the firmware's greeting and its control sequences.
 pub fn last_words(bytes: &[u8]) -> String {
@@ -15,9 +22,11 @@ pub fn last_words(bytes: &[u8]) -> String {
         return "(none)".to_owned();
     }
     // What it died of comes before a trace of any length.
-    let panic = lines.iter().position(|line| line.contains("Kernel panic"));
-    let start = panic.unwrap_or(lines.len().saturating_sub(SHOWN));
-    lines[start..lines.len().min(start + SHOWN)].join("\n")
+    let reason = |line: &&str| BEGINNINGS.iter().any(|beginning| line.contains(beginning));
+    match lines.iter().position(reason) {
+        Some(start) => lines[start..lines.len().min(start + SHOWN_OF_A_DEATH)].join("\n"),
+        None => lines[lines.len().saturating_sub(SHOWN)..].join("\n"),
+    }
 }
 
 fn without_escapes(text: &str) -> String {
@@ -46,5 +55,12 @@ mod tests {
         let console = "\u{1b}c\u{1b}[?7l\u{1b}[2JSeaBIOS (version 1)\r\nBooting from ROM..\r\n[ 1.2] Kernel panic - not syncing\r\n";
         assert_eq!(last_words(console.as_bytes()), "[ 1.2] Kernel panic - not syncing");
         assert_eq!(last_words(b"\r\n"), "(none)");
+    }
+
+    #[test]
+    fn a_death_is_told_from_its_reason_on() {
+        let console = "[ 1.0] attune is well\n[ 1.1] Oops: general protection fault, probably for non-canonical address\n[ 1.2] RIP: 0010:somewhere\n[ 1.3] Kernel panic - not syncing: Fatal exception in interrupt\n";
+        let told = last_words(console.as_bytes());
+        assert!(told.starts_with("[ 1.1] Oops") && told.ends_with("Fatal exception in interrupt"), "{told}");
     }
 }
