@@ -45,15 +45,15 @@ fn build(folder: &Path, words: &[&str]) {
 
 /// What a command says in a machine.
 fn in_machine(folder: &Path, words: &[&str]) -> String {
-    let output = Command::new(ATTUNE)
+    let mut machine = Command::new(ATTUNE);
+    machine
         .current_dir(folder)
         .arg("vm")
         .args(words)
         .env("ATTUNE", ATTUNE)
         .env_remove("ATTUNE_COOP")
-        .env_remove("ATTUNE_VALUES")
-        .output()
-        .expect("it starts");
+        .env_remove("ATTUNE_VALUES");
+    let output = common::output(&mut machine);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !complained.contains("has ended"), "{said}\n{complained}");

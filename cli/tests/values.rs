@@ -68,15 +68,15 @@ fn values_reach_a_scheduler_in_the_kernel_and_come_back() {
     let scheduler = folder.join("urgent.sched");
     std::fs::write(&scheduler, SCHEDULER).expect("a file");
     let attune = env!("CARGO_BIN_EXE_attune");
-    let output = Command::new(attune)
+    let mut machine = Command::new(attune);
+    machine
         .args(["vm", "--timeout", "240", "--", attune, "run", "--all"])
         .arg(&scheduler)
         .args(["--", "sh", "-c", GUEST])
         .env("ATTUNE", attune)
         .env("VALUES", program(&folder))
-        .env_remove("ATTUNE_VALUES")
-        .output()
-        .expect("it starts");
+        .env_remove("ATTUNE_VALUES");
+    let output = common::output(&mut machine);
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{complained}");
@@ -124,16 +124,16 @@ fn an_attacker_hurts_nobody_but_itself() {
         .expect("the C compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let attune = env!("CARGO_BIN_EXE_attune");
-    let output = Command::new(attune)
+    let mut machine = Command::new(attune);
+    machine
         .args(["vm", "--timeout", "300", "--cpus", "2", "--", attune, "run", "--all"])
         .arg(&scheduler)
         .args(["--", "sh", "-c", ATTACKED])
         .env("ATTUNE", attune)
         .env("VALUES", program(&folder))
         .env("ATTACKER", &attacker)
-        .env_remove("ATTUNE_VALUES")
-        .output()
-        .expect("it starts");
+        .env_remove("ATTUNE_VALUES");
+    let output = common::output(&mut machine);
     let (said, complained) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{complained}");

@@ -45,11 +45,10 @@ static MACHINE: Mutex<()> = Mutex::new(());
 fn in_machine(folder: &Path, cpus: u32, script: &str) -> String {
     let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
     let script = format!("exec 2>&1; attune={ATTUNE}; {script}");
-    let output = Command::new(ATTUNE)
-        .current_dir(folder)
-        .args(["vm", "--timeout", "400", "--cpus", &cpus.to_string(), "--", "sh", "-c", &script])
-        .output()
-        .unwrap();
+    let mut machine = Command::new(ATTUNE);
+    machine.current_dir(folder);
+    machine.args(["vm", "--timeout", "400", "--cpus", &cpus.to_string(), "--", "sh", "-c", &script]);
+    let output = common::output(&mut machine);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     said

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use attune_vm::{Cache, Command, Kind, Options as Machine};
+use attune_vm::{Cache, Command, Error, Kind, Options as Machine, Output};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -61,7 +61,8 @@ impl Order {
 
     /// Runs them: what came of each, in their order.
     pub fn run(&self, cache: &Cache) -> Vec<Result<Run, String>> {
-        let output = match attune_vm::run(cache, &self.machine(), &self.command()) {
+        let run = || attune_vm::run(cache, &self.machine(), &self.command());
+        let output = match run().or_else(|error| again(error, run)) {
             Ok(output) => output,
             Err(error) => return self.commands.iter().map(|_| Err(format!("{error:#}"))).collect(),
         };
@@ -81,6 +82,11 @@ impl Order {
         };
         self.commands.iter().map(of).collect()
     }
+}
+
+/// A second try where the emulator's own fault ended the first.
+fn again(error: Error, run: impl Fn() -> Result<Output, Error>) -> Result<Output, Error> {
+    if matches!(error, Error::EmulatorRaced { .. }) { run() } else { Err(error) }
 }
 
 /// One command of a script.

@@ -29,6 +29,15 @@ pub fn last_words(bytes: &[u8]) -> String {
     }
 }
 
+/// Whether the kernel died of a breakpoint that its memory does not have (any more): see [`crate::RACE`].
+pub fn is_stale_breakpoint(words: &str) -> bool {
+    let first = words.lines().next().unwrap_or_default();
+    // `<..>` is the instruction after the one that was met; a breakpoint is `cc`.
+    let code = words.lines().find_map(|line| line.split_once("Code: "));
+    let met = code.and_then(|(_, code)| code.split_once('<')?.0.split_whitespace().last());
+    first.contains("int3: ") && met.is_some_and(|met| met != "cc")
+}
+
 fn without_escapes(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text.chars());
     while let Some(letter) = rest.next() {
@@ -62,5 +71,18 @@ mod tests {
         let console = "[ 1.0] attune is well\n[ 1.1] Oops: general protection fault, probably for non-canonical address\n[ 1.2] RIP: 0010:somewhere\n[ 1.3] Kernel panic - not syncing: Fatal exception in interrupt\n";
         let told = last_words(console.as_bytes());
         assert!(told.starts_with("[ 1.1] Oops") && told.ends_with("Fatal exception in interrupt"), "{told}");
+    }
+
+    #[test]
+    fn a_breakpoint_that_is_not_there_is_the_emulators() {
+        let of = |code: &str| {
+            format!(
+                "[ 1.1] Oops: int3: 0000 [#1] SMP NOPTI\n[ 1.2] RIP: 0010:sched_tick+0xd4/0x230\n[ 1.3] Code: 20 75 62 {code} 44 89 e7\n"
+            )
+        };
+        assert!(is_stale_breakpoint(&of("66 <90>")));
+        assert!(!is_stale_breakpoint(&of("cc <90>")));
+        assert!(!is_stale_breakpoint("[ 1.1] Oops: general protection fault\n[ 1.3] Code: 66 <90> 44\n"));
+        assert!(!is_stale_breakpoint("(none)"));
     }
 }

@@ -3,6 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// The name of the emulator's fault that a machine of several CPUs dies of once in a while. The kernel rewrites its own code while it runs (the switches
+/// of schedulers among it) by way of a breakpoint, which it takes away in the end and tells all CPUs. QEMU forgets what it has translated
+/// before it writes; a CPU that comes by in between translates the breakpoint once more and keeps it, and the kernel, which
+/// finds no breakpoint where one was met, dies. On a processor that cannot be.
+pub const RACE: &str = "an emulator's fault (stale int3)";
+
 /// Each says what happened and what to do; a command that ran and failed is no error, but an exit status.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,6 +26,11 @@ pub enum Error {
          if the command does this each time, it is the command or this kernel: try `--memory` with more, or another kernel (`attune vm setup`)"
     )]
     GuestDied { console: String },
+    #[error(
+        "the kernel in the virtual machine died of {RACE}: QEMU's, with several CPUs on a busy host; \
+         run the command again, or with `--cpus 1`, where it cannot be; the kernel's last words:\n{console}"
+    )]
+    EmulatorRaced { console: String },
     #[error(
         "the emulator ended ({status}); its last words:\n{words}\nif it cannot run at all, `attune vm setup --force` fetches it again"
     )]

@@ -28,7 +28,7 @@ mod setup;
 
 pub use cache::Cache;
 pub use command::Command;
-pub use error::Error;
+pub use error::{Error, RACE};
 pub use fingerprint::fingerprint;
 pub use machine::{Control, Machine, Output, Streams, run};
 pub use setup::{Progress, Setup};

@@ -183,7 +183,11 @@ impl Machine {
         }
         if status.success() {
             // The kernel panicked, or something restarted the machine: QEMU was told to end then.
-            return Error::GuestDied { console: console::last_words(&bytes) };
+            let console = console::last_words(&bytes);
+            return match console::is_stale_breakpoint(&console) {
+                true => Error::EmulatorRaced { console },
+                false => Error::GuestDied { console },
+            };
         }
         let words = format!("{}\n{}", self.emulator.qemu.last_words(), console::last_words(&bytes));
         Error::EmulatorDied { status: describe(status), words: words.trim().to_owned() }
