@@ -52,7 +52,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::coop::x11::EXPERIMENT,
     crate::kernel::coop::hd::EXPERIMENT,
     crate::kernel::coop::legacy::EXPERIMENT,
-    crate::kernel::coop_user_level::EXPERIMENT,
+    crate::kernel::coop::user_level::EXPERIMENT,
     crate::rhythm::period_window::EXPERIMENT,
     crate::rhythm::period_cost::EXPERIMENT,
     crate::rhythm::controllers::EXPERIMENT,

@@ -1,4 +1,4 @@
-//! Film players, real programs, on an X server of their own and beside other work: how often and how evenly they show pictures, as the kernel's
+//! Film players, real programs, on X servers of their own and beside other work: how often and how evenly they show pictures, as the kernel's
 //! tracer sees it.
 //!
 //! A picture counts where it is handed over for showing ([`Shown`]): at a function of the player's libraries, or at a system call of the
@@ -59,7 +59,7 @@ impl FromStr for Shown {
 pub struct Options {
     pub count: usize,
     pub hogs: usize,
-    /// The X server with its arguments, in one word; empty: none.
+    /// The X server with its arguments, in one word; with `{}`, a player's number, one for each. Empty: none.
     pub server: String,
     /// A program that runs beside, in one word; empty: none.
     pub beside: String,
@@ -128,12 +128,24 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The server, and its display's name; none is wanted: that of the caller.
-fn serve(text: &str) -> Result<(Option<Running>, Option<String>)> {
+/// For a player's number.
+fn numbered(text: &str, player: usize) -> String {
+    text.replace("{}", &player.to_string())
+}
+
+/// What serves so many players: a server each, or one for all, or none.
+fn servers_of(text: &str, players: usize) -> Vec<String> {
+    let count = match text {
+        "" => 0,
+        text if text.contains("{}") => players,
+        _ => 1,
+    };
+    (1..=count).map(|player| numbered(text, player)).collect()
+}
+
+/// A server, and its display's name.
+fn serve(text: &str) -> Result<(Running, String)> {
     let words = words(text);
-    if words.is_empty() {
-        return Ok((None, None));
-    }
     let display =
         words.iter().find(|word| word.starts_with(':')).context("a server needs a display, such as :9")?;
     let mut server = Running::start(&words, None)?;
@@ -145,7 +157,7 @@ fn serve(text: &str) -> Result<(Option<Running>, Option<String>)> {
         ensure!(Instant::now() < patience, "the X server makes no display: {text}");
         thread::sleep(Duration::from_millis(20));
     }
-    Ok((Some(server), Some(display.clone())))
+    Ok((server, display.clone()))
 }
 
 impl Shown {
@@ -217,12 +229,15 @@ pub fn run(options: &Options) -> Result<Value> {
     ensure!(options.count > 0 && options.rate > 0.0, "at least one player, and a rate of its film");
     without_huge_pages()?;
     let spin = hogs::nanoseconds_per_spin();
-    let (mut server, display) = serve(&options.server)?;
+    let servers = servers_of(&options.server, options.count);
+    let (mut servers, displays): (Vec<Running>, Vec<String>) =
+        servers.iter().map(|server| serve(server)).collect::<Result<Vec<_>>>()?.into_iter().unzip();
     let mut players = (1..=options.count)
         .map(|number| {
-            let words: Vec<_> =
-                options.player.iter().map(|word| word.replace("{}", &number.to_string())).collect();
-            Running::start(&words, display.as_deref())
+            let words: Vec<_> = options.player.iter().map(|word| numbered(word, number)).collect();
+            // Of its own, of all, or of the caller.
+            let display = displays.get(number - 1).or(displays.first());
+            Running::start(&words, display.map(String::as_str))
         })
         .collect::<Result<Vec<_>>>()?;
     thread::sleep(options.begin);
@@ -261,11 +276,11 @@ pub fn run(options: &Options) -> Result<Value> {
         let alive = beside.is_alive();
         ensure!(alive, "`{}` has ended before its time: {}", options.beside, child::said(&beside.log).trim());
     }
-    ensure!(server.as_mut().is_none_or(Running::is_alive), "the X server has ended");
+    ensure!(servers.iter_mut().all(Running::is_alive), "an X server has ended");
     let by_process = pictures(&trace, &options.shown);
     let showing: Vec<u32> = match options.shown {
         Shown::Function { .. } => players.iter().map(|player| player.child.id()).collect(),
-        Shown::Server { .. } => server.iter().map(|server| server.child.id()).collect(),
+        Shown::Server { .. } => servers.iter().map(|server| server.child.id()).collect(),
     };
     drop((hogs, beside));
     let said: Vec<String> = players.iter_mut().map(Running::end).collect();
@@ -353,6 +368,13 @@ mod tests {
         assert_eq!(behind(&[], 10.0), [0; 0]);
         // The first is the late one.
         assert_eq!(behind(&[1002, 1010, 1020], 10.0), [2, 0, 0]);
+    }
+
+    #[test]
+    fn players_have_one_server_or_one_each() {
+        assert_eq!(servers_of("Xvfb :9 -ac", 3), ["Xvfb :9 -ac"]);
+        assert_eq!(servers_of("Xvfb :9{} -ac", 2), ["Xvfb :91 -ac", "Xvfb :92 -ac"]);
+        assert_eq!(servers_of("", 2), [""; 0]);
     }
 
     #[test]

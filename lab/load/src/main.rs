@@ -171,7 +171,7 @@ enum Workload {
         count: usize,
         #[arg(long, default_value_t = 0)]
         hogs: usize,
-        /// An X server to start for them, such as 'Xvfb :9'
+        /// An X server to start for them, such as 'Xvfb :9'; 'Xvfb :9{}' is one for each, {} being the player's number
         #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
         server: String,
         /// Another program to run beside them

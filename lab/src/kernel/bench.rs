@@ -9,119 +9,17 @@ use std::thread;
 
 use anyhow::{Context, Result, bail};
 use attune_vm::Cache;
-use serde::Serialize;
 
-use super::confidence::{self, Median};
-use super::contestant::{Lines, Ready};
+use super::contestant::Ready;
 use super::kept::{self, Kept};
-use super::machine::{MEMORY, Order, Run};
-use super::{Contestant, Description, Figure, Part, Place, Workload};
+use super::machine::{Order, Run};
+use super::results::{Results, Row, Rows};
+use super::{Contestant, Description, Part, Place, Workload};
 use crate::experiment::{Options, Progress};
 
 /// Rounds on two CPUs: twelve have a 95 % interval from the third to the tenth, six from the first to the last.
 const ROUNDS: [u64; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 const QUICK_ROUNDS: usize = 6;
-
-/// All that was measured.
-#[derive(Serialize)]
-pub struct Results {
-    pub kernel: String,
-    pub qemu: String,
-    pub seeds: Vec<u64>,
-    /// In the order of the description's parts.
-    pub parts: Vec<Rows>,
-    pub commands: Vec<String>,
-    #[serde(skip)]
-    description: &'static [Part],
-}
-
-/// One part's.
-#[derive(Serialize)]
-pub struct Rows {
-    pub title: &'static str,
-    /// In the order of the contestants.
-    pub rows: Vec<Row>,
-}
-
-/// One contestant's figures.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    pub name: String,
-    pub is_peer: bool,
-    /// Of the scheduler's text; None: the kernel's own.
-    pub lines: Option<Lines>,
-    /// By workload, in the order of the seeds or rounds. Err: why it was not measured.
-    pub runs: BTreeMap<&'static str, std::result::Result<Vec<Run>, String>>,
-}
-
-impl Row {
-    /// A figure of each run. None: it was not measured.
-    fn values(&self, figure: &Figure) -> Option<Vec<f64>> {
-        let runs = self.runs.get(figure.workload)?.as_ref().ok()?;
-        runs.iter().map(|run| Some(run.figures.pointer(figure.pointer)?.as_f64()? / figure.unit)).collect()
-    }
-
-    pub fn median(&self, figure: &Figure) -> Option<Median> {
-        confidence::median(&self.values(figure)?)
-    }
-
-    /// The median of the ratios to another's runs of the same seeds or rounds.
-    pub fn ratio(&self, figure: &Figure, other: &Row) -> Option<Median> {
-        let (own, other) = (self.values(figure)?, other.values(figure)?);
-        confidence::median(&own.iter().zip(&other).map(|(own, other)| own / other).collect::<Vec<_>>())
-    }
-
-    /// How often the policy chose in the first run of a workload.
-    pub fn choices(&self, workload: &str) -> Option<u64> {
-        self.runs.get(workload)?.as_ref().ok()?.first()?.choices
-    }
-}
-
-impl Results {
-    fn part_of(&self, figure: &str) -> Option<(&Rows, &Figure)> {
-        let parts = self.description.iter().zip(&self.parts);
-        parts
-            .into_iter()
-            .find_map(|(part, rows)| Some((rows, part.figures.iter().find(|known| known.name == figure)?)))
-    }
-
-    /// The rows of the table that has the figure.
-    pub fn rows(&self, figure: &str) -> &[Row] {
-        self.part_of(figure).map_or(&[], |(part, _)| &part.rows)
-    }
-
-    fn row(&self, contestant: &str, figure: &str) -> Option<(&Row, &Rows, &Figure)> {
-        let (part, figure) = self.part_of(figure)?;
-        Some((part.rows.iter().find(|row| row.name == contestant)?, part, figure))
-    }
-
-    /// A figure's median. None: it was not measured.
-    pub fn median(&self, contestant: &str, figure: &str) -> Option<f64> {
-        let (row, _, figure) = self.row(contestant, figure)?;
-        Some(row.median(figure)?.value)
-    }
-
-    /// The largest of a figure's runs. None: it was not measured.
-    pub fn worst(&self, contestant: &str, figure: &str) -> Option<f64> {
-        let (row, _, figure) = self.row(contestant, figure)?;
-        row.values(figure)?.into_iter().max_by(f64::total_cmp)
-    }
-
-    /// The ratio to the first contestant of its table.
-    pub fn ratio(&self, contestant: &str, figure: &str) -> Option<Median> {
-        let (row, part, figure) = self.row(contestant, figure)?;
-        row.ratio(figure, part.rows.first()?)
-    }
-
-    /// The peer with the least median.
-    pub fn best_peer(&self, figure: &str) -> Option<(f64, &str)> {
-        let (part, known) = self.part_of(figure)?;
-        let peers = part.rows.iter().filter(|row| row.is_peer);
-        let of = |row: &'_ Row| Some(row.median(known)?.value);
-        let measured = peers.filter_map(|row| Some((of(row)?, row.name.as_str())));
-        measured.min_by(|one, other| one.0.total_cmp(&other.0))
-    }
-}
 
 /// Whom each part compares, and what they need; made once for each that is named several times.
 struct Field {
@@ -143,7 +41,8 @@ type Found = std::result::Result<Run, String>;
 /// Measures all. Err: nothing could be measured.
 pub fn run(description: &Description, options: &Options, progress: Progress) -> Result<Results> {
     let cache = Cache::open(&Cache::default_folder())?;
-    let folder = options.folder.join(description.name);
+    // Of all experiments: the same run is the same words.
+    let folder = options.folder.join("schedulers");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     let kept = Kept::at(options.folder.join("runs"))?;
     let mut made = BTreeMap::new();
@@ -158,7 +57,12 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
     let found = measuring.all(&jobs, progress);
     let parts = description.parts.iter().enumerate().map(|(index, part)| Rows {
         title: part.title,
-        rows: rows(part, &fields[index], jobs.iter().zip(&found).filter(|(job, _)| job.part == index)),
+        rows: rows(
+            part,
+            &fields[index],
+            options.quick,
+            jobs.iter().zip(&found).filter(|(job, _)| job.part == index),
+        ),
     });
     Ok(Results {
         kernel: cache.kernel_release().to_owned(),
@@ -202,7 +106,12 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
         }) {
             let job = |contestants| Job { part, workload, seed, contestants };
             match its.place {
-                Place::Deterministic => jobs.extend(able.iter().map(|contestant| job(vec![*contestant]))),
+                Place::Deterministic => {
+                    let first = description.seeds.first() == Some(&seed);
+                    let its =
+                        able.iter().filter(|contestant| first || !field.contestants[**contestant].is_brief);
+                    jobs.extend(its.map(|contestant| job(vec![*contestant])));
+                }
                 Place::TwoCpus => {
                     let mut order = able.clone();
                     order.rotate_left(seed as usize % able.len().max(1));
@@ -218,6 +127,7 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
 fn rows<'a>(
     part: &Part,
     field: &Field,
+    quick: bool,
     found: impl Iterator<Item = (&'a Job, &'a Vec<Found>)> + Clone,
 ) -> Vec<Row> {
     let of = |contestant: usize, workload: usize| match &field.ready[contestant] {
@@ -226,7 +136,8 @@ fn rows<'a>(
             .clone()
             .filter(|(job, _)| job.workload == workload)
             .filter_map(|(job, runs)| {
-                runs.get(job.contestants.iter().position(|index| *index == contestant)?).cloned()
+                let run = runs.get(job.contestants.iter().position(|index| *index == contestant)?)?;
+                Some(run.clone().map(|run| (job.seed, run)))
             })
             .collect(),
     };
@@ -234,6 +145,7 @@ fn rows<'a>(
         name: contestant.name.clone(),
         is_peer: contestant.is_peer(),
         lines: contestant.lines(),
+        is_brief: quick || contestant.is_brief,
         runs: part
             .workloads
             .iter()
@@ -327,14 +239,15 @@ impl Measuring<'_> {
     /// The machine that a job needs, and the hash of all that it is made of.
     fn order(&self, job: &Job) -> Result<(Order, String)> {
         let workload = self.workload(job);
-        let ready: Vec<&Ready> = self.ready(job).collect();
-        let mut pack: Vec<PathBuf> = ready.iter().flat_map(|ready| ready.files.clone()).collect();
+        let ready: Vec<(&Contestant, &Ready)> = self.ready(job).collect();
+        let mut pack: Vec<PathBuf> = ready.iter().flat_map(|(_, ready)| ready.files.clone()).collect();
         let own = pack.len();
         pack.extend(self.needs(workload)?);
         let order = Order {
             place: self.description.parts[job.part].place,
             seed: job.seed,
-            commands: ready.iter().map(|ready| self.words(ready, workload)).collect(),
+            memory: workload.memory,
+            commands: ready.iter().map(|(who, ready)| self.words(who, ready, workload)).collect(),
             pack,
         };
         let fingerprint = order.fingerprint(self.cache)?;
@@ -349,36 +262,104 @@ impl Measuring<'_> {
         Ok((workload.needs)(self.options)?.into_iter().chain(films).collect())
     }
 
-    fn words(&self, ready: &Ready, workload: &Workload) -> Vec<String> {
+    fn words(&self, who: &Contestant, ready: &Ready, workload: &Workload) -> Vec<String> {
         let films = workload.films.map(|films| films.folder(&self.options.folder).display().to_string());
-        let own = workload.words.iter().map(|word| match &films {
+        let own = workload.words(self.options.quick || who.is_brief).map(|word| match &films {
             Some(films) => word.replace("{films}", films),
-            None => (*word).to_owned(),
+            None => word,
         });
         ready.words.iter().cloned().chain(own).collect()
     }
 
-    fn ready(&self, job: &Job) -> impl Iterator<Item = &Ready> {
+    fn ready(&self, job: &Job) -> impl Iterator<Item = (&Contestant, &Ready)> {
         let field = &self.fields[job.part];
-        job.contestants.iter().filter_map(|index| field.ready[*index].as_ref().ok())
+        let both = |index: &usize| Some((&field.contestants[*index], field.ready[*index].as_ref().ok()?));
+        job.contestants.iter().filter_map(both)
     }
 
     /// As a person would type them.
     fn commands(&self, job: &Job) -> Vec<String> {
         let (workload, place) = (self.workload(job), self.description.parts[job.part].place);
-        let needs = self.needs(workload).unwrap_or_default();
-        let command = |ready: &Ready| {
-            let words = self.words(ready, workload).join(" ");
+        let (needs, memory) = (self.needs(workload).unwrap_or_default(), workload.memory);
+        let command = |(who, ready): (&Contestant, &Ready)| {
+            let words = self.words(who, ready, workload).join(" ");
             let files = ready.files.iter().chain(&needs);
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {
-                Place::TwoCpus => format!("attune vm --cpus 2 --memory {MEMORY} -- {words}"),
+                Place::TwoCpus => format!("attune vm --cpus 2 --memory {memory} -- {words}"),
                 Place::Deterministic => format!(
-                    "attune vm --memory {MEMORY} --deterministic --seed {}{pack} -- {words}",
+                    "attune vm --memory {memory} --deterministic --seed {}{pack} -- {words}",
                     job.seed
                 ),
             }
         };
         self.ready(job).map(command).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{FIVE_SEEDS, Figure};
+    use serde_json::json;
+
+    const DESCRIPTION: Description = Description {
+        name: "test",
+        title: "",
+        text: &[],
+        published: "",
+        parts: &[Part {
+            title: "",
+            place: Place::Deterministic,
+            contestants: || vec![Contestant::fair_class().briefly(), Contestant::ours("coop")],
+            workloads: &[Workload::new("one", &[]), Workload::new("other", &[])],
+            figures: &[],
+        }],
+        seeds: FIVE_SEEDS,
+        drawn: "",
+        claims: |_| vec![],
+    };
+
+    fn field() -> Field {
+        let contestants = (DESCRIPTION.parts[0].contestants)();
+        let ready = contestants.iter().map(|_| Ok(Ready { words: vec![], files: vec![] })).collect();
+        Field { contestants, ready }
+    }
+
+    /// Of each contestant and workload.
+    fn seeds_of(jobs: &[Job], contestant: usize, workload: usize) -> Vec<u64> {
+        let its = jobs.iter().filter(|job| job.contestants == [contestant] && job.workload == workload);
+        its.map(|job| job.seed).collect()
+    }
+
+    #[test]
+    fn who_is_there_to_be_compared_runs_once_and_whom_it_is_about_with_all_seeds() {
+        let full = plan(&DESCRIPTION, &[field()], false);
+        let quick = plan(&DESCRIPTION, &[field()], true);
+        for workload in [0, 1] {
+            assert_eq!(seeds_of(&full, 0, workload), [1]);
+            assert_eq!(seeds_of(&full, 1, workload), [1, 2, 3, 4, 5]);
+            assert_eq!(seeds_of(&quick, 0, workload), [1]);
+            assert_eq!(seeds_of(&quick, 1, workload), [1]);
+        }
+    }
+
+    #[test]
+    fn runs_are_found_again_under_their_seeds() {
+        let jobs = plan(&DESCRIPTION, &[field()], false);
+        let figure = |job: &Job| json!(job.seed * 10 + job.contestants[0] as u64);
+        let found: Vec<Vec<Found>> = jobs
+            .iter()
+            .map(|job| vec![Ok(Run { figures: json!({ "x": figure(job) }), choices: None })])
+            .collect();
+        let rows = rows(&DESCRIPTION.parts[0], &field(), false, jobs.iter().zip(&found));
+        assert_eq!(
+            rows.iter().map(|row| (row.count(), row.is_brief)).collect::<Vec<_>>(),
+            [(1, true), (5, false)]
+        );
+        let x = Figure::new("x", "one", "/x", 1.0);
+        assert_eq!(rows[1].median(&x).map(|median| median.value), Some(31.0));
+        // In the one seed that both have.
+        assert_eq!(rows[1].ratio(&x, &rows[0]).map(|ratio| ratio.value), Some(11.0 / 10.0));
     }
 }

@@ -12,6 +12,8 @@ use serde::Serialize;
 #[derive(Clone, Debug)]
 pub struct Contestant {
     pub name: String,
+    /// See [`Contestant::briefly`].
+    pub is_brief: bool,
     kind: Kind,
 }
 
@@ -41,56 +43,65 @@ pub struct Lines {
 }
 
 impl Contestant {
+    fn new(name: impl Into<String>, kind: Kind) -> Contestant {
+        Contestant { name: name.into(), is_brief: false, kind }
+    }
+
+    /// The same, there to be compared with: in deterministic machines one run, with the first seed, each workload for its shorter time.
+    pub fn briefly(self) -> Contestant {
+        Contestant { is_brief: true, ..self }
+    }
+
     /// The fair class as it is.
     pub fn fair_class() -> Contestant {
-        Contestant { name: "fair class".to_owned(), kind: Kind::Kernel(&[]) }
+        Contestant::new("fair class", Kind::Kernel(&[]))
     }
 
     /// The fair class, asked for slices of 0.3 ms.
     pub fn fair_class_slices() -> Contestant {
-        Contestant { name: "fair class, 0.3 ms".to_owned(), kind: Kind::Kernel(&["--slice", "300"]) }
+        Contestant::new("fair class, 0.3 ms", Kind::Kernel(&["--slice", "300"]))
     }
 
     /// The fair class, asked for the shortest slices that it gives.
     pub fn fair_class_short_slices() -> Contestant {
-        Contestant { name: "fair class, 0.1 ms".to_owned(), kind: Kind::Kernel(&["--slice", "100"]) }
+        Contestant::new("fair class, 0.1 ms", Kind::Kernel(&["--slice", "100"]))
     }
 
     /// The fair class, with players that pass the CPU to each other through shared memory.
     pub fn cooperating() -> Contestant {
         let words = &["--coop", "shared:/tmp/attune-coop"];
-        Contestant { name: "fair class, cooperating".to_owned(), kind: Kind::Kernel(words) }
+        Contestant::new("fair class, cooperating", Kind::Kernel(words))
     }
 
     /// SCHED_RR as it is.
     pub fn round_robin_class() -> Contestant {
-        Contestant { name: "SCHED_RR".to_owned(), kind: Kind::Kernel(&["--policy", "rr"]) }
+        Contestant::new("SCHED_RR", Kind::Kernel(&["--policy", "rr"]))
     }
 
     /// SCHED_DEADLINE, with an equal part of the CPU reserved for each process in every 10 ms; players alone know how.
     pub fn deadline_class() -> Contestant {
         let words = &["--policy", "deadline"];
-        Contestant { name: "SCHED_DEADLINE, 10 ms".to_owned(), kind: Kind::Kernel(words) }
+        Contestant::new("SCHED_DEADLINE, 10 ms", Kind::Kernel(words))
     }
 
     /// SCHED_DEADLINE, with what each process says that it needs; periodic processes alone do.
     pub fn reserving_class() -> Contestant {
-        Contestant { name: "SCHED_DEADLINE".to_owned(), kind: Kind::Kernel(&["--policy", "deadline"]) }
+        Contestant::new("SCHED_DEADLINE", Kind::Kernel(&["--policy", "deadline"]))
     }
 
     /// All the peers.
     pub fn peers() -> impl Iterator<Item = Contestant> {
-        PEERS.iter().map(|peer| Contestant { name: peer.name.to_owned(), kind: Kind::Peer(peer) })
+        PEERS.iter().map(|peer| Contestant::new(peer.name, Kind::Peer(peer)))
     }
 
     /// A scheduler of the library.
     pub fn ours(scheduler: &'static str) -> Contestant {
-        Contestant { name: format!("attune {scheduler}"), kind: Kind::Ours(scheduler, &[]) }
+        Contestant::new(format!("attune {scheduler}"), Kind::Ours(scheduler, &[]))
     }
 
     /// A scheduler of the library, changed by words for `attune run`, under a name of its own.
     pub fn ours_changed(name: &str, scheduler: &'static str, words: &'static [&'static str]) -> Contestant {
-        Contestant { name: format!("attune {name}"), kind: Kind::Ours(scheduler, words) }
+        Contestant::new(format!("attune {name}"), Kind::Ours(scheduler, words))
     }
 
     pub fn is_peer(&self) -> bool {

@@ -12,8 +12,6 @@ use super::Place;
 
 /// Longest real time of a machine; most take half a minute.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// MiB of a machine.
-pub const MEMORY: u64 = 1024;
 
 /// One run of a workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +26,8 @@ pub struct Order {
     pub place: Place,
     /// Of the machine; on two CPUs, the round.
     pub seed: u64,
+    /// MiB.
+    pub memory: u64,
     pub commands: Vec<Vec<String>>,
     pub pack: Vec<PathBuf>,
 }
@@ -41,7 +41,7 @@ impl Order {
             Place::Deterministic => (1, Kind::Deterministic { pack: self.pack.clone(), seed: self.seed }),
             Place::TwoCpus => (2, Kind::HostFiles),
         };
-        Machine { cpus, memory: MEMORY, kind, timeout: Some(PATIENCE) }
+        Machine { cpus, memory: self.memory, kind, timeout: Some(PATIENCE) }
     }
 
     fn command(&self) -> Command {

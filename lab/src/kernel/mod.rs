@@ -5,7 +5,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | [`bench`] | plans the runs, makes those that were not made before, collects their figures |
+//! | [`bench`] | plans the runs, makes those that were not made before |
+//! | [`results`] | what can be asked of them: medians, the worst, ratios |
 //! | [`machine`] | one run: a command in a virtual machine of its own, and the figures that it prints |
 //! | [`content`] | films for real players |
 //! | [`kept`] | runs that were made before, known again by all that they were made of |
@@ -20,12 +21,12 @@ mod confidence;
 mod content;
 mod contestant;
 pub mod coop;
-pub mod coop_user_level;
 pub mod fairness;
 mod kept;
 mod machine;
 pub mod random_schedulers;
 pub mod reserve;
+mod results;
 mod story;
 pub mod switch_cost;
 pub mod wakeup_latency;
@@ -35,10 +36,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-pub use bench::{Results, Row};
 pub use content::Films;
 pub use contestant::Contestant;
 pub use machine::Run;
+pub use results::{Results, Row};
 pub use story::run;
 
 use crate::experiment::Options;
@@ -53,7 +54,8 @@ pub struct Description {
     /// What others have published, or that nobody has.
     pub published: &'static str,
     pub parts: &'static [Part],
-    /// Of deterministic machines: so many runs are made of each kind, one with --quick.
+    /// Of deterministic machines: so many runs are made of each kind; one with --quick, and of who is there to be compared with
+    /// ([`Contestant::briefly`]).
     pub seeds: &'static [u64],
     /// The figure that is drawn.
     pub drawn: &'static str,
@@ -86,20 +88,39 @@ pub enum Place {
     TwoCpus,
 }
 
+/// MiB of most machines.
+const MEMORY: u64 = 1024;
+
 /// What runs while it is measured.
 pub struct Workload {
     pub name: &'static str,
     /// For `attune-load`.
     pub words: &'static [&'static str],
+    /// Behind those.
+    pub more: &'static [&'static str],
     /// What it needs beside `attune-load` in a deterministic machine.
     pub needs: fn(&Options) -> Result<Vec<PathBuf>>,
     /// Their folder takes the place of `{films}` in the words.
     pub films: Option<Films>,
+    /// MiB of its machine.
+    pub memory: u64,
+    /// In full, and in brief runs; they take the place of `{seconds}` in the words.
+    pub seconds: Option<[u32; 2]>,
 }
 
 impl Workload {
     pub const fn new(name: &'static str, words: &'static [&'static str]) -> Workload {
-        Workload { name, words, needs: |_| Ok(vec![]), films: None }
+        Workload { name, words, more: &[], needs: |_| Ok(vec![]), films: None, memory: MEMORY, seconds: None }
+    }
+
+    /// The same with words behind its own.
+    pub const fn with(self, more: &'static [&'static str]) -> Workload {
+        Workload { more, ..self }
+    }
+
+    /// The same for so many seconds, and in brief runs ([`Contestant::briefly`], --quick) for so many.
+    pub const fn lasting(self, seconds: u32, brief: u32) -> Workload {
+        Workload { seconds: Some([seconds, brief]), ..self }
     }
 
     /// The same with the machine's C compiler.
@@ -107,9 +128,23 @@ impl Workload {
         Workload { needs: compiler, ..self }
     }
 
-    /// The same with programs and films.
+    /// The same with programs and films. In a deterministic machine they have half of the memory that their archive leaves; and ffmpeg's
+    /// libraries are large.
     pub const fn playing(self, films: Films, needs: fn(&Options) -> Result<Vec<PathBuf>>) -> Workload {
-        Workload { needs, films: Some(films), ..self }
+        Workload { needs, films: Some(films), memory: MEMORY + 512, ..self }
+    }
+
+    /// How long a run lasts, if the lab says so.
+    fn lasts(&self, brief: bool) -> Option<u32> {
+        self.seconds.map(|[full, short]| if brief { short } else { full })
+    }
+
+    fn words(&self, brief: bool) -> impl Iterator<Item = String> {
+        let seconds = self.lasts(brief).map(|seconds| seconds.to_string());
+        self.words.iter().chain(self.more).map(move |word| match &seconds {
+            Some(seconds) => word.replace("{seconds}", seconds),
+            None => (*word).to_owned(),
+        })
     }
 }
 

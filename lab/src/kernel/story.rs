@@ -3,9 +3,9 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::bench::{Results, Row, Rows};
 use super::confidence::Median;
 use super::contestant::Lines;
+use super::results::{Results, Row, Rows};
 use super::{Description, Part, Place, bench};
 use crate::experiment::{Options, Progress};
 use crate::plot;
@@ -31,7 +31,8 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
 }
 
 const METHOD: &str = "Each run on one CPU is a deterministic virtual machine of its own: one instruction takes one nanosecond, nothing else runs, \
-    and the same command gives the same figures again. The machine's seed changes between runs of a kind; the table has medians. A run \
+    and the same command gives the same figures again. The machine's seed changes between runs of a kind; the table has medians, of \
+    so many runs as the row says: who is there to be compared with may have fewer and shorter ones. A run \
     counts only if the scheduler that it began under is still loaded at its end. Runs are kept and known again by all that they are \
     made of: programs, scheduler, kernel, words.";
 
@@ -43,6 +44,7 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
     }
     // Where a run is a count of what happened, so is the number of choices.
     let counted = part.place == Place::Deterministic;
+    columns.extend(counted.then(|| "runs".to_owned()));
     columns.extend(counted.then(|| "choices".to_owned()));
     columns.push("lines".to_owned());
     let first = rows.rows.first();
@@ -54,6 +56,7 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
                 cells.push(cell(first.and_then(|first| row.ratio(figure, first)), part.place));
             }
         }
+        cells.extend(counted.then(|| runs(part, row)));
         let choices = part.workloads.iter().find_map(|workload| row.choices(workload.name));
         cells.extend(counted.then(|| choices.map_or_else(String::new, |choices| choices.to_string())));
         cells.push(row.lines.map_or_else(String::new, length));
@@ -69,13 +72,12 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
 }
 
 fn note(part: &Part, rows: &Rows, results: &Results) -> String {
-    let run = rows.rows.iter().find_map(|row| row.runs.values().find_map(|runs| runs.as_ref().ok()));
-    let runs = run.map_or(0, Vec::len);
     let medians = match part.place {
-        Place::Deterministic => format!("medians of {runs} runs"),
+        Place::Deterministic => "medians over the runs that the row has".to_owned(),
         Place::TwoCpus => format!(
-            "medians of {runs} rounds on two CPUs in real time, in brackets where the true ones lie with 95 % confidence, \
-             ratios within a round"
+            "medians of {} rounds on two CPUs in real time, in brackets where the true ones lie with 95 % confidence, \
+             ratios within a round",
+            rows.rows.iter().map(Row::count).max().unwrap_or(0)
         ),
     };
     let choices = match part.place {
@@ -89,6 +91,20 @@ fn note(part: &Part, rows: &Rows, results: &Results) -> String {
          extends; of the peers' in C and Rust, without shared libraries; none: the kernel's own.",
         results.kernel, results.qemu
     )
+}
+
+/// Of each workload: how many, and how long each lasts where the lab says so.
+fn runs(part: &Part, row: &Row) -> String {
+    let mut seconds: Vec<u32> =
+        part.workloads.iter().filter_map(|workload| workload.lasts(row.is_brief)).collect();
+    seconds.sort_unstable();
+    seconds.dedup();
+    let seconds: Vec<String> = seconds.iter().map(u32::to_string).collect();
+    match (row.count(), seconds.as_slice()) {
+        (0, _) => "-".to_owned(),
+        (count, []) => count.to_string(),
+        (count, seconds) => format!("{count} of {} s", seconds.join(" and ")),
+    }
 }
 
 fn length(lines: Lines) -> String {
@@ -123,5 +139,45 @@ pub fn number(value: f64) -> String {
         v if v >= 10.0 => format!("{value:.2}"),
         v if v > 0.0 => format!("{value:.4}"),
         _ => "0".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Contestant, Run, Workload};
+    use std::collections::BTreeMap;
+
+    const PART: Part = Part {
+        title: "",
+        place: Place::Deterministic,
+        contestants: Vec::new,
+        workloads: &[
+            Workload::new("one", &["{seconds}"]).lasting(30, 10),
+            Workload::new("other", &[]).lasting(5, 5),
+        ],
+        figures: &[],
+    };
+
+    fn row(is_brief: bool, runs: Result<u64, &str>) -> Row {
+        let run = |seed| (seed, Run { figures: json!({}), choices: None });
+        let runs = runs.map(|runs| (1..=runs).map(run).collect()).map_err(str::to_owned);
+        let name = Contestant::ours("coop").name;
+        Row { name, is_peer: false, lines: None, is_brief, runs: BTreeMap::from([("one", runs)]) }
+    }
+
+    #[test]
+    fn a_row_says_how_many_runs_stand_behind_it() {
+        assert_eq!(runs(&PART, &row(false, Ok(5))), "5 of 5 and 30 s");
+        assert_eq!(runs(&PART, &row(true, Ok(1))), "1 of 5 and 10 s");
+        assert_eq!(runs(&PART, &row(false, Err("not built"))), "-");
+        const ENDLESS: Part = Part { workloads: &[Workload::new("one", &[])], ..PART };
+        assert_eq!(runs(&ENDLESS, &row(false, Ok(2))), "2");
+    }
+
+    #[test]
+    fn a_brief_run_has_its_own_time() {
+        let words = |brief| PART.workloads[0].words(brief).collect::<Vec<_>>();
+        assert_eq!((words(false), words(true)), (vec!["30".to_owned()], vec!["10".to_owned()]));
     }
 }

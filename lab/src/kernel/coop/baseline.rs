@@ -1,8 +1,8 @@
 //! Experiment `coop-baseline`: one player and four hogs on one CPU.
 
-use super::{SETTING, at_most, everybody};
+use super::{SETTING, at_most, everybody, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -26,11 +26,8 @@ const DESCRIPTION: Description = Description {
         place: Place::Deterministic,
         contestants: everybody,
         workloads: &[
-            Workload::new("short", &["players", "--count", "1", "--hogs", "4", "--seconds", "30"]),
-            Workload::new(
-                "long",
-                &["players", "--count", "1", "--hogs", "4", "--unit", "920", "--seconds", "30"],
-            ),
+            players("short", &["--count", "1"]),
+            players("long", &["--count", "1", "--unit", "920"]),
         ],
         figures: &[
             Figure::new("p50 (ms)", "short", "/late_ns/p50", 1e6),

@@ -1,8 +1,8 @@
 //! Experiment `coop-domains`: does it matter who shares a fate with whom? Each player in a group of its own, all in one, none in any.
 
-use super::{COOP, FAIR_SHARE, SETTING, at_most, claim, fair_and_coop, jain_at_least};
+use super::{COOP, FAIR_SHARE, SETTING, at_most, claim, fair_and_coop, jain_at_least, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -38,15 +38,9 @@ const DESCRIPTION: Description = Description {
         place: Place::Deterministic,
         contestants: fair_and_coop,
         workloads: &[
-            Workload::new(
-                "apart",
-                &["players", "--hogs", "4", "--uneven", "--group", "1", "--apart", "--seconds", "10"],
-            ),
-            Workload::new(
-                "together",
-                &["players", "--hogs", "4", "--uneven", "--group", "1", "--seconds", "10"],
-            ),
-            Workload::new("alone", &["players", "--hogs", "4", "--uneven", "--seconds", "10"]),
+            players("apart", &["--uneven", "--group", "1", "--apart"]),
+            players("together", &["--uneven", "--group", "1"]),
+            players("alone", &["--uneven"]),
         ],
         figures: &[
             Figure::new(APART[0], "apart", "/late_ns/p99", 1e6),

@@ -1,8 +1,8 @@
 //! Experiment `coop-fairness`: who gets how much, each player alone and all in one group.
 
-use super::{COOP, FAIR_SHARE, SETTING, claim, fair_and_coop, jain_at_least};
+use super::{COOP, FAIR_SHARE, SETTING, claim, fair_and_coop, jain_at_least, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -32,13 +32,7 @@ const DESCRIPTION: Description = Description {
         title: "Unlike players",
         place: Place::Deterministic,
         contestants: fair_and_coop,
-        workloads: &[
-            Workload::new("alone", &["players", "--hogs", "4", "--uneven", "--seconds", "10"]),
-            Workload::new(
-                "group",
-                &["players", "--hogs", "4", "--uneven", "--group", "1", "--seconds", "10"],
-            ),
-        ],
+        workloads: &[players("alone", &["--uneven"]), players("group", &["--uneven", "--group", "1"])],
         figures: &[
             Figure::new(CPU, "alone", "/jain", 1.0),
             Figure::new("frames: Jain", "alone", "/frames_jain", 1.0),

@@ -42,7 +42,7 @@ const DESCRIPTION: Description = Description {
         contestants: || {
             let lenient =
                 Contestant::ours_changed("coop, slack 4 ms", "coop", &["--set", "coop_slack=4ms"]);
-            fair_and_coop().into_iter().chain([lenient]).collect()
+            fair_and_coop().into_iter().map(Contestant::briefly).chain([lenient]).collect()
         },
         workloads: &[Workload::new(
             "video",
@@ -52,7 +52,7 @@ const DESCRIPTION: Description = Description {
                 "libattune_coop.so:attune_coop_timer",
                 "--beside",
                 "ffmpeg -v error -nostdin -f lavfi -i testsrc2=s=640x360:r=25 -threads 1 -c:v libx264 -preset ultrafast -f null -",
-                "--begin", "3", "--seconds", "10",
+                "--begin", "3", "--seconds", "{seconds}",
                 "--",
                 "player",
                 "--json",
@@ -63,7 +63,8 @@ const DESCRIPTION: Description = Description {
                 "{films}/film-1.mkv",
             ],
         )
-        .playing(FILMS, needs)],
+        .playing(FILMS, needs)
+        .lasting(10, 10)],
         figures: &[
             Figure::new("p50 (ms)", "video", "/late_ns/p50", 1e6),
             Figure::new(P99, "video", "/late_ns/p99", 1e6),

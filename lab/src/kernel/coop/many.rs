@@ -1,8 +1,8 @@
 //! Experiment `coop-many`: eight players and four hogs on one CPU.
 
-use super::{COOP, SETTING, at_most, claim, everybody};
+use super::{COOP, SETTING, at_most, claim, everybody, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -38,10 +38,7 @@ const DESCRIPTION: Description = Description {
             title: "Eight players, each alone, and four hogs",
             place: Place::Deterministic,
             contestants: everybody,
-            workloads: &[
-                Workload::new("short", &["players", "--hogs", "4", "--seconds", "30"]),
-                Workload::new("long", &["players", "--hogs", "4", "--unit", "920", "--seconds", "30"]),
-            ],
+            workloads: &[players("short", &[]), players("long", &["--unit", "920"])],
             figures: &[
                 Figure::new("p50 (ms)", "short", "/late_ns/p50", 1e6),
                 Figure::new(P99, "short", "/late_ns/p99", 1e6),
@@ -59,11 +56,8 @@ const DESCRIPTION: Description = Description {
             place: Place::Deterministic,
             contestants: || vec![Contestant::ours("coop")],
             workloads: &[
-                Workload::new("group", &["players", "--hogs", "4", "--group", "1", "--seconds", "30"]),
-                Workload::new(
-                    "long group",
-                    &["players", "--hogs", "4", "--group", "1", "--unit", "920", "--seconds", "30"],
-                ),
+                players("group", &["--group", "1"]),
+                players("long group", &["--group", "1", "--unit", "920"]),
             ],
             figures: &[
                 Figure::new(GROUP[0], "group", "/late_ns/p99", 1e6),

@@ -1,8 +1,8 @@
 //! Experiment `coop-misbehave`: one of eight players sometimes forgets to yield.
 
-use super::{COOP, SETTING, claim, fair_and_coop};
+use super::{COOP, SETTING, claim, fair_and_coop, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -31,10 +31,7 @@ const DESCRIPTION: Description = Description {
         title: "Eight players and four hogs; one player misbehaves",
         place: Place::Deterministic,
         contestants: fair_and_coop,
-        workloads: &[
-            Workload::new("good", &["players", "--hogs", "4", "--seconds", "10"]),
-            Workload::new("bad", &["players", "--hogs", "4", "--misbehave", "--seconds", "10"]),
-        ],
+        workloads: &[players("good", &[]), players("bad", &["--misbehave"])],
         figures: &[
             Figure::new(ALL_P99, "good", "/late_ns/p99", 1e6),
             Figure::new("all behave: worst (ms)", "good", "/late_ns/max", 1e6),

@@ -17,9 +17,10 @@ pub mod outside;
 pub mod overhead;
 pub mod periodic;
 mod real;
+pub mod user_level;
 pub mod x11;
 
-use super::{Contestant, Results};
+use super::{Contestant, Results, Workload};
 use crate::report::Claim;
 
 const COOP: &str = "attune coop";
@@ -33,7 +34,12 @@ const SETTING: &str = "Players have sound every 10 ms and a picture every 1/24 s
     from 100 % went into switches, the scheduler, interrupts, the players' event loops and asking for the time. Tardiness is taken by the \
     players' handlers, at their first instruction.";
 
-/// Everybody: the kernel's classes, the peers, fair shares in short periods, cooperation.
+/// Eight players and four hogs, changed by words for `attune-load players`.
+const fn players(name: &'static str, words: &'static [&'static str]) -> Workload {
+    Workload::new(name, &["players", "--hogs", "4", "--seconds", "{seconds}"]).with(words).lasting(30, 10)
+}
+
+/// Cooperation, and to be compared with it the kernel's classes, the peers, fair shares in slices of all lengths.
 fn everybody() -> Vec<Contestant> {
     let kernel = [
         Contestant::fair_class(),
@@ -41,12 +47,13 @@ fn everybody() -> Vec<Contestant> {
         Contestant::round_robin_class(),
         Contestant::deadline_class(),
     ];
-    let ours = [Contestant::ours("fair"), Contestant::ours("fair_periodic"), Contestant::ours("coop")];
-    kernel.into_iter().chain(Contestant::peers()).chain(ours).collect()
+    let ours = [Contestant::ours("fair"), Contestant::ours("fair_periodic")];
+    let others = kernel.into_iter().chain(Contestant::peers()).chain(ours).map(Contestant::briefly);
+    others.chain([Contestant::ours("coop")]).collect()
 }
 
 fn fair_and_coop() -> Vec<Contestant> {
-    vec![Contestant::fair_class(), Contestant::ours("coop")]
+    vec![Contestant::fair_class().briefly(), Contestant::ours("coop")]
 }
 
 /// `measured`: whether it holds, and the figures. None: not measured.
@@ -67,6 +74,7 @@ fn jain_at_least(results: &Results, what: &str, figure: &str, least: f64) -> Cla
 /// Under coop the figures are at most so much, in all runs.
 fn at_most(results: &Results, what: &str, unit: &str, limits: &[(&str, f64)]) -> Claim {
     let measured: Option<Vec<f64>> = limits.iter().map(|(figure, _)| results.worst(COOP, figure)).collect();
+    let runs = limits.first().map_or(0, |(figure, _)| results.count(COOP, figure));
     let list = |values: &mut dyn Iterator<Item = f64>| {
         values.map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" / ")
     };
@@ -75,7 +83,7 @@ fn at_most(results: &Results, what: &str, unit: &str, limits: &[(&str, f64)]) ->
         format!("{what}: at most {bound} {unit} in every run"),
         measured.map(|measured| {
             let holds = measured.iter().zip(limits).all(|(measured, (_, limit))| measured <= limit);
-            (holds, format!("{} {unit}", list(&mut measured.into_iter())))
+            (holds, format!("{} {unit} in {runs} runs", list(&mut measured.into_iter())))
         }),
     )
 }

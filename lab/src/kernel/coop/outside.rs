@@ -2,7 +2,7 @@
 
 use super::{COOP, FAIR, SETTING, claim, fair_and_coop};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -37,8 +37,9 @@ const DESCRIPTION: Description = Description {
             contestants: fair_and_coop,
             workloads: &[Workload::new(
                 "players",
-                &["--traced", "players", "--hogs", "4", "--seconds", "10"],
-            )],
+                &["--traced", "players", "--hogs", "4", "--seconds", "{seconds}"],
+            )
+            .lasting(10, 10)],
             figures: &[
                 Figure::new("timers", "players", "/late_ns/count", 1.0),
                 Figure::new("seen: timers", "players", "/seen/timers_ns/count", 1.0),
@@ -54,7 +55,9 @@ const DESCRIPTION: Description = Description {
             title: "A process that sleeps until its time, every 10 ms, and four hogs",
             place: Place::Deterministic,
             contestants: fair_and_coop,
-            workloads: &[Workload::new("wakeups", &["--traced", "wakeups", "--seconds", "10"])],
+            workloads: &[
+                Workload::new("wakeups", &["--traced", "wakeups", "--seconds", "{seconds}"]).lasting(10, 10)
+            ],
             figures: &[
                 Figure::new("wakeup: p50 (ms)", "wakeups", "/late_ns/p50", 1e6),
                 Figure::new("seen: wakeup: p50 (ms)", "wakeups", "/seen/own_sleeps_ns/p50", 1e6),
@@ -63,7 +66,7 @@ const DESCRIPTION: Description = Description {
             ],
         },
     ],
-    seeds: FIVE_SEEDS,
+    seeds: TWO_SEEDS,
     drawn: P99[1],
     claims,
 };

@@ -1,8 +1,8 @@
 //! Experiment `coop-periodic`: cooperating against switching often.
 
-use super::{COOP, SETTING, claim};
+use super::{COOP, SETTING, claim, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -32,14 +32,14 @@ const DESCRIPTION: Description = Description {
         contestants: || {
             let periodic = |name: &str, words| Contestant::ours_changed(name, "fair_periodic", words);
             vec![
-                periodic("fair_periodic, 20 ms", &["--set", "short_period=20ms"]),
-                periodic("fair_periodic, 5 ms", &["--set", "short_period=5ms"]),
-                periodic("fair_periodic, 2 ms", &["--set", "short_period=2ms"]),
+                periodic("fair_periodic, 20 ms", &["--set", "short_period=20ms"]).briefly(),
+                periodic("fair_periodic, 5 ms", &["--set", "short_period=5ms"]).briefly(),
+                periodic("fair_periodic, 2 ms", &["--set", "short_period=2ms"]).briefly(),
                 periodic("fair_periodic, 1 ms", &["--set", "short_period=1ms"]),
                 Contestant::ours("coop"),
             ]
         },
-        workloads: &[Workload::new("players", &["players", "--hogs", "4", "--seconds", "10"])],
+        workloads: &[players("players", &[])],
         figures: &[
             Figure::new("p50 (ms)", "players", "/late_ns/p50", 1e6),
             Figure::new(P99, "players", "/late_ns/p99", 1e6),

@@ -32,7 +32,7 @@ macro_rules! on {
             "--begin",
             "4",
             "--seconds",
-            "10",
+            "{seconds}",
             "--",
             "player",
             "--json",
@@ -59,12 +59,14 @@ const DESCRIPTION: Description = Description {
         contestants: fair_and_coop,
         workloads: &[
             Workload::new("plain", on!("Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac"))
-                .playing(FILMS, needs),
+                .playing(FILMS, needs)
+                .lasting(10, 10),
             Workload::new(
                 "cooperating",
                 on!("attune coop run -- Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac"),
             )
-            .playing(FILMS, needs),
+            .playing(FILMS, needs)
+            .lasting(30, 10),
         ],
         figures: &[
             Figure::new("pictures/s", "plain", "/frames_per_second_mean", 1.0),

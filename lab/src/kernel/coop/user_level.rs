@@ -1,7 +1,8 @@
 //! Experiment `coop-user-level`: players that pass the CPU to each other through shared memory, on a kernel that knows nothing of it.
 
-use super::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use super::claim;
 use crate::experiment::Experiment;
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -10,6 +11,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run: |options, progress| story::run(&DESCRIPTION, options, progress),
 };
 
+const COOPERATING: &str = "fair class, cooperating";
 const WORK: &str = "steps/s";
 const SWITCHES: &str = "switches/yield";
 const P99: &str = "p99 (ms)";
@@ -19,6 +21,10 @@ const JAIN: &str = "Jain";
 /// What is claimed: at most so much of the work is lost, so many switches for a yield.
 const MAY_LOSE: f64 = 0.08;
 const SWITCHES_PER_YIELD: f64 = 1.2;
+
+const fn players(name: &'static str, words: &'static [&'static str]) -> Workload {
+    Workload::new(name, &["players", "--seconds", "{seconds}"]).with(words).lasting(10, 5)
+}
 
 const DESCRIPTION: Description = Description {
     name: "coop-user-level",
@@ -35,11 +41,12 @@ const DESCRIPTION: Description = Description {
     parts: &[Part {
         title: "Cooperative polling between processes, on a stock kernel",
         place: Place::Deterministic,
+        // Ratios are claimed: both in full.
         contestants: || vec![Contestant::fair_class(), Contestant::cooperating()],
         workloads: &[
-            Workload::new("players", &["players", "--seconds", "5"]),
-            Workload::new("long", &["players", "--unit", "920", "--seconds", "5"]),
-            Workload::new("hogs", &["players", "--hogs", "4", "--seconds", "5"]),
+            players("players", &[]).lasting(30, 5),
+            players("long", &["--unit", "920"]),
+            players("hogs", &["--hogs", "4"]),
         ],
         figures: &[
             Figure::new(WORK, "players", "/steps_per_second", 1.0),
@@ -60,15 +67,9 @@ const DESCRIPTION: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let of = |contestant, figure| results.median(contestant, figure);
-    let both = |figure| of("fair class", figure).zip(of("fair class, cooperating", figure));
-    let claim = |claim: String, measured: Option<(bool, String)>| {
-        let (holds, measured) = measured.unwrap_or((false, "not measured".to_owned()));
-        Claim { claim, holds, measured }
-    };
-    let lost = both(WORK).map(|(alone, together)| 1.0 - together / alone);
-    let switches = of("fair class, cooperating", SWITCHES);
-    let late = both(P99).map(|(alone, together)| alone / together);
+    let lost = results.ratio(COOPERATING, WORK).map(|ratio| 1.0 - ratio.value);
+    let switches = results.median(COOPERATING, SWITCHES);
+    let late = results.ratio(COOPERATING, P99).map(|ratio| 1.0 / ratio.value);
     vec![
         claim(
             format!("cooperating through shared memory costs at most {:.0} % of the work", MAY_LOSE * 100.0),
@@ -79,7 +80,7 @@ fn claims(results: &Results) -> Vec<Claim> {
             switches.map(|each| (each <= SWITCHES_PER_YIELD, format!("{each:.2} (published: 2.3 to 2.5)"))),
         ),
         claim(
-            "99 of 100 timers are served at least ten times sooner".to_owned(),
+            "99 of 100 timers are served at least ten times sooner",
             late.map(|ratio| (ratio >= 10.0, format!("{ratio:.0} times"))),
         ),
     ]

@@ -1,0 +1,126 @@
+//! What was measured, and what can be asked of it: medians, the worst, ratios.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::confidence::{self, Median};
+use super::contestant::Lines;
+use super::machine::Run;
+use super::{Figure, Part};
+
+/// All that was measured.
+#[derive(Serialize)]
+pub struct Results {
+    pub kernel: String,
+    pub qemu: String,
+    pub seeds: Vec<u64>,
+    /// In the order of the description's parts.
+    pub parts: Vec<Rows>,
+    pub commands: Vec<String>,
+    #[serde(skip)]
+    pub description: &'static [Part],
+}
+
+/// One part's.
+#[derive(Serialize)]
+pub struct Rows {
+    pub title: &'static str,
+    /// In the order of the contestants.
+    pub rows: Vec<Row>,
+}
+
+/// One contestant's figures.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub name: String,
+    pub is_peer: bool,
+    /// Of the scheduler's text; None: the kernel's own.
+    pub lines: Option<Lines>,
+    /// It is there to be compared with, and has fewer and shorter runs ([`Contestant::briefly`](super::Contestant::briefly)).
+    pub is_brief: bool,
+    /// By workload, then by seed or round. Err: why it was not measured.
+    pub runs: BTreeMap<&'static str, Result<BTreeMap<u64, Run>, String>>,
+}
+
+impl Row {
+    /// A figure of each run, by seed or round. None: it was not measured.
+    fn values(&self, figure: &Figure) -> Option<BTreeMap<u64, f64>> {
+        let runs = self.runs.get(figure.workload)?.as_ref().ok()?;
+        let value = |run: &Run| Some(run.figures.pointer(figure.pointer)?.as_f64()? / figure.unit);
+        runs.iter().map(|(seed, run)| Some((*seed, value(run)?))).collect()
+    }
+
+    pub fn median(&self, figure: &Figure) -> Option<Median> {
+        confidence::median(&self.values(figure)?.into_values().collect::<Vec<_>>())
+    }
+
+    /// The median of the ratios to another's runs of the same seeds or rounds; who has fewer runs is compared in those. None: not measured, or
+    /// they have no seed in common.
+    pub fn ratio(&self, figure: &Figure, other: &Row) -> Option<Median> {
+        let (own, other) = (self.values(figure)?, other.values(figure)?);
+        let pairs = own.iter().filter_map(|(seed, own)| Some(own / other.get(seed)?));
+        confidence::median(&pairs.collect::<Vec<_>>())
+    }
+
+    /// How many runs stand behind each of its figures; the fewest, should workloads differ.
+    pub fn count(&self) -> usize {
+        self.runs.values().filter_map(|runs| Some(runs.as_ref().ok()?.len())).min().unwrap_or(0)
+    }
+
+    /// How often the policy chose in the first run of a workload.
+    pub fn choices(&self, workload: &str) -> Option<u64> {
+        self.runs.get(workload)?.as_ref().ok()?.values().next()?.choices
+    }
+}
+
+impl Results {
+    fn part_of(&self, figure: &str) -> Option<(&Rows, &Figure)> {
+        let parts = self.description.iter().zip(&self.parts);
+        parts
+            .into_iter()
+            .find_map(|(part, rows)| Some((rows, part.figures.iter().find(|known| known.name == figure)?)))
+    }
+
+    /// The rows of the table that has the figure.
+    pub fn rows(&self, figure: &str) -> &[Row] {
+        self.part_of(figure).map_or(&[], |(part, _)| &part.rows)
+    }
+
+    fn row(&self, contestant: &str, figure: &str) -> Option<(&Row, &Rows, &Figure)> {
+        let (part, figure) = self.part_of(figure)?;
+        Some((part.rows.iter().find(|row| row.name == contestant)?, part, figure))
+    }
+
+    /// A figure's median. None: it was not measured.
+    pub fn median(&self, contestant: &str, figure: &str) -> Option<f64> {
+        let (row, _, figure) = self.row(contestant, figure)?;
+        Some(row.median(figure)?.value)
+    }
+
+    /// The largest of a figure's runs. None: it was not measured.
+    pub fn worst(&self, contestant: &str, figure: &str) -> Option<f64> {
+        let (row, _, figure) = self.row(contestant, figure)?;
+        row.values(figure)?.into_values().max_by(f64::total_cmp)
+    }
+
+    /// How many runs stand behind a contestant's figure.
+    pub fn count(&self, contestant: &str, figure: &str) -> usize {
+        self.row(contestant, figure).map_or(0, |(row, ..)| row.count())
+    }
+
+    /// The ratio to the first contestant of its table.
+    pub fn ratio(&self, contestant: &str, figure: &str) -> Option<Median> {
+        let (row, part, figure) = self.row(contestant, figure)?;
+        row.ratio(figure, part.rows.first()?)
+    }
+
+    /// The peer with the least median.
+    pub fn best_peer(&self, figure: &str) -> Option<(f64, &str)> {
+        let (part, known) = self.part_of(figure)?;
+        let peers = part.rows.iter().filter(|row| row.is_peer);
+        let of = |row: &'_ Row| Some(row.median(known)?.value);
+        let measured = peers.filter_map(|row| Some((of(row)?, row.name.as_str())));
+        measured.min_by(|one, other| one.0.total_cmp(&other.0))
+    }
+}
