@@ -16,6 +16,8 @@ pub struct Cpu {
     pub accounted: Time,
     /// When the slice is used up; `Time::MAX`: never.
     pub slice_end: Time,
+    /// Dispatches in a row that left their threads no time.
+    pub in_vain: u32,
     /// The policy asked for another choice.
     pub preempt: bool,
     /// From when on it asked for one; `Time::MAX`: it did not.
@@ -48,6 +50,7 @@ impl Cpu {
             begins: 0,
             accounted: 0,
             slice_end: Time::MAX,
+            in_vain: 0,
             preempt: false,
             preempt_at: Time::MAX,
             usage: Usage::default(),

@@ -132,6 +132,7 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         if !allowed {
             return Err(self.wrong_dispatch(cpu, slot));
         }
+        self.count_in_vain(cpu, slot, slice)?;
         let now = self.now;
         let thread = &mut self.threads[slot as usize];
         let runner = &mut self.cpus[cpu as usize];
@@ -164,6 +165,22 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         });
         self.record(slot, What::Running(cpu));
         Ok(())
+    }
+
+    /// Slices without time keep virtual time from going by, all but a nanosecond each: as good as a loop without an end.
+    fn count_in_vain(&mut self, cpu: u32, slot: u32, slice: Option<Time>) -> Result<()> {
+        let runner = &mut self.cpus[cpu as usize];
+        runner.in_vain = if slice.is_some_and(|slice| slice <= 0) { runner.in_vain + 1 } else { 0 };
+        if runner.in_vain < MAX_IN_VAIN {
+            return Ok(());
+        }
+        Err(Diagnostic::new(format!(
+            "the scheduler `{}` dispatches for no time, {MAX_IN_VAIN} times in a row on CPU {cpu}, the last `{}`, at {}",
+            self.policy.name(),
+            self.name(slot),
+            crate::report::duration(self.now)
+        ))
+        .hint("`dispatch .. for` a time above 0, or dispatch another thread"))
     }
 
     fn wrong_dispatch(&self, cpu: u32, slot: u32) -> Diagnostic {

@@ -91,6 +91,8 @@ pub fn simulate<P: Policy + ?Sized>(
 
 /// Steps at one instant after which the workload or the policy is going round in circles.
 const MAX_STEPS_AT_ONCE: u64 = 2_000_000;
+/// Dispatches in a row on one CPU, each for no time, after which the policy is.
+const MAX_IN_VAIN: u32 = 100_000;
 
 /// A slot of no thread, in tables of instances.
 const NO_SLOT: u32 = u32::MAX;

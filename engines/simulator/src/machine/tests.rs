@@ -489,6 +489,15 @@ fn mistakes_of_workloads_name_their_line() {
 }
 
 #[test]
+fn a_policy_that_gives_no_time_is_told_so() {
+    for slice in [0, -5] {
+        let message =
+            fails(&mut Fifo::with_slice(slice), "[[thread]]\nname = \"a\"\ndo = [{ compute = \"1s\" }]");
+        assert!(message.contains("`test` dispatches for no time") && message.contains("`a`"), "{message}");
+    }
+}
+
+#[test]
 fn nobody_wakes_before_the_moment_that_was_asked_for() {
     // A third of a second is no whole number of nanoseconds.
     let outcome = run(
