@@ -150,12 +150,15 @@ fn live(days: &[&str], shared: &[&str]) {
     }
 }
 
-/// Villains; then the machine's clock goes forwards and back by an hour, and all are stopped at once.
+/// Villains; then others have all the scheduler's pages, the machine's clock goes forwards and back by an hour, and all are stopped at once.
 #[test]
 fn nobody_suffers_on_bad_days() {
     let lies = ["always-due", "never-due", "never-polls", "hundred-threads"];
-    let hours = ["clock-steps", "all-stopped"];
-    live(&[&["nothing", "killed-in-poll", "stopped"], &lies[..], &hours].concat(), &hours);
+    let hours = ["clock-steps", "all-pages-taken", "all-stopped"];
+    live(
+        &[&["nothing", "killed-in-poll", "stopped"], &lies[..], &hours].concat(),
+        &["clock-steps", "all-stopped"],
+    );
 }
 
 #[test]
