@@ -11,7 +11,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     run: |options, progress| story::run(&DESCRIPTION, options, progress),
 };
 
-const PER_PROCESS: &str = "attune coop --implicit, per process";
+const SHORT_TURNS: &str = "attune coop --implicit, per process, 8 ms";
 
 const THREAD: [&str; 2] = ["thread: p99 (ms)", "thread: worst (ms)"];
 const THREAD_HOGS: &str = "thread: hogs' CPU (%)";
@@ -33,7 +33,8 @@ const DESCRIPTION: Description = Description {
          thread that sleeps until the next one, while another decodes without end. Timerfd: one thread decodes, polls a timerfd after each unit of 50 to \
          200 us, and arms it for the next timer. Clock: the same with a look at the clock; it never blocks and never tells anybody.",
         "Under `--implicit` the engine reads from the kernel's timers until when a thread waits. Per process: threads of a process have one \
-         virtual time, so that a player of two threads has no more than a hog of one.",
+         virtual time, so that a player of two threads has no more than a hog of one. 8 ms: with that `period` turns are as short as in the fair \
+         class, for those who look at the clock.",
     ],
     published: "nobody has it. A hand-written trial of the mechanism: p99 / worst 0.21 / 0.45 ms with a thread (the fair class 4.1 / 6.0), 33 ms p99 with a timerfd.",
     parts: &[Part {
@@ -47,6 +48,12 @@ const DESCRIPTION: Description = Description {
                     "coop --implicit, per process",
                     "coop",
                     &["--implicit", "--set", "per_process=1"],
+                )
+                .briefly(),
+                Contestant::ours_changed(
+                    "coop --implicit, per process, 8 ms",
+                    "coop",
+                    &["--implicit", "--set", "per_process=1", "--set", "period=8ms"],
                 ),
             ]
         },
@@ -81,13 +88,13 @@ fn claims(results: &Results) -> Vec<Claim> {
     let on_time = |how: &str, figures, [p99, longest]: [f64; 2]| {
         claim(
             format!("{how}: p99 / worst at most {p99} / {longest} ms in every run"),
-            worst(PER_PROCESS, figures).map(|(its_p99, its_worst)| {
+            worst(SHORT_TURNS, figures).map(|(its_p99, its_worst)| {
                 (its_p99 <= p99 && its_worst <= longest, format!("{its_p99:.2} / {its_worst:.2} ms"))
             }),
         )
     };
-    let share = results.median(PER_PROCESS, THREAD_HOGS);
-    let clock = results.worst(PER_PROCESS, CLOCK[0]).zip(results.median(FAIR, CLOCK[0]));
+    let share = results.median(SHORT_TURNS, THREAD_HOGS);
+    let clock = results.worst(SHORT_TURNS, CLOCK[0]).zip(results.median(FAIR, CLOCK[0]));
     vec![
         on_time("timers in a thread that sleeps", THREAD, BY_THREAD),
         on_time("timers in a timerfd that is armed while the program computes", TIMERFD, BY_TIMERFD),
