@@ -94,7 +94,7 @@ pub enum Command {
     Trace(TraceArgs),
     /// Reserve CPU time for programs that run to a beat, by listening to them
     #[command(
-        after_help = "Example: attune tune -- mplayer film.avi\n         attune tune --display --json -p 4711 -p 4712\n\nListens to the program's system calls, reserves CPU time for its threads with its beat as period (SCHED_DEADLINE),\nand steers the budgets by what is used. However it ends, every thread is scheduled as before. What happens is told on\nstandard error; with --json on standard output, a line each, and how all stands each second. Needs root.\n\nExit status: the command's if it ended by itself, else 0; 126 or 127 when it cannot be run."
+        after_help = "Example: attune tune -- mplayer film.avi\n         attune tune --display --json -p 4711 -p 4712\n\nListens to the program's system calls, reserves CPU time for its threads in its beat (SCHED_DEADLINE),\nand steers the budgets by what is used. However it ends, every thread is scheduled as before. What happens is told on\nstandard error; with --json on standard output, a line each, and how all stands each second. Needs root.\n\nExit status: the command's if it ended by itself, else 0; 126 or 127 when it cannot be run."
     )]
     Tune(TuneArgs),
     /// What a tuner starts for itself: gives threads back if it is killed

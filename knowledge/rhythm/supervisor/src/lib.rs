@@ -1,5 +1,5 @@
-//! Reservations for programs that nobody can change: listens until it hears a program's beat, reserves CPU time for its threads with
-//! the beat as server period (SCHED_DEADLINE), steers the budgets by what is used, and leaves every thread as it found it.
+//! Reservations for programs that nobody can change: listens until it hears a program's beat, reserves CPU time for its threads in
+//! that beat (SCHED_DEADLINE; `reservation.rs` says how), steers the budgets by what is used, and leaves every thread as it found it.
 //!
 //! ```text
 //!   tracer ─events─▶ listener ─period─▶ program ─requests─▶ admission ─grants─▶ the kernel
@@ -27,6 +27,7 @@ pub mod policy;
 pub mod process;
 mod program;
 mod report;
+mod reservation;
 mod supervisor;
 mod task;
 

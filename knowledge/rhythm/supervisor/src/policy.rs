@@ -11,6 +11,8 @@ pub const DEADLINE: u32 = 6;
 
 /// Children and new threads start with the ordinary policy. Without it a thread under reservation can start none.
 pub const RESET_ON_FORK: u64 = 1;
+/// A thread under reservation may go on with bandwidth that nobody has reserved.
+pub const RECLAIM: u64 = 2;
 
 /// A thread's scheduling attributes, as the kernel lays them out (`struct sched_attr`, its first version). Times in ns.
 #[repr(C)]
@@ -134,15 +136,14 @@ pub fn may_reserve() -> bool {
     }
 }
 
-/// The share of each CPU that the kernel gives to real-time threads and reservations together.
-pub fn kernel_bound() -> f64 {
+/// The share of each CPU that the kernel gives to real-time threads and reservations together; None: it keeps nothing back from them.
+pub fn kernel_share() -> Option<f64> {
     let read = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/sched_rt_{name}_us")).ok()?;
         text.trim().parse::<f64>().ok()
     };
     match (read("runtime"), read("period")) {
-        (Some(runtime), Some(period)) if runtime >= 0.0 && period > 0.0 => (runtime / period).min(0.95),
-        // Without throttling the kernel would give all; nobody could end a program that loops.
-        _ => 0.95,
+        (Some(runtime), Some(period)) if runtime >= 0.0 && runtime < period => Some(runtime / period),
+        _ => None,
     }
 }

@@ -216,8 +216,8 @@ impl Program {
         let task = |task: &Task| TaskStatus {
             thread: task.id.thread,
             name: task.name.clone(),
-            period_ms: task.reservation().map(|(_, period)| millis(period)),
-            budget_ms: task.reservation().map(|(budget, _)| millis(budget)),
+            period_ms: task.reservation().map(|reservation| millis(reservation.period)),
+            budget_ms: task.reservation().map(|reservation| millis(reservation.budget)),
             used_ms: millis(task.last_use),
             refused: task.refusal.map(|refusal| refusal.advice().to_owned()),
         };

@@ -15,7 +15,7 @@ use crate::listener::Listener;
 use crate::policy::{self, Policy, Refusal};
 use crate::program::{Beat, Program};
 use crate::report::{Note, Status};
-use crate::task::Seen;
+use crate::task::{Kernel, Seen};
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -53,6 +53,8 @@ pub enum Error {
     NoProcess(u32),
 }
 
+/// Share of each CPU that may be given at most, where the kernel gives more: somebody must be able to end a program that loops.
+const MOST: f64 = 0.95;
 /// After the kernel refused, what may be given grows again by so much, so often.
 const RECOVER: f64 = 1.5;
 const RECOVER_EACH: u64 = 2 * SECOND;
@@ -77,7 +79,7 @@ pub struct Supervisor {
     programs: Vec<Program>,
     events: Vec<Event>,
     lost: u64,
-    usual_slice: u64,
+    kernel: Kernel,
     /// CPUs that may be given; less while the kernel refuses.
     bound: f64,
     limit: f64,
@@ -106,7 +108,8 @@ impl Supervisor {
             let _ = Policy::new(policy::ROUND_ROBIN, policy::RESET_ON_FORK, 0, 1, [0; 3]).give(0);
         }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-        let bound = options.bound.clamp(0.01, 1.0).min(policy::kernel_bound()) * cpus;
+        let kernel_share = policy::kernel_share();
+        let bound = options.bound.clamp(0.01, 1.0).min(kernel_share.unwrap_or(1.0)).min(MOST) * cpus;
         let notes = if repaired > 0 { vec![Note::Repaired { threads: repaired }] } else { Vec::new() };
         Ok(Supervisor {
             options,
@@ -116,7 +119,7 @@ impl Supervisor {
             programs: Vec::new(),
             events: Vec::new(),
             lost: 0,
-            usual_slice,
+            kernel: Kernel { usual_slice, keeps_some: kernel_share.is_some() },
             bound,
             limit: bound,
             recover: 0,
@@ -334,7 +337,7 @@ impl Supervisor {
             let (index, thread) = places[place];
             let program = &mut self.programs[index];
             let Some(task) = program.tasks.get_mut(&thread) else { continue };
-            let Err(refusal) = task.give(grants[place], self.usual_slice, journal) else { continue };
+            let Err(refusal) = task.give(grants[place], self.kernel, journal) else { continue };
             task.refusal = Some(refusal);
             if refusal == Refusal::Full {
                 // Others hold what the kernel gives: we make do with what we have, and try for more later.

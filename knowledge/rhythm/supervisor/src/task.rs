@@ -13,6 +13,7 @@ use crate::journal::{self, Journal, ThreadId};
 use crate::pace::Pace;
 use crate::policy::{Policy, Refusal};
 use crate::process::{self, CpuClock};
+use crate::reservation::Reservation;
 
 /// How often CPU time is looked at where no period says how often.
 pub const TICK: u64 = 20 * MILLISECOND;
@@ -29,6 +30,8 @@ const LEAST_FIRST: f64 = 0.01;
 const USED_UP: f64 = 0.97;
 /// No thread gets more of a CPU.
 pub const MOST: f64 = 0.9;
+/// A budget that became a share of a CPU and a budget again may be less by so much.
+const ROUNDING: u64 = 2;
 /// Who still has work to do having used so much of its budget is hungry.
 const HUNGRY: f64 = 0.8;
 /// Who is hungry at each look for so long, uses so much of what it is given and is given so much of a CPU has no job that ends. Others may leave
@@ -78,8 +81,16 @@ struct Server {
 /// What it has, and what it had before.
 struct Held {
     before: Policy,
-    budget: u64,
-    period: u64,
+    reservation: Reservation,
+}
+
+/// What all reservations depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    /// The slice of a thread that wished for none.
+    pub usual_slice: u64,
+    /// It keeps CPU time back from real-time threads and reservations, whatever they do.
+    pub keeps_some: bool,
 }
 
 /// The beginning of a time under reservation, and the CPU time that was used and given before.
@@ -143,8 +154,8 @@ impl Task {
         if used > 0 {
             self.idle_since = now;
         }
-        if let Some(held) = &self.held {
-            self.given += (held.budget as f64 * elapsed as f64 / held.period as f64) as u64;
+        if self.held.is_some() {
+            self.given += (self.share() * elapsed as f64) as u64;
             self.used += used;
         }
         self.recent.push_back((elapsed, used));
@@ -181,7 +192,7 @@ impl Task {
             // Between two jobs, or stopped: that says nothing about the next job.
             Some(_) if used == 0 => Seen::Nothing,
             Some(server) => {
-                let budget = self.held.as_ref().map_or(server.wanted, |held| held.budget);
+                let budget = self.held.as_ref().map_or(server.wanted, |held| held.reservation.budget);
                 // Who waits has done its job, however much of the budget it was.
                 let used_up = used as f64 / (budget as f64 * periods);
                 let hungry = self.held.is_some() && used_up >= HUNGRY && !process::is_waiting(self.id.thread);
@@ -259,44 +270,41 @@ impl Task {
 
     /// Share of one CPU that it has.
     pub fn share(&self) -> f64 {
-        self.held.as_ref().map_or(0.0, |held| held.budget as f64 / held.period as f64)
+        self.held.as_ref().map_or(0.0, |held| held.reservation.share())
     }
 
-    /// Budget and period that it has, in ns.
-    pub fn reservation(&self) -> Option<(u64, u64)> {
-        self.held.as_ref().map(|held| (held.budget, held.period))
+    /// What it has.
+    pub fn reservation(&self) -> Option<Reservation> {
+        self.held.as_ref().map(|held| held.reservation)
     }
 
     /// Gives it a share of a CPU. Err: it has none, or what it had.
-    pub fn give(&mut self, share: f64, usual_slice: u64, journal: &mut Journal) -> Result<(), Refusal> {
+    pub fn give(&mut self, share: f64, kernel: Kernel, journal: &mut Journal) -> Result<(), Refusal> {
         let Some(server) = &self.server else { return Ok(()) };
         let period = server.period;
         let budget = ((share * period as f64) as u64).max(LEAST).min(most(period));
-        if self.reservation() == Some((budget, period)) {
+        // Who is cut keeps to it, and nobody may take all.
+        let reclaims = kernel.keeps_some && budget + ROUNDING >= server.wanted;
+        let reservation = Reservation { budget, period, reclaims };
+        if self.reservation() == Some(reservation) {
             return Ok(());
         }
-        let result = match &self.held {
-            Some(_) => Policy::reservation(budget, period).give(self.id.thread),
-            None => return self.take(budget, period, usual_slice, journal),
-        };
-        match result {
-            Ok(()) => {
-                if let Some(held) = &mut self.held {
-                    (held.budget, held.period) = (budget, period);
-                }
-                self.refusal = None;
-                Ok(())
+        match &mut self.held {
+            Some(held) => {
+                give(self.id.thread, &reservation)?;
+                held.reservation = reservation;
             }
-            Err(error) => Err(Refusal::from_error(&error)),
+            None => self.take(reservation, kernel, journal)?,
         }
+        self.refusal = None;
+        Ok(())
     }
 
     /// The first time: how it was is written down before anything is changed.
     fn take(
         &mut self,
-        budget: u64,
-        period: u64,
-        usual_slice: u64,
+        reservation: Reservation,
+        kernel: Kernel,
         journal: &mut Journal,
     ) -> Result<(), Refusal> {
         let before = Policy::of(self.id.thread).map_err(|error| Refusal::from_error(&error))?;
@@ -306,21 +314,16 @@ impl Task {
         if process::start_time(self.id.thread) != Some(self.id.start) {
             return Err(Refusal::Gone);
         }
-        let before = before.without_usual_slice(usual_slice);
+        let before = before.without_usual_slice(kernel.usual_slice);
         // Without a journal nobody could give it back: then it is left as it is.
         journal.take(self.id, &before).map_err(|_| Refusal::Invalid)?;
-        match Policy::reservation(budget, period).give(self.id.thread) {
-            Ok(()) => {
-                self.held = Some(Held { before, budget, period });
-                self.refusal = None;
-                Ok(())
-            }
-            Err(error) => {
-                // It was not changed; the line that says so may be missing without harm.
-                let _ = journal.give(self.id);
-                Err(Refusal::from_error(&error))
-            }
+        if let Err(refusal) = give(self.id.thread, &reservation) {
+            // It was not changed; the line that says so may be missing without harm.
+            let _ = journal.give(self.id);
+            return Err(refusal);
         }
+        self.held = Some(Held { before, reservation });
+        Ok(())
     }
 
     /// As it was before.
@@ -339,6 +342,10 @@ impl Task {
         self.server = None;
         self.recent.clear();
     }
+}
+
+fn give(thread: u32, reservation: &Reservation) -> Result<(), Refusal> {
+    reservation.policy().give(thread).map_err(|error| Refusal::from_error(&error))
 }
 
 fn most(period: u64) -> u64 {

@@ -1,0 +1,66 @@
+//! What the kernel is asked for, for a budget of a beat.
+//!
+//! *A quarter of the beat.* Among reservations the earliest deadline goes first, and the deadline of a reservation is its period. With the whole
+//! beat as period a job would begin after those of all reservations that are shorter, so its picture would be shown when they leave room. A
+//! quarter of the budget in each quarter of the beat is the same bandwidth, and enough for the job, since the beat is a whole number of
+//! periods; but the job begins as one whose deadline is near. A deadline before the end of the period would do that as well, but the kernel
+//! stops a thread that wakes between the two until the period ends: one that sleeps within its job, or wakes a little early.
+//!
+//! *What nobody has reserved.* A job that is longer than its budget goes on with bandwidth that is not reserved (SCHED_FLAG_RECLAIM), instead of waiting
+//! for the next period. So budgets need not provide for the longest job. It is meant for the odd long job: who is given less than it wants, because of the
+//! bound or the kernel, keeps to what it is given.
+
+use crate::clock::MILLISECOND;
+use crate::policy::{Policy, RECLAIM};
+
+/// Periods in a beat, at most.
+const PARTS: u64 = 4;
+/// A period is no shorter: many kernels look whether a budget is used up at their ticks alone, every 1 to 4 ms.
+const SHORTEST: u64 = 4 * MILLISECOND;
+
+/// CPU time that is reserved for each beat. In ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    pub budget: u64,
+    /// From beat to beat.
+    pub period: u64,
+    /// It may use what nobody has reserved.
+    pub reclaims: bool,
+}
+
+impl Reservation {
+    /// Share of one CPU.
+    pub fn share(&self) -> f64 {
+        self.budget as f64 / self.period as f64
+    }
+
+    pub fn policy(&self) -> Policy {
+        let parts = (self.period / SHORTEST).clamp(1, PARTS);
+        let mut policy = Policy::reservation(self.budget.div_ceil(parts), self.period / parts);
+        if self.reclaims {
+            policy.flags |= RECLAIM;
+        }
+        policy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_beat_has_its_budget_in_a_whole_number_of_periods(period in 100_000u64..4_000_000_000, share in 0.001..0.9f64) {
+            let budget = (share * period as f64) as u64;
+            let policy = Reservation { budget, period, reclaims: false }.policy();
+            let parts = period / policy.period;
+            prop_assert!(parts >= 1 && parts <= PARTS && period - parts * policy.period < parts);
+            prop_assert!(parts == 1 || policy.period >= SHORTEST);
+            // No less than was asked for, and no more but for rounding.
+            prop_assert!(policy.runtime * parts >= budget && policy.runtime * parts < budget + parts);
+            prop_assert_eq!(policy.deadline, policy.period);
+        }
+    }
+}
