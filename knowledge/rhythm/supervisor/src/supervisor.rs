@@ -340,7 +340,8 @@ impl Supervisor {
             let Err(refusal) = task.give(grants[place], self.kernel, journal) else { continue };
             task.refusal = Some(refusal);
             if refusal == Refusal::Full {
-                // Others hold what the kernel gives: we make do with what we have, and try for more later.
+                // Others hold what the kernel gives: we make do with what is left, and try for more later.
+                task.give_what_is_left(grants[place], self.kernel, journal);
                 let given: f64 = self
                     .programs
                     .iter()

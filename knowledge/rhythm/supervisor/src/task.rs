@@ -32,6 +32,8 @@ const USED_UP: f64 = 0.97;
 pub const MOST: f64 = 0.9;
 /// A budget that became a share of a CPU and a budget again may be less by so much.
 const ROUNDING: u64 = 2;
+/// That many guesses at what the kernel has left, each of half the last one's error.
+const GUESSES: u32 = 5;
 /// Who still has work to do having used so much of its budget is hungry.
 const HUNGRY: f64 = 0.8;
 /// Who is hungry at each look for so long, uses so much of what it is given and is given so much of a CPU has no job that ends. Others may leave
@@ -298,6 +300,18 @@ impl Task {
         }
         self.refusal = None;
         Ok(())
+    }
+
+    /// Gives it as much of a share as the kernel has left, which says no more than yes or no.
+    pub fn give_what_is_left(&mut self, share: f64, kernel: Kernel, journal: &mut Journal) {
+        let (mut has, mut refused) = (self.share(), share);
+        for _ in 0..GUESSES {
+            let middle = (has + refused) / 2.0;
+            match self.give(middle, kernel, journal) {
+                Ok(()) => has = middle,
+                Err(_) => refused = middle,
+            }
+        }
     }
 
     /// The first time: how it was is written down before anything is changed.

@@ -505,38 +505,33 @@ fn no_more_is_given_than_the_kernel_gives_to_real_time() {
     assert!((bound - 0.3 * cpus).abs() < 1e-6, "{bound}");
 }
 
-/// Reservations are taken until the kernel gives none: that is no failure, and passes.
+/// Others take all but a little of what the kernel gives: that is no failure, and passes.
 #[test]
-fn a_full_kernel_is_told_about_until_there_is_room() {
+fn on_a_full_kernel_a_program_gets_what_is_left_and_more_when_there_is_room() {
     let (_alone, possible) = (alone(), possible());
     if !possible {
         return;
     }
+    let daemon = Daemon::start(&state("full"));
     let mut others = Vec::new();
     loop {
         let other = Running::beat(&["1000", "0"]);
-        let taken = Policy::reservation(45_000_000, 100_000_000).give(other.id()).is_ok();
+        let taken = Policy::reservation(10_000_000, 100_000_000).give(other.id()).is_ok();
         if !taken {
             break;
         }
         others.push(other);
     }
-    assert!(!others.is_empty());
+    // A tenth of a CPU is left, or a little more; the beat needs a fifth.
+    others.pop().expect("the kernel gives reservations");
     let beat = Running::beat(&["40", "8"]);
-    let daemon = Daemon::start(&state("full"));
     daemon.tune(beat.id());
-    let status = || daemon.ask("{\"request\":\"status\"}");
-    // What is left is less than the beat needs: it gets no more than that.
-    assert!(eventually(|| {
-        let status = status();
-        let thread = &status["status"]["programs"][0]["threads"][0];
-        thread["refused"].as_str().is_some_and(|why| why.contains("no bandwidth left"))
-            || reserved(beat.id()) == 1
-    }));
+    let given = || policies(beat.id()).iter().find(|policy| policy.is_reservation()).map(share);
+    assert!(eventually(|| given().is_some()));
+    let first = given().unwrap_or_default();
+    assert!(first > 0.08 && first < 0.2, "{first}");
     drop(others);
-    assert!(eventually(|| {
-        policies(beat.id()).iter().any(|policy| policy.is_reservation() && share(policy) >= 0.199)
-    }));
+    assert!(eventually(|| given() > Some(0.199)));
 }
 
 #[test]
