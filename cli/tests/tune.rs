@@ -78,6 +78,17 @@ fn a_command_is_tuned_and_its_status_passed_on() {
     assert!(lines.iter().any(|line| line["status"]["programs"].is_array()));
 }
 
+/// The tuner runs under a reservation of its own.
+#[test]
+fn a_command_begins_as_it_would_without_the_tuner() {
+    if beat().is_none() {
+        return;
+    }
+    let output =
+        attune("begins").args(["--", "cut", "-d", " ", "-f", "41", "/proc/self/stat"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0");
+}
+
 #[test]
 fn killed_it_leaves_nothing_behind() {
     let Some(beat) = beat() else { return };

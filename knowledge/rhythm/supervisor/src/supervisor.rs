@@ -66,9 +66,9 @@ const TELL_AGAIN: u64 = 60 * SECOND;
 const DRAIN: u64 = 20 * MILLISECOND;
 const PAUSE: u64 = 100 * MILLISECOND;
 
-/// The tuner's own reservation: budget, deadline, period. The deadline is the period: who wakes between the two waits for the next period, so each
-/// look would be a little later than the one before while the ring is emptied as often as the period.
-const OWN: [u64; 3] = [MILLISECOND / 2, 10 * MILLISECOND, 10 * MILLISECOND];
+/// The tuner's own reservation: a budget of each period, which is half the time between two looks at the ring.
+const OWN_BUDGET: u64 = MILLISECOND / 2;
+const OWN_PERIOD: u64 = DRAIN / 2;
 
 /// Tunes programs. Dropping it gives every thread its policy back.
 pub struct Supervisor {
@@ -104,7 +104,7 @@ impl Supervisor {
         let guardian = Guardian::start(&journal).map_err(Error::Guardian)?;
         // The tuner does little, but in time, beside whatever real-time programs: a twentieth of one CPU, which the usual bound leaves. If it
         // may not, it is late beside other programs, no more.
-        if Policy::new(policy::DEADLINE, policy::RESET_ON_FORK, 0, 0, OWN).give(0).is_err() {
+        if Policy::reservation(OWN_BUDGET, OWN_PERIOD).give(0).is_err() {
             let _ = Policy::new(policy::ROUND_ROBIN, policy::RESET_ON_FORK, 0, 1, [0; 3]).give(0);
         }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use attune_supervisor::policy::{DEADLINE, Policy, RECLAIM};
+use attune_supervisor::policy::{DEADLINE, Policy, RECLAIM, ROUND_ROBIN};
 use attune_supervisor::{Error, process};
 
 /// One test at a time: together they would want more than there is.
@@ -505,6 +505,51 @@ fn no_more_is_given_than_the_kernel_gives_to_real_time() {
     assert!((bound - 0.3 * cpus).abs() < 1e-6, "{bound}");
 }
 
+/// Takes what the kernel gives, in reservations of so many per cent of a CPU; less than that is left.
+fn fill(percent: u64) -> Vec<Running> {
+    let take = || {
+        let other = Running::beat(&["1000", "0"]);
+        Policy::reservation(percent * 1_000_000, 100_000_000).give(other.id()).is_ok().then_some(other)
+    };
+    std::iter::from_fn(take).collect()
+}
+
+/// In time beside whatever real-time programs; what it starts is scheduled as usual.
+#[test]
+fn the_tuner_has_a_reservation_of_its_own() {
+    let (_alone, possible) = (alone(), possible());
+    if !possible {
+        return;
+    }
+    let daemon = Daemon::start(&state("own"));
+    assert_eq!(reserved(daemon.running.id()), 1);
+    let first = daemon.guardian();
+    assert!(policies(first).iter().all(Policy::is_ordinary), "{:?}", policies(first));
+    // SAFETY: no memory is involved; the number is the daemon's child's, which it has not waited for.
+    unsafe { libc::kill(i32::try_from(first).unwrap(), libc::SIGKILL) };
+    // This one is started from under the reservation.
+    assert!(eventually(|| daemon.guardian() != first));
+    let second = policies(daemon.guardian());
+    assert!(!second.is_empty() && second.iter().all(Policy::is_ordinary), "{second:?}");
+}
+
+#[test]
+fn a_tuner_that_gets_no_reservation_has_a_real_time_priority_and_tunes() {
+    let (_alone, possible) = (alone(), possible());
+    if !possible {
+        return;
+    }
+    let others: Vec<Running> = fill(20).into_iter().chain(fill(2)).collect();
+    assert!(!others.is_empty());
+    let daemon = Daemon::start(&state("no-own"));
+    let own = policies(daemon.running.id());
+    assert_eq!(own.iter().map(|policy| policy.policy).collect::<Vec<_>>(), [ROUND_ROBIN]);
+    drop(others);
+    let beat = Running::beat(&["40", "4"]);
+    daemon.tune(beat.id());
+    assert!(eventually(|| reserved(beat.id()) == 1));
+}
+
 /// Others take all but a little of what the kernel gives: that is no failure, and passes.
 #[test]
 fn on_a_full_kernel_a_program_gets_what_is_left_and_more_when_there_is_room() {
@@ -513,15 +558,7 @@ fn on_a_full_kernel_a_program_gets_what_is_left_and_more_when_there_is_room() {
         return;
     }
     let daemon = Daemon::start(&state("full"));
-    let mut others = Vec::new();
-    loop {
-        let other = Running::beat(&["1000", "0"]);
-        let taken = Policy::reservation(10_000_000, 100_000_000).give(other.id()).is_ok();
-        if !taken {
-            break;
-        }
-        others.push(other);
-    }
+    let mut others = fill(10);
     // A tenth of a CPU is left, or a little more; the beat needs a fifth.
     others.pop().expect("the kernel gives reservations");
     let beat = Running::beat(&["40", "8"]);
