@@ -19,6 +19,8 @@ struct World {
     /// CPU time of a poll.
     poll: Cell<Time>,
     offers: RefCell<Vec<(Time, Offer)>>,
+    /// The next timer after each that was served.
+    served: RefCell<Vec<Time>>,
     until: Cell<Time>,
 }
 
@@ -58,6 +60,10 @@ impl Transport for Scripted {
         self.polls += 1;
         world.until.set(world.now.get().saturating_add(slice));
         Ok(Answer { turn: true, until: world.until.get(), others })
+    }
+
+    fn served(&mut self, next: Time) {
+        self.world.served.borrow_mut().push(next);
     }
 
     fn until(&self) -> Time {
@@ -182,6 +188,23 @@ fn it_polls_when_its_time_is_up_and_not_before() {
     assert_eq!(at(NEVER, NOTHING), [0]);
     assert_eq!(at(25, NOTHING), [0, 30]);
     assert_eq!(at(0, NOTHING), [0, 10, 20, 30, 40], "an event of its own runs between two polls");
+}
+
+#[test]
+fn the_next_timer_is_told_when_one_has_been_served_and_not_at_the_next_poll() {
+    let (mut events, world) = event_loop(alone());
+    let work = events.event("work", |_, _| ());
+    let timer = events.event("timer", move |events, timer| {
+        let when = events.now() + 100;
+        if when < 350 {
+            events.submit(timer, When::At(when));
+        } else {
+            events.submit(work, When::best_effort(0));
+        }
+    });
+    events.submit(timer, When::At(100));
+    events.run().unwrap();
+    assert_eq!(world.served.take(), [200, 300, NEVER], "after best-effort work there is nothing to tell");
 }
 
 #[test]

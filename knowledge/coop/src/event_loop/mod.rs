@@ -273,10 +273,14 @@ impl EventLoop {
         }
     }
 
+    fn first_timer(&self) -> Time {
+        self.own.first_timer().map_or(NEVER, |(release, _)| release)
+    }
+
     fn poll(&mut self) -> io::Result<()> {
         let offer = Offer {
             group: self.group,
-            timer: self.own.first_timer().map_or(NEVER, |(release, _)| release),
+            timer: self.first_timer(),
             best_effort: self.own.first_best_effort().map_or(NOTHING, |(importance, _)| importance),
         };
         let mut ready =
@@ -295,7 +299,8 @@ impl EventLoop {
 
     fn dispatch(&mut self, event: EventId) -> io::Result<()> {
         self.fresh = false;
-        if let Some(When::At(release)) = self.own.cancel(event) {
+        let submitted = self.own.cancel(event);
+        if let Some(When::At(release)) = submitted {
             probe::attune_coop_timer(release);
         }
         let Some(mut kind) = self.events.get_mut(event).and_then(|event| event.kind.take()) else {
@@ -305,6 +310,9 @@ impl EventLoop {
             Kind::Callback(callback) => callback(self, event),
             Kind::Descriptor { ready, callback, .. } => callback(self, event, *ready),
             Kind::Proxy => {}
+        }
+        if let Some(When::At(_)) = submitted {
+            self.transport.served(self.first_timer());
         }
         let began = std::mem::replace(&mut self.now, self.clock.now());
         let Some(known) = self.events.get_mut(event) else {

@@ -143,6 +143,13 @@ impl Transport for Kernel {
         })
     }
 
+    /// Where another policy shares the CPU it ends turns that have not polled: then the page says until when. It costs a store.
+    fn served(&mut self, next: Time) {
+        if self.words.polls.get() != 0 {
+            self.words.next_release.set(release(next));
+        }
+    }
+
     fn until(&self) -> Time {
         match self.words.until.get() {
             UNANSWERED => self.deaf,

@@ -32,6 +32,9 @@ pub trait Transport {
     /// turn where there are turns, when one of the descriptors has what its `events` ask for: as `ppoll` it fills in `revents`.
     fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer>;
 
+    /// A timer has been served, and this is the next one: for those who may take the CPU before the next poll.
+    fn served(&mut self, _next: Time) {}
+
     /// What `until` of the last answer is now. It only falls.
     fn until(&self) -> Time;
 
