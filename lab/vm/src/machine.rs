@@ -267,6 +267,9 @@ pub(crate) fn first_files(cache: &Cache, options: &Options, command: &Command) -
         }
         Kind::Deterministic { pack, .. } => {
             orders.add(b'c', "/dev/ttyS1").add(b'w', SETTLING.as_nanos().to_string());
+            if options.cpus > 1 {
+                orders.add(b't', "");
+            }
             if let Some(program) = command.words.first() {
                 packing.program(program, &command.folder, command.variable("PATH"))?;
             }

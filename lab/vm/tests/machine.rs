@@ -194,6 +194,23 @@ fn a_deterministic_machine_does_the_same_each_time() {
     assert_ne!(text(&one.output), text(&other.output), "the seed changes something");
 }
 
+/// Of two deterministic processors each stands still while the other has its turn.
+#[test]
+fn deterministic_processors_take_short_turns() {
+    let (Some(cache), _turn) = (cache(), turn()) else { return };
+    let folder = folder_in_tmp();
+    let program = folder.path().join("turns");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/turns.c");
+    let built =
+        std::process::Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).status();
+    assert!(built.expect("the C compiler").success());
+    let kind = Kind::Deterministic { pack: vec![], seed: 1 };
+    let Output { status, output, error_output } =
+        run(&cache, &Options { kind, ..options() }, &Command::new([&program])).expect("it ran");
+    let pause: u64 = text(&output).trim().parse().unwrap_or(0);
+    assert!(status.success() && (1..=125_000).contains(&pause), "{}{}", text(&output), text(&error_output));
+}
+
 #[test]
 fn files_that_do_not_fit_are_told_and_nothing_runs_without_them() {
     let (Some(cache), _turn) = (cache(), turn()) else { return };
