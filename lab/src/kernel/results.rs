@@ -98,10 +98,26 @@ impl Results {
         Some(row.median(figure)?.value)
     }
 
+    /// A figure of each run, by seed or round. None: it was not measured.
+    fn each(&self, contestant: &str, figure: &str) -> Option<BTreeMap<u64, f64>> {
+        let (row, _, figure) = self.row(contestant, figure)?;
+        row.values(figure)
+    }
+
     /// The largest of a figure's runs. None: it was not measured.
     pub fn worst(&self, contestant: &str, figure: &str) -> Option<f64> {
-        let (row, _, figure) = self.row(contestant, figure)?;
-        row.values(figure)?.into_values().max_by(f64::total_cmp)
+        self.each(contestant, figure)?.into_values().max_by(f64::total_cmp)
+    }
+
+    /// The smallest of a figure's runs. None: it was not measured.
+    pub fn least(&self, contestant: &str, figure: &str) -> Option<f64> {
+        self.each(contestant, figure)?.into_values().min_by(f64::total_cmp)
+    }
+
+    /// The largest ratio of a contestant's figure to a contestant's figure in runs of the same seed or round. None: there are none.
+    pub fn worst_ratio(&self, one: (&str, &str), other: (&str, &str)) -> Option<f64> {
+        let (one, other) = (self.each(one.0, one.1)?, self.each(other.0, other.1)?);
+        one.iter().filter_map(|(seed, value)| Some(value / other.get(seed)?)).max_by(f64::total_cmp)
     }
 
     /// How many runs stand behind a contestant's figure.
@@ -122,5 +138,59 @@ impl Results {
         let of = |row: &'_ Row| Some(row.median(known)?.value);
         let measured = peers.filter_map(|row| Some((of(row)?, row.name.as_str())));
         measured.min_by(|one, other| one.0.total_cmp(&other.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Place, Workload};
+    use serde_json::json;
+
+    const PARTS: &[Part] = &[Part {
+        title: "",
+        place: Place::Deterministic,
+        contestants: Vec::new,
+        workloads: &[Workload::new("one", &[])],
+        figures: &[Figure::new("x", "one", "/x", 1.0), Figure::new("y", "one", "/y", 1.0)],
+    }];
+
+    /// Of each seed its x; y is ten of it.
+    fn row(name: &str, figures: &[(u64, f64)]) -> Row {
+        let run = |x| Run { figures: json!({ "x": x, "y": 10.0 * x }), choices: None };
+        let runs = figures.iter().map(|(seed, x)| (*seed, run(*x))).collect();
+        let runs = BTreeMap::from([("one", Ok(runs))]);
+        Row { name: name.to_owned(), is_peer: false, lines: None, is_brief: false, runs }
+    }
+
+    fn results(rows: Vec<Row>) -> Results {
+        Results {
+            kernel: String::new(),
+            qemu: String::new(),
+            seeds: vec![],
+            parts: vec![Rows { title: "", rows }],
+            commands: vec![],
+            description: PARTS,
+        }
+    }
+
+    #[test]
+    fn rows_with_different_seeds_are_compared_in_those_that_they_share() {
+        let results =
+            results(vec![row("few", &[(2, 2.0), (3, 4.0)]), row("many", &[(1, 9.0), (2, 6.0), (3, 4.0)])]);
+        assert_eq!((results.worst("many", "x"), results.least("many", "x")), (Some(9.0), Some(4.0)));
+        assert_eq!((results.count("few", "x"), results.count("many", "x")), (2, 3));
+        // 6 to 2 and 4 to 4.
+        assert_eq!(results.ratio("many", "x").map(|ratio| ratio.value), Some(2.0));
+        assert_eq!(results.worst_ratio(("many", "x"), ("few", "x")), Some(3.0));
+        assert_eq!(results.worst_ratio(("few", "y"), ("many", "x")), Some(10.0));
+        assert_eq!(results.worst_ratio(("few", "x"), ("nobody", "x")), None);
+    }
+
+    #[test]
+    fn without_a_seed_in_common_there_is_no_ratio() {
+        let results = results(vec![row("one", &[(1, 1.0)]), row("other", &[(2, 1.0)])]);
+        assert_eq!(results.ratio("other", "x"), None);
+        assert_eq!(results.worst_ratio(("one", "x"), ("other", "x")), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Experiment `coop-domains`: does it matter who shares a fate with whom? Each player in a group of its own, all in one, none in any.
 
-use super::{COOP, FAIR_SHARE, SETTING, at_most, claim, fair_and_coop, jain_at_least, players};
+use super::{COOP, SETTING, SHORT, at_most, claim, fair_and_coop, hogs_are_within, is_even, players};
 use crate::experiment::Experiment;
 use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
@@ -16,10 +16,8 @@ const ALONE_P99: &str = "no group: p99 (ms)";
 const APART_JAIN: &str = "apart: CPU: Jain";
 const TOGETHER_FRAMES: &str = "one group: frames: Jain";
 const HOGS: [&str; 3] = ["apart: hogs (%)", "one group: hogs (%)", "no group: hogs (%)"];
-/// What is claimed, ms: p99, p99.9, worst; a group of one against none.
-const LIMITS: [f64; 3] = [0.25, 0.4, 0.5];
+/// What is claimed: p99 in a group of one against none.
 const MOST_FOR_A_GROUP: f64 = 1.1;
-const LEAST_JAIN: f64 = 0.99;
 const MOST_DEVIATION: f64 = 2.0;
 
 const DESCRIPTION: Description = Description {
@@ -63,23 +61,16 @@ const DESCRIPTION: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let limits: Vec<_> = APART.into_iter().zip(LIMITS).collect();
-    let of = |figure| results.median(COOP, figure);
-    let times = of(APART[0]).zip(of(ALONE_P99)).map(|(apart, alone)| apart / alone);
-    let deviations = HOGS.map(|figure| of(figure).map(|share| (share / FAIR_SHARE - 1.0).abs() * 100.0));
-    let worst =
-        deviations.into_iter().collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
+    let limits: Vec<_> = APART.into_iter().zip(SHORT).collect();
+    let times = results.worst_ratio((COOP, APART[0]), (COOP, ALONE_P99));
     vec![
         at_most(results, "tardiness apart, p99 / p99.9 / worst", "ms", &limits),
         claim(
             format!("a group of its own makes p99 at most {MOST_FOR_A_GROUP} times that without a group"),
             times.map(|times| (times <= MOST_FOR_A_GROUP, format!("{times:.2} times"))),
         ),
-        jain_at_least(results, "CPU time, apart,", APART_JAIN, LEAST_JAIN),
-        jain_at_least(results, "frame rates in one group", TOGETHER_FRAMES, LEAST_JAIN),
-        claim(
-            format!("the hogs are within {MOST_DEVIATION} % of their fair share in all three"),
-            worst.map(|worst| (worst <= MOST_DEVIATION, format!("at worst {worst:.2} % off"))),
-        ),
+        is_even(results, COOP, "CPU time, apart,", APART_JAIN),
+        is_even(results, COOP, "frame rates in one group", TOGETHER_FRAMES),
+        hogs_are_within(results, MOST_DEVIATION, COOP, "in all three", &HOGS),
     ]
 }

@@ -1,6 +1,6 @@
 //! Experiment `coop-fairness`: who gets how much, each player alone and all in one group.
 
-use super::{COOP, FAIR_SHARE, SETTING, claim, fair_and_coop, jain_at_least, players};
+use super::{COOP, SETTING, fair_and_coop, hogs_are_within, is_even, players};
 use crate::experiment::Experiment;
 use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
@@ -15,8 +15,7 @@ const CPU: &str = "CPU: Jain";
 const HOGS: &str = "hogs' CPU (%)";
 const GROUP_FRAMES: &str = "group: frames: Jain";
 const GROUP_HOGS: &str = "group: hogs' CPU (%)";
-/// What is claimed.
-const LEAST_JAIN: f64 = 0.99;
+/// What is claimed, per cent.
 const MOST_DEVIATION: f64 = 2.0;
 
 const DESCRIPTION: Description = Description {
@@ -48,17 +47,10 @@ const DESCRIPTION: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let jain = |what, figure| jain_at_least(results, what, figure, LEAST_JAIN);
-    let share = |what: &str, figure| {
-        let deviation = results.median(COOP, figure).map(|share| (share / FAIR_SHARE - 1.0).abs() * 100.0);
-        claim(
-            format!("{what} the hogs are within {MOST_DEVIATION} % of their fair share"),
-            deviation.map(|deviation| (deviation <= MOST_DEVIATION, format!("{deviation:.2} % off"))),
-        )
-    };
+    let share = |beside, figure| hogs_are_within(results, MOST_DEVIATION, COOP, beside, &[figure]);
     vec![
-        jain("CPU time, each alone,", CPU),
-        jain("frame rates in one group", GROUP_FRAMES),
+        is_even(results, COOP, "CPU time, each alone,", CPU),
+        is_even(results, COOP, "frame rates in one group", GROUP_FRAMES),
         share("beside players that are alone", HOGS),
         share("beside a group", GROUP_HOGS),
     ]

@@ -1,6 +1,6 @@
 //! Experiment `coop-implicit`: players that nobody has told of cooperation.
 
-use super::{FAIR, claim, players};
+use super::{FAIR, claim, hogs_are_within, implicit, players};
 use crate::experiment::Experiment;
 use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
@@ -21,8 +21,7 @@ const CLOCK: [&str; 2] = ["clock: p99 (ms)", "clock: worst (ms)"];
 /// What is claimed, ms: p99, worst.
 const BY_THREAD: [f64; 2] = [0.2, 0.45];
 const BY_TIMERFD: [f64; 2] = [0.5, 2.0];
-/// The hogs' fair share with twelve processes, and how far it may be off, in per cent of it.
-const SHARE: f64 = 100.0 / 3.0;
+/// How far the hogs' share may be off, in per cent of it.
 const OFF: f64 = 1.0;
 
 const DESCRIPTION: Description = Description {
@@ -44,12 +43,7 @@ const DESCRIPTION: Description = Description {
             vec![
                 Contestant::fair_class().briefly(),
                 Contestant::ours_changed("coop --implicit", "coop", &["--implicit"]).briefly(),
-                Contestant::ours_changed(
-                    "coop --implicit, per process",
-                    "coop",
-                    &["--implicit", "--set", "per_process=1"],
-                )
-                .briefly(),
+                implicit().briefly(),
                 Contestant::ours_changed(
                     "coop --implicit, per process, 8 ms",
                     "coop",
@@ -93,15 +87,11 @@ fn claims(results: &Results) -> Vec<Claim> {
             }),
         )
     };
-    let share = results.median(SHORT_TURNS, THREAD_HOGS);
     let clock = results.worst(SHORT_TURNS, CLOCK[0]).zip(results.median(FAIR, CLOCK[0]));
     vec![
         on_time("timers in a thread that sleeps", THREAD, BY_THREAD),
         on_time("timers in a timerfd that is armed while the program computes", TIMERFD, BY_TIMERFD),
-        claim(
-            format!("the hogs' share of the CPU is within {OFF} % of their part of the processes"),
-            share.map(|share| ((share / SHARE - 1.0).abs() * 100.0 <= OFF, format!("{share:.2} %"))),
-        ),
+        hogs_are_within(results, OFF, SHORT_TURNS, "beside players of two threads", &[THREAD_HOGS]),
         claim(
             "players that look at the clock themselves are no later (p99) than in the fair class",
             clock.map(|(ours, fair)| (ours <= fair, format!("{ours:.2} ms, {fair:.2} ms in the fair class"))),

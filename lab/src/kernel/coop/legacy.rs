@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{FAIR, claim, real};
+use super::{FAIR, IMPLICIT, claim, implicit, is_even, real};
 use crate::experiment::{Experiment, Options};
 use crate::kernel::{
     Contestant, Description, Figure, Films, Part, Place, Results, TWO_SEEDS, Workload, story,
@@ -19,10 +19,8 @@ pub const EXPERIMENT: Experiment = Experiment {
 const FILMS: Films = Films { count: 6, seconds: 24, size: "848x480" };
 /// One for each: VLC hands over nothing for a window that others hide.
 const SERVER: &str = "Xvfb :9{} -screen 0 848x480x24 -nolisten tcp -ac";
-const IMPLICIT: &str = "attune coop --implicit, per process";
 /// What is claimed.
 const LEAST_RATE: f64 = 0.98;
-const LEAST_JAIN: f64 = 0.99;
 
 /// A player's figures, and what three and six of it are called in sentences.
 struct Player {
@@ -149,15 +147,7 @@ const DESCRIPTION: Description = Description {
 };
 
 fn contestants() -> Vec<Contestant> {
-    vec![
-        Contestant::fair_class(),
-        Contestant::ours("coop").briefly(),
-        Contestant::ours_changed(
-            "coop --implicit, per process",
-            "coop",
-            &["--implicit", "--set", "per_process=1"],
-        ),
-    ]
+    vec![Contestant::fair_class(), Contestant::ours("coop").briefly(), implicit()]
 }
 
 fn needs_mplayer(_: &Options) -> anyhow::Result<Vec<PathBuf>> {
@@ -174,7 +164,6 @@ fn claims(results: &Results) -> Vec<Claim> {
 
 fn claims_of(player: &Player, results: &Results) -> Vec<Claim> {
     let both = |figure| results.median(IMPLICIT, figure).zip(results.median(FAIR, figure));
-    let jain = results.median(IMPLICIT, player.jain);
     let name = player.name;
     let mut claims: Vec<Claim> = ["three", "six"]
         .into_iter()
@@ -192,9 +181,7 @@ fn claims_of(player: &Player, results: &Results) -> Vec<Claim> {
             ]
         })
         .collect();
-    claims.push(claim(
-        format!("Jain's index of the frame rates of six of {name} is at least {LEAST_JAIN}"),
-        jain.map(|jain| (jain >= LEAST_JAIN, format!("{jain:.4}"))),
-    ));
+    let rates = format!("the frame rates of six of {name}");
+    claims.push(is_even(results, IMPLICIT, &rates, player.jain));
     claims
 }

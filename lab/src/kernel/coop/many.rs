@@ -1,6 +1,6 @@
 //! Experiment `coop-many`: eight players and four hogs on one CPU.
 
-use super::{COOP, SETTING, at_most, claim, everybody, players};
+use super::{COOP, SETTING, SHORT, at_most, claim, everybody, players};
 use crate::experiment::Experiment;
 use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
 use crate::report::Claim;
@@ -21,8 +21,7 @@ const USEFUL: &str = "useful CPU (%)";
 const GROUP: [&str; 3] = ["group: p99", "group: p99.9", "group: worst"];
 const LONG_GROUP: [&str; 3] = ["0.92 ms, group: p99", "0.92 ms, group: p99.9", "0.92 ms, group: worst"];
 
-/// What is claimed, ms: p99, p99.9, worst; with callbacks of at most 0.2 and of at most 0.92 ms.
-const SHORT: [f64; 3] = [0.25, 0.4, 0.5];
+/// What is claimed with callbacks up to 0.92 ms, in ms: p99, p99.9, worst.
 const LONG: [f64; 3] = [0.9, 1.0, 1.2];
 const LEAST_USEFUL: f64 = 98.8;
 const TIMES_SOONER: f64 = 40.0;
@@ -85,7 +84,7 @@ fn claims(results: &Results) -> Vec<Claim> {
     let others = results.rows(P99).iter().filter(|row| !row.name.starts_with("attune"));
     let best = others.filter_map(|row| Some((results.median(&row.name, P99)?, row.name.as_str())));
     let best = best.min_by(|one, other| one.0.total_cmp(&other.0));
-    let useful = results.median(COOP, USEFUL);
+    let useful = results.least(COOP, USEFUL);
     vec![
         tardiness("callbacks up to 0.2 ms, p99 / p99.9 / worst", [P99, P999, WORST], SHORT),
         tardiness("the same in one group", GROUP, SHORT),
@@ -98,7 +97,7 @@ fn claims(results: &Results) -> Vec<Claim> {
             }),
         ),
         claim(
-            format!("at least {LEAST_USEFUL} % of the CPU are left to useful work"),
+            format!("at least {LEAST_USEFUL} % of the CPU are left to useful work in every run"),
             useful.map(|useful| (useful >= LEAST_USEFUL, format!("{useful:.2} %"))),
         ),
     ]

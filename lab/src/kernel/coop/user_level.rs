@@ -1,6 +1,6 @@
 //! Experiment `coop-user-level`: players that pass the CPU to each other through shared memory, on a kernel that knows nothing of it.
 
-use super::claim;
+use super::{FAIR, claim};
 use crate::experiment::Experiment;
 use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
 use crate::report::Claim;
@@ -67,9 +67,9 @@ const DESCRIPTION: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let lost = results.ratio(COOPERATING, WORK).map(|ratio| 1.0 - ratio.value);
-    let switches = results.median(COOPERATING, SWITCHES);
-    let late = results.ratio(COOPERATING, P99).map(|ratio| 1.0 / ratio.value);
+    let lost = results.worst_ratio((FAIR, WORK), (COOPERATING, WORK)).map(|times| 1.0 - 1.0 / times);
+    let switches = results.worst(COOPERATING, SWITCHES);
+    let late = results.worst_ratio((COOPERATING, P99), (FAIR, P99)).map(|times| 1.0 / times);
     vec![
         claim(
             format!("cooperating through shared memory costs at most {:.0} % of the work", MAY_LOSE * 100.0),
