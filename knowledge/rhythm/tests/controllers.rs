@@ -30,13 +30,13 @@ fn pictures(count: usize) -> Vec<u64> {
 proptest! {
     #[test]
     fn a_budget_is_never_below_the_use_nor_above_the_period(
-        samples in prop::collection::vec((0..u64::MAX, prop_oneof![Just(0.0), Just(f64::NAN), 0.1..10.0f64], 0..u64::MAX, any::<bool>()), 0..120),
+        samples in prop::collection::vec((0..u64::MAX, prop_oneof![Just(0.0), Just(f64::NAN), 0.1..10.0f64], 0..u64::MAX, any::<[bool; 2]>()), 0..120),
         period in 1..10_000_000_000u64,
     ) {
         for law in Law::ALL {
             let mut controller = controller(law, period);
-            for &(used_ns, periods, budget_ns, exhausted) in &samples {
-                let sample = Sample { used_ns, periods, budget_ns, exhausted };
+            for &(used_ns, periods, budget_ns, [exhausted, reclaims]) in &samples {
+                let sample = Sample { used_ns, periods, budget_ns, exhausted, reclaims };
                 let budget = controller.observe(&sample);
                 prop_assert!(budget >= 1 && budget <= period, "{law}: {budget}");
                 prop_assert!(budget as f64 >= sample.use_ns().min(period as f64) * (1.0 - 1e-12), "{law}: {budget} after {sample:?}");
@@ -128,6 +128,29 @@ fn a_job_that_is_long_once_in_a_while_is_not_provided_for() {
 }
 
 #[test]
+fn who_may_go_on_with_what_nobody_reserved_is_given_less() {
+    let mut demands = about(10_000_000, 1_500, 7);
+    demands.iter_mut().step_by(10).for_each(|demand| *demand += *demand / 4);
+    let given_by_used = |reclaims: bool| {
+        let mut ours = controller(Law::Ours, PERIOD);
+        let (mut budget, mut given) = (15_000_000, 0);
+        for &used_ns in &demands {
+            given += budget;
+            budget = ours.observe(&Sample {
+                used_ns,
+                periods: 1.0,
+                budget_ns: budget,
+                exhausted: false,
+                reclaims,
+            });
+        }
+        given as f64 / demands.iter().sum::<u64>() as f64
+    };
+    let (goes_on, stops) = (given_by_used(true), given_by_used(false));
+    assert!(goes_on <= 1.12 && stops >= 1.2, "{goes_on}, {stops}");
+}
+
+#[test]
 fn a_new_scene_is_learned_from_its_first_jobs() {
     for seed in 0..10 {
         let demands = [8, 20, 8, 20].map(|mean| about(mean * 1_000_000, 250, seed ^ mean)).concat();
@@ -142,7 +165,7 @@ fn a_new_scene_is_learned_from_its_first_jobs() {
 fn a_job_that_began_late_is_no_longer_job() {
     let mut ours = controller(Law::Ours, PERIOD);
     let mut observe = |used_ns: u64, budget_ns: u64, exhausted: bool| {
-        ours.observe(&Sample { used_ns, periods: 1.0, budget_ns, exhausted })
+        ours.observe(&Sample { used_ns, periods: 1.0, budget_ns, exhausted, reclaims: false })
     };
     let mut budget = 6_000_000;
     for _ in 0..20 {

@@ -31,6 +31,8 @@ pub struct Sample {
     pub budget_ns: u64,
     /// Whether the thread was seen with work to do and no budget left.
     pub exhausted: bool,
+    /// Whether a job that exceeds its budget may go on with CPU time that nobody has reserved.
+    pub reclaims: bool,
 }
 
 impl Sample {

@@ -26,8 +26,10 @@ use super::{Controller, Sample, quantile, within};
 
 /// Jobs that are remembered: two groups of pictures of the usual length, and some.
 const JOBS: usize = 40;
-/// What a job that exceeds its budget costs, in mean jobs: the chase, and that it ends a period late.
+/// What a job that exceeds its budget costs, in mean jobs: the chase, and that it ends a period late; or, where it may go on with what nobody has
+/// reserved, that there may be none of it.
 const EXCESS: f64 = 3.0;
+const RECLAIMED: f64 = 0.5;
 /// On top of the longest job that is provided for: so many times an `n`th of how far it lies above the usual one, `n` jobs being known, and
 /// of this share of it, since few that are known may be alike by chance.
 const MARGIN: f64 = 6.0;
@@ -172,21 +174,21 @@ impl Predictive {
     }
 
     /// The next budget while demand is steady.
-    fn steady(&self) -> f64 {
-        let Some(round) = self.round() else { return self.worth_it() };
+    fn steady(&self, excess: f64) -> f64 {
+        let Some(round) = self.round() else { return self.worth_it(excess) };
         // As at the same place of the last two rounds, and as much more as rounds differ.
         let count = self.jobs.len();
         let place = self.jobs[count - round].max(self.jobs[count - 2 * round]);
         (1.0 + PATTERN_SPREAD) * (place + self.error(round))
     }
 
-    /// The length that costs least: more budget for each job, or being exceeded by the jobs that are longer.
-    fn worth_it(&self) -> f64 {
+    /// The length that costs least: more budget for each job, or being exceeded by the jobs that are longer. `excess`: the cost of that.
+    fn worth_it(&self, excess: f64) -> f64 {
         let mut jobs: Vec<f64> = self.jobs.iter().copied().collect();
         jobs.sort_by(|one, other| other.total_cmp(one));
         let count = jobs.len() as f64;
         let mean = jobs.iter().sum::<f64>() / count;
-        let cost = |longer: usize| jobs[longer] + EXCESS * mean * longer as f64 / count;
+        let cost = |longer: usize| jobs[longer] + excess * mean * longer as f64 / count;
         let Some(best) = (0..jobs.len()).min_by(|one, other| cost(*one).total_cmp(&cost(*other))) else {
             return 0.0;
         };
@@ -218,10 +220,11 @@ impl Controller for Predictive {
                 self.settle(use_ns);
             }
         }
+        let steady = self.steady(if sample.reclaims { RECLAIMED } else { EXCESS });
         let wish = match self.state {
             State::Chasing => CHASE * budget.max(use_ns),
-            State::CatchingUp => (RECOVERY * self.chased.sum / self.chased.count as f64).max(self.steady()),
-            State::Steady => self.steady(),
+            State::CatchingUp => (RECOVERY * self.chased.sum / self.chased.count as f64).max(steady),
+            State::Steady => steady,
         };
         within(wish, use_ns, self.period_ns)
     }

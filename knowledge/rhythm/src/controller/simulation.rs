@@ -76,7 +76,13 @@ pub fn run(controller: &mut dyn Controller, period_ns: u64, first_budget_ns: u64
             exhausted,
             backlog_ns: backlog,
         });
-        budget = controller.observe(&Sample { used_ns: used, periods: 1.0, budget_ns: budget, exhausted });
+        budget = controller.observe(&Sample {
+            used_ns: used,
+            periods: 1.0,
+            budget_ns: budget,
+            exhausted,
+            reclaims: false,
+        });
         now += period_ns;
     }
     run

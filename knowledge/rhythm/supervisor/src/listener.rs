@@ -8,9 +8,9 @@ use crate::clock::{MILLISECOND, SECOND};
 
 /// The first verdict comes after so long, others follow, and there are no more after the last.
 const FIRST: u64 = SECOND;
-const EACH: u64 = 250 * MILLISECOND;
+const EACH: u64 = 200 * MILLISECOND;
 /// From here on one confident verdict is enough; before, two in a row must agree. The last one is taken as it is.
-const SURE: u64 = 1900 * MILLISECOND;
+const SURE: u64 = 1800 * MILLISECOND;
 const CONFIDENT: f64 = 0.3;
 const LAST: u64 = 3 * SECOND;
 /// Verdicts agree when they differ by less than this share.

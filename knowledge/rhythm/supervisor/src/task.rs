@@ -194,12 +194,14 @@ impl Task {
             // Between two jobs, or stopped: that says nothing about the next job.
             Some(_) if used == 0 => Seen::Nothing,
             Some(server) => {
-                let budget = self.held.as_ref().map_or(server.wanted, |held| held.reservation.budget);
+                let reservation = self.held.as_ref().map(|held| held.reservation);
+                let budget = reservation.map_or(server.wanted, |reservation| reservation.budget);
                 // Who waits has done its job, however much of the budget it was.
                 let used_up = used as f64 / (budget as f64 * periods);
                 let hungry = self.held.is_some() && used_up >= HUNGRY && !process::is_waiting(self.id.thread);
                 let exhausted = hungry && used_up >= USED_UP;
-                let sample = Sample { used_ns: used, periods, budget_ns: budget, exhausted };
+                let reclaims = reservation.is_some_and(|reservation| reservation.reclaims);
+                let sample = Sample { used_ns: used, periods, budget_ns: budget, exhausted, reclaims };
                 let wanted = server.controller.observe(&sample);
                 server.floor = (sample.use_ns() as u64).min(most(server.period));
                 server.wanted = wanted.max(server.floor).clamp(LEAST, most(server.period));
