@@ -68,6 +68,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         return;
     }
     attune_note_affinity(t, task);
+    t->attune_task.leaving = 0;
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
         attune_hear(t);
@@ -80,7 +81,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         attune_meet(t, cpu);
         break;
     case ATTUNE_RUNNING:
-        /* The policy's choice stands: a change of attributes, or a higher class, was in between. */
+        /* The policy's choice stands: it was chosen while it left another CPU, or a change of attributes, or a higher class, was in between. */
         to = t->attune_task.cpu;
         direct = attune_may_run(&t->attune, to) && !attune_is_over(&attune_cpus[to]);
         t->attune_task.placed = direct;
@@ -119,11 +120,14 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
                 return 1;
             }
             attune_switch_out(me, cpu, running, me->deadline && attune_answer.now >= me->deadline);
+            running->attune_task.leaving = 1;
         } else {
             attune_stop(me, cpu, running, previous->__state & TASK_DEAD);
         }
         return 0;
     }
+    if (running->attune_task.leaving)
+        return 1;
     /* Somebody else ran here meanwhile, a higher class perhaps. */
     task = scx_bpf_tid_to_task(running->attune_task.tid);
     if (!task)
@@ -169,6 +173,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         }
         if (displaced) {
             attune_switch_out(me, cpu, displaced, 0);
+            displaced->attune_task.leaving = displaced == known;
             if (previous)
                 scx_bpf_task_set_slice(previous, 0);    /* else the kernel would leave it where it is */
             displaced = NULL;
@@ -187,6 +192,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         if (slice >= 0)
             me->deadline = attune_answer.now + (slice ? slice : 1);
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
+            t->attune_task.leaving = 0;
             scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
             return 1;
         }
@@ -210,7 +216,9 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             continue;
         }
 #endif
-        scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+        /* Who still leaves another CPU cannot be put here: the kernel would forget it, ask again, and find it not there. */
+        if (!t->attune_task.leaving)
+            scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
         return 1;
     }
     attune_kick(cpu);                                   /* asked often enough for now: once more, and soon */

@@ -43,6 +43,7 @@ struct attune_task {
     uint8_t yielded;                                    /* called sched_yield since it was dispatched */
     uint8_t placed;                                     /* RUNNING: enqueue has put it on that CPU's own queue */
     uint8_t domain;                                     /* whose policy it follows: enum attune_domain_name */
+    uint8_t leaving;                                    /* stopped, but still on the CPU where it ran: enqueue follows */
     uint32_t weight;                                    /* 1024 at nice 0 */
     uint32_t bound;                                     /* whose values it has: see values.h */
     uint64_t allowed[ATTUNE_WORDS];
