@@ -127,7 +127,7 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         return 0;
     }
     if (running->attune_task.leaving)
-        return 1;
+        return 1;                                       /* another CPU still puts it back: enqueue follows */
     /* Somebody else ran here meanwhile, a higher class perhaps. */
     task = scx_bpf_tid_to_task(running->attune_task.tid);
     if (!task)
