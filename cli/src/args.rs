@@ -256,7 +256,10 @@ pub struct LabArgs {
 pub enum LabCommand {
     /// List the experiments
     List,
-    /// Run one
+    /// Run one or several, and say whether their claims hold
+    #[command(
+        after_help = "Example: attune lab run switch-cost --quick\n         attune lab run 'coop-*' tune-load\n\nExit status 0: every claim holds. 1: one does not, or an experiment could not be run; the others are run all the same."
+    )]
     Run(LabRunArgs),
     /// Other people's sched_ext schedulers, which experiments compare with: list them, or build them
     #[command(
@@ -281,15 +284,16 @@ pub enum PeersCommand {
 
 #[derive(ClapArgs)]
 pub struct LabRunArgs {
-    /// The experiment
-    pub name: String,
+    /// The experiments, by name or pattern
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
     /// Fewer repetitions and loads
     #[arg(long)]
     pub quick: bool,
     /// Measure again what was measured before with all the same inputs
     #[arg(long)]
     pub fresh: bool,
-    /// Print JSON instead of tables
+    /// Print JSON instead of tables, a line for each experiment
     #[arg(long)]
     pub json: bool,
     /// Where the report goes (default: demo, beside the folder of this program)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use attune_lab::experiment::{self, EXPERIMENTS, Options};
+use attune_lab::experiment::{self, EXPERIMENTS, Experiment, Options};
 use attune_peers::{Cache, PEERS};
 
 use crate::args::{LabArgs, LabCommand, LabRunArgs, PeersCommand};
@@ -14,7 +14,7 @@ use crate::output;
 pub fn run(args: &LabArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         LabCommand::List => list(),
-        LabCommand::Run(args) => run_one(args),
+        LabCommand::Run(args) => run_all(args),
         LabCommand::Peers { command: Some(PeersCommand::Build { names }) } => build_peers(names),
         LabCommand::Peers { .. } => list_peers(),
     }
@@ -22,31 +22,50 @@ pub fn run(args: &LabArgs) -> Result<ExitCode, Failure> {
 
 fn list() -> Result<ExitCode, Failure> {
     let width = EXPERIMENTS.iter().map(|experiment| experiment.name.len()).max().unwrap_or(0);
-    let line =
-        |experiment: &experiment::Experiment| format!("{:width$}  {}\n", experiment.name, experiment.about);
+    let line = |experiment: &Experiment| format!("{:width$}  {}\n", experiment.name, experiment.about);
     output::print(&EXPERIMENTS.iter().map(line).collect::<String>())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_one(args: &LabRunArgs) -> Result<ExitCode, Failure> {
-    let Some(experiment) = experiment::find(&args.name) else {
-        return Err(Failure::usage(format!("no experiment {}; `attune lab list` lists them", args.name)));
-    };
+fn run_all(args: &LabRunArgs) -> Result<ExitCode, Failure> {
+    let experiments = experiment::find(&args.names)
+        .map_err(|name| Failure::usage(format!("no experiment {name}; `attune lab list` lists them")))?;
     let programs = own_folder()?;
     let folder = args.output.clone().unwrap_or_else(|| programs.with_file_name("demo"));
     fs::create_dir_all(&folder).map_err(|error| Failure::file("create", &folder, error))?;
-    let options = Options { quick: args.quick, fresh: args.fresh, programs, folder: folder.clone() };
-    let report = (experiment.run)(&options, &|text| eprintln!("{}: {text}", experiment.name))
-        .map_err(|error| Failure::wrong(format!("{}: {error:#}", experiment.name)))?;
+    let options = Options { quick: args.quick, fresh: args.fresh, programs, folder };
+    let mut verdicts = String::new();
+    let mut all_hold = true;
+    for experiment in &experiments {
+        let (holds, verdict) = match run_one(experiment, &options, args.json) {
+            Ok(true) => (true, "every claim holds"),
+            Ok(false) => (false, "a claim does not hold"),
+            // The others are run all the same.
+            Err(failure) => {
+                failure.report();
+                (false, "could not be run")
+            }
+        };
+        all_hold &= holds;
+        verdicts += &format!("{}: {verdict}\n", experiment.name);
+    }
+    if experiments.len() > 1 {
+        eprint!("{verdicts}");
+    }
+    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
 
-    let json = format!("{:#}\n", report.to_json());
-    let (page, data) =
-        (folder.join(format!("{}.html", report.name)), folder.join(format!("{}.json", report.name)));
+/// Whether its claims hold.
+fn run_one(experiment: &Experiment, options: &Options, json: bool) -> Result<bool, Failure> {
+    let report = (experiment.run)(options, &|text| eprintln!("{}: {text}", experiment.name))
+        .map_err(|error| Failure::wrong(format!("{}: {error:#}", experiment.name)))?;
+    let page = options.folder.join(format!("{}.html", report.name));
+    let data = options.folder.join(format!("{}.json", report.name));
     output::write(&page, report.to_html())?;
-    output::write(&data, &json)?;
-    output::print(&if args.json { json } else { report.to_text() })?;
+    output::write(&data, format!("{:#}\n", report.to_json()))?;
+    output::print(&if json { format!("{}\n", report.to_json()) } else { report.to_text() })?;
     eprintln!("report: {}\nfigures: {}", page.display(), data.display());
-    Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(report.holds())
 }
 
 fn list_peers() -> Result<ExitCode, Failure> {

@@ -41,6 +41,18 @@ fn random_schedulers_that_the_check_accepts_load() {
 }
 
 #[test]
+fn several_run_one_after_the_other() {
+    let output = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab-several");
+    let run = lab(&["run", "band*", "period-cost", "--quick", "--json", "--output", output]);
+    let reports: Vec<serde_json::Value> =
+        text(&run.stdout).lines().map(|line| serde_json::from_str(line).expect("a report a line")).collect();
+    let names: Vec<&str> = reports.iter().filter_map(|report| report["experiment"].as_str()).collect();
+    assert_eq!(names, ["period-cost", "bandwidth"], "{}", text(&run.stderr));
+    // What `period-cost` claims is of a time, which this build does not keep.
+    assert!(text(&run.stderr).contains("bandwidth: every claim holds\n"), "{}", text(&run.stderr));
+}
+
+#[test]
 fn unknown_names_are_told() {
     let peer = lab(&["peers", "build", "scx_nothing"]);
     assert_eq!(peer.status.code(), Some(2));
@@ -48,4 +60,8 @@ fn unknown_names_are_told() {
     let experiment = lab(&["run", "nothing"]);
     assert_eq!(experiment.status.code(), Some(2));
     assert!(text(&experiment.stderr).contains("`attune lab list` lists them"));
+    let pattern = lab(&["run", "bandwidth", "nothing-*"]);
+    assert_eq!(pattern.status.code(), Some(2));
+    assert!(text(&pattern.stderr).contains("no experiment nothing-*"), "before any is run");
+    assert!(pattern.stdout.is_empty());
 }

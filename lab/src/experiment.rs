@@ -63,7 +63,46 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::rhythm::light_player::EXPERIMENT,
 ];
 
-/// The experiment of that name.
-pub fn find(name: &str) -> Option<&'static Experiment> {
-    EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+/// The experiments of these names, each once, in the order of [`EXPERIMENTS`]; a name may have the wildcards of a shell. Err: a name that none has.
+pub fn find<'a>(names: &'a [String]) -> Result<Vec<&'static Experiment>, &'a str> {
+    let mut wanted = vec![false; EXPERIMENTS.len()];
+    for name in names {
+        let pattern = glob::Pattern::new(name).map_err(|_| name.as_str())?;
+        let mut found = false;
+        for (wanted, experiment) in wanted.iter_mut().zip(EXPERIMENTS) {
+            if pattern.matches(experiment.name) {
+                (*wanted, found) = (true, true);
+            }
+        }
+        if !found {
+            return Err(name);
+        }
+    }
+    Ok(EXPERIMENTS
+        .iter()
+        .zip(wanted)
+        .filter_map(|(experiment, wanted)| wanted.then_some(experiment))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(names: &[&str]) -> Result<Vec<&'static str>, String> {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let experiments = find(&names).map_err(str::to_owned)?;
+        Ok(experiments.into_iter().map(|experiment| experiment.name).collect())
+    }
+
+    #[test]
+    fn names_and_patterns_find_experiments() {
+        assert_eq!(found(&["fairness"]).unwrap(), ["fairness"]);
+        assert_eq!(found(&["tune-load", "fairness", "fair*"]).unwrap(), ["fairness", "tune-load"]);
+        let coop = found(&["coop-*"]).unwrap();
+        assert!(coop.len() > 10 && coop.iter().all(|name| name.starts_with("coop-")), "{coop:?}");
+        for wrong in ["coop", "", "[", "no-*"] {
+            assert_eq!(found(&["fairness", wrong]).unwrap_err(), wrong);
+        }
+    }
 }
