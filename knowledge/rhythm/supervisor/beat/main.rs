@@ -1,8 +1,8 @@
 //! A program that runs to a beat, for tests: `attune-beat PERIOD_MS WORK_MS [WORD..]`.
 //!
 //! Each period it works for so long (CPU time), then sleeps until the next. Words, in any order: `threads=N` that do the same, one after the
-//! other; `to=MS`: its period from the first SIGUSR2 on. From the first SIGUSR1 on it only works, without a pause. It ends by itself after
-//! `for=S` seconds (300). With `log` it prints the lateness of each beat in us.
+//! other; `to=MS`: its period from the first SIGUSR2 on; `skips=1`: beats that are over are left out. From the first SIGUSR1 on it only
+//! works, without a pause. It ends by itself after `for=S` seconds (300). With `log` it prints the lateness of each beat in us.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,6 +52,9 @@ fn beat(mut period: Duration, job: Duration, words: &HashMap<String, f64>, log: 
             period = Duration::from_secs_f64(millis / 1e3);
         }
         next += period;
+        if words.contains_key("skips") {
+            next = next.max(Instant::now());
+        }
         while ONLY_WORK.load(Ordering::Relaxed) && Instant::now() < end {
             work(Duration::from_millis(10));
         }

@@ -29,6 +29,8 @@ pub struct Listener {
 #[derive(Debug)]
 pub enum Heard {
     NotYet,
+    /// Long enough for a first verdict, and there is not so much as a guess.
+    NothingYet,
     Beat(Analysis),
     /// It did something, but not to a beat.
     Nothing,
@@ -86,7 +88,7 @@ impl Listener {
             None if elapsed >= LAST => Heard::Nothing,
             None => {
                 self.last = None;
-                Heard::NotYet
+                Heard::NothingYet
             }
         }
     }

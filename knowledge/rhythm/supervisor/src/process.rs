@@ -51,6 +51,14 @@ pub fn all() -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// What a thread has had since it began, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTime {
+    pub used: u64,
+    /// It was ready, and another had the CPU; counted when that is over. Zero on a kernel that does not count it.
+    pub waited: u64,
+}
+
 /// The CPU time of a thread, read again and again.
 pub struct CpuClock(File);
 
@@ -59,10 +67,11 @@ impl CpuClock {
         File::open(format!("/proc/{process}/task/{thread}/schedstat")).map(CpuClock)
     }
 
-    /// CPU time in ns since it began; None when it is gone.
-    pub fn read(&self) -> Option<u64> {
+    /// None when the thread is gone.
+    pub fn read(&self) -> Option<CpuTime> {
         let mut bytes = [0; 64];
         let length = self.0.read_at(&mut bytes, 0).ok()?;
-        std::str::from_utf8(&bytes[..length]).ok()?.split_whitespace().next()?.parse().ok()
+        let mut fields = std::str::from_utf8(&bytes[..length]).ok()?.split_whitespace();
+        Some(CpuTime { used: fields.next()?.parse().ok()?, waited: fields.next()?.parse().ok()? })
     }
 }

@@ -24,6 +24,8 @@ const CONFIDENT: f64 = 0.5;
 const AT_ONCE: u32 = 3;
 const RETRY: u64 = 4 * SECOND;
 const RETRY_MOST: u64 = 32 * SECOND;
+/// A program whose threads wait for a CPU for so much of the time has a beat that nobody hears: its jobs do not end.
+const STARVED: f64 = 0.25;
 /// So many times in a row it must be missed before it is given up, all of them at once after each other.
 const MISSES: u32 = AT_ONCE;
 
@@ -74,6 +76,8 @@ pub struct Program {
     pub tasks: BTreeMap<u32, Task>,
     pub beat: Option<Beat>,
     pub listener: Option<Listener>,
+    /// It has what it waited for, as long as it is listened to.
+    on_trial: bool,
     next_scan: u64,
     next_listen: u64,
     misses: u32,
@@ -91,6 +95,7 @@ impl Program {
             tasks: BTreeMap::new(),
             beat: None,
             listener: None,
+            on_trial: false,
             next_scan: now,
             next_listen: now,
             misses: 0,
@@ -138,7 +143,14 @@ impl Program {
         !self.follows && self.listener.is_none() && now >= self.next_listen
     }
 
-    /// Takes what the listener says. True when the beat has changed.
+    pub fn listen(&mut self, now: u64) {
+        for task in self.tasks.values_mut() {
+            task.listen(now);
+        }
+        self.listener = Some(Listener::start(now));
+    }
+
+    /// Takes what the listener says. True when the beat, or what is wanted without one, has changed.
     pub fn hear(&mut self, now: u64, settings: &Settings, law: Law, notes: &mut Vec<Note>) -> bool {
         let Some(listener) = &mut self.listener else { return false };
         let since = listener.since();
@@ -146,11 +158,13 @@ impl Program {
         let (process, name) = (self.process, self.name.clone());
         match heard {
             Heard::NotYet => false,
+            Heard::NothingYet => self.begin_trial(now, notes),
             Heard::Beat(analysis) => {
                 self.listener = None;
                 self.next_listen = now + if analysis.confidence >= CONFIDENT { AGAIN } else { SOON };
                 self.misses = 0;
-                let Some(beat) = Beat::of(&analysis, since) else { return false };
+                let Some(beat) = Beat::of(&analysis, since) else { return self.end_trial(law) };
+                self.on_trial = false;
                 let old = self.beat.as_ref().map(|beat| beat.pace.period);
                 let period = beat.pace.period;
                 let far = |old: u64| old.abs_diff(period) as f64 > AGREE / 2.0 * period as f64;
@@ -172,7 +186,7 @@ impl Program {
             Heard::Silence => {
                 self.listener = None;
                 self.next_listen = now + RETRY;
-                false
+                self.end_trial(law)
             }
             Heard::Nothing => {
                 self.listener = None;
@@ -191,9 +205,30 @@ impl Program {
                 if !tuned && pause > 0 {
                     notes.push(Note::NoBeat { process, name, again_s: pause as f64 / 1e9 });
                 }
-                false
+                self.end_trial(law)
             }
         }
+    }
+
+    /// Nothing is heard of a program that waits for a CPU more than anything else: it is listened to anew, with what it waited for.
+    fn begin_trial(&mut self, now: u64, notes: &mut Vec<Note>) -> bool {
+        let waited: f64 = self.tasks.values().map(|task| task.fared(now).waited).sum();
+        if self.beat.is_some() || self.on_trial || waited < STARVED {
+            return false;
+        }
+        self.on_trial = true;
+        self.tasks.values_mut().for_each(|task| task.begin_trial(now));
+        self.listener = Some(Listener::start(now));
+        notes.push(Note::Trial { process: self.process, name: self.name.clone(), waited });
+        true
+    }
+
+    fn end_trial(&mut self, law: Law) -> bool {
+        let ended = std::mem::take(&mut self.on_trial);
+        if ended {
+            self.set_beat(None, law);
+        }
+        ended
     }
 
     pub fn set_beat(&mut self, beat: Option<Beat>, law: Law) {

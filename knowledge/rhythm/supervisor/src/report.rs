@@ -16,6 +16,13 @@ pub enum Note {
         process: u32,
         name: String,
     },
+    /// Nothing is heard, and it waits for a CPU; it has what it waits for while it is listened to. `waited`: threads that
+    /// wait, on average.
+    Trial {
+        process: u32,
+        name: String,
+        waited: f64,
+    },
     /// A beat was found, or another than before.
     Beat {
         process: u32,
@@ -74,6 +81,10 @@ impl fmt::Display for Note {
                 write!(f, "a tuner was killed earlier: {threads} threads have their policies back")
             }
             Note::Listening { process, name } => write!(f, "{name} ({process}): listening"),
+            Note::Trial { process, name, waited } => write!(
+                f,
+                "{name} ({process}): {waited:.1} of its threads wait for a CPU; they have what they wait for while it is listened to"
+            ),
             Note::Beat { process, name, frequency_hz, period_ms, confidence, after_ms } => write!(
                 f,
                 "{name} ({process}): {frequency_hz:.3} Hz, period {period_ms:.3} ms, confidence {confidence:.2}, after {after_ms:.0} ms"

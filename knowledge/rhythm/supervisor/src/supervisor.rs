@@ -11,7 +11,6 @@ use crate::admission::{Request, admit};
 use crate::clock::{MILLISECOND, SECOND, monotonic_ns};
 use crate::guardian::Guardian;
 use crate::journal::{self, Journal};
-use crate::listener::Listener;
 use crate::policy::{self, Policy, Refusal};
 use crate::program::{Beat, Program};
 use crate::report::{Note, Status};
@@ -238,7 +237,7 @@ impl Supervisor {
             if program.is_new() {
                 self.notes.push(Note::Listening { process: program.process, name: program.name.clone() });
             }
-            program.listener = Some(Listener::start(now));
+            program.listen(now);
         }
         if !self.tracer.is_attached() {
             return Ok(());

@@ -12,7 +12,7 @@ use crate::clock::{MILLISECOND, SECOND};
 use crate::journal::{self, Journal, ThreadId};
 use crate::pace::Pace;
 use crate::policy::{Policy, Refusal};
-use crate::process::{self, CpuClock};
+use crate::process::{self, CpuClock, CpuTime};
 use crate::reservation::Reservation;
 
 /// How often CPU time is looked at where no period says how often.
@@ -41,6 +41,8 @@ const HUNGRY: f64 = 0.8;
 const INSATIABLE: u64 = 5 * SECOND;
 const INSATIABLE_USE: f64 = 0.95;
 const INSATIABLE_SHARE: f64 = 0.5;
+/// The period of a reservation on trial: whatever the beat is, a job has its share soon.
+const TRIAL_PERIOD: u64 = 10 * MILLISECOND;
 /// After so many looks in a row that came too late one is taken as it is.
 const MOST_LATE: u32 = 3;
 
@@ -48,6 +50,8 @@ pub struct Task {
     pub id: ThreadId,
     pub name: String,
     clock: CpuClock,
+    /// When listening began, or it did.
+    listened: (u64, CpuTime),
     cpu: u64,
     seen: u64,
     /// When its CPU time is looked at next.
@@ -77,7 +81,16 @@ struct Server {
     period: u64,
     wanted: u64,
     floor: u64,
-    controller: Box<dyn Controller + Send>,
+    /// None: on trial, while its program is listened to.
+    controller: Option<Box<dyn Controller + Send>>,
+}
+
+/// How a thread fared while its program was listened to: shares of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fared {
+    pub used: f64,
+    /// It was ready, and another had the CPU.
+    pub waited: f64,
 }
 
 /// What it has, and what it had before.
@@ -122,7 +135,8 @@ impl Task {
             id,
             name: process::name(thread),
             clock,
-            cpu,
+            listened: (now, cpu),
+            cpu: cpu.used,
             seen: now,
             next: now + TICK,
             late: 0,
@@ -140,6 +154,35 @@ impl Task {
         })
     }
 
+    /// Its program is listened to from now on.
+    pub fn listen(&mut self, now: u64) {
+        if let Some(time) = self.clock.read() {
+            self.listened = (now, time);
+        }
+    }
+
+    /// Since its program is listened to.
+    pub fn fared(&self, now: u64) -> Fared {
+        let (since, before) = self.listened;
+        let elapsed = now.saturating_sub(since).max(1) as f64;
+        let time = self.clock.read().unwrap_or(before);
+        let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / elapsed;
+        Fared { used: share(time.used, before.used), waited: share(time.waited, before.waited) }
+    }
+
+    /// Wants what it used and waited for, until the program's beat is known or given up.
+    pub fn begin_trial(&mut self, now: u64) {
+        let fared = self.fared(now);
+        let budget = |share: f64| (share * TRIAL_PERIOD as f64) as u64;
+        let wanted = budget(fared.used + fared.waited);
+        if self.server.is_some() || wanted < LEAST || now < self.banned_until {
+            return;
+        }
+        let wanted = wanted.min(most(TRIAL_PERIOD));
+        let floor = budget(fared.used).min(wanted);
+        self.server = Some(Server { period: TRIAL_PERIOD, wanted, floor, controller: None });
+    }
+
     /// Looks at its CPU time. `pace`: the program's beat, if it has one; for this thread.
     pub fn look(&mut self, now: u64, pace: Option<Pace>, law: Law) -> Seen {
         self.next = pace.map_or(now + TICK, |pace| pace.time_to_look(now, TICK));
@@ -150,7 +193,7 @@ impl Task {
             return Seen::Nothing;
         }
         let on_time = std::mem::take(&mut self.late) < MOST_LATE;
-        let Some(cpu) = self.clock.read() else { return Seen::Gone };
+        let Some(CpuTime { used: cpu, .. }) = self.clock.read() else { return Seen::Gone };
         let (used, elapsed) = (cpu.saturating_sub(self.cpu), now.saturating_sub(self.seen).max(1));
         (self.cpu, self.seen) = (cpu, now);
         if used > 0 {
@@ -177,12 +220,7 @@ impl Task {
     fn steer(&mut self, now: u64, used: u64, periods: f64, period: u64, law: Law) -> Seen {
         match &mut self.server {
             None if self.recent.iter().any(|(_, used)| *used > 0) => {
-                self.server = Some(Server {
-                    period,
-                    wanted: self.first_budget(period),
-                    floor: 0,
-                    controller: controller(law, period),
-                });
+                self.server = Some(self.first_server(period, law));
                 Seen::Changed
             }
             None => Seen::Nothing,
@@ -202,7 +240,8 @@ impl Task {
                 let exhausted = hungry && used_up >= USED_UP;
                 let reclaims = reservation.is_some_and(|reservation| reservation.reclaims);
                 let sample = Sample { used_ns: used, periods, budget_ns: budget, exhausted, reclaims };
-                let wanted = server.controller.observe(&sample);
+                let Some(controller) = &mut server.controller else { return Seen::Nothing };
+                let wanted = controller.observe(&sample);
                 server.floor = (sample.use_ns() as u64).min(most(server.period));
                 server.wanted = wanted.max(server.floor).clamp(LEAST, most(server.period));
                 if self.is_insatiable(now, hungry) { Seen::Insatiable } else { Seen::Changed }
@@ -224,6 +263,11 @@ impl Task {
         self.stretch = None;
         let (used, given) = ((self.used - used) as f64, (self.given - given) as f64);
         used >= INSATIABLE_USE * given && given >= INSATIABLE_SHARE * (now - since) as f64
+    }
+
+    fn first_server(&self, period: u64, law: Law) -> Server {
+        let wanted = self.first_budget(period);
+        Server { period, wanted, floor: 0, controller: Some(controller(law, period)) }
     }
 
     /// Large rather than small, from what was seen before: the greatest use in any stretch of one period.
@@ -253,13 +297,12 @@ impl Task {
         };
         let Some(server) = &mut self.server else { return };
         // The last digits of a period move; the jobs are the same.
-        if server.period.abs_diff(period) * 100 <= server.period {
+        if server.controller.is_some() && server.period.abs_diff(period) * 100 <= server.period {
             server.period = period;
             server.wanted = server.wanted.min(most(period));
             return;
         }
-        let wanted = self.first_budget(period);
-        self.server = Some(Server { period, wanted, floor: 0, controller: controller(law, period) });
+        self.server = Some(self.first_server(period, law));
     }
 
     /// Share of one CPU: by the use just seen, and wanted. None if it is to have no reservation.
