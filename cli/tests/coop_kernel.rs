@@ -5,9 +5,12 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::thread::sleep;
+use std::time::Duration;
 
 use common::set_up;
 
@@ -43,8 +46,7 @@ fn build(folder: &Path, words: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What a command says in a machine.
-fn in_machine(folder: &Path, words: &[&str]) -> String {
+fn machine(folder: &Path, words: &[&str]) -> Command {
     let mut machine = Command::new(ATTUNE);
     machine
         .current_dir(folder)
@@ -53,7 +55,12 @@ fn in_machine(folder: &Path, words: &[&str]) -> String {
         .env("ATTUNE", ATTUNE)
         .env_remove("ATTUNE_COOP")
         .env_remove("ATTUNE_VALUES");
-    let output = common::output(&mut machine);
+    machine
+}
+
+/// What a command says in a machine.
+fn in_machine(folder: &Path, words: &[&str]) -> String {
+    let output = common::output(&mut machine(folder, words));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !complained.contains("has ended"), "{said}\n{complained}");
@@ -171,8 +178,13 @@ fn nobody_suffers_from_a_group_below_zero() {
     live(&["scribbles-below-zero"], &[]);
 }
 
-/// A scheduler comes and goes while the programs run, and another comes. The machine's time is the host's here, who may be busy: only what
-/// is coarse can be told.
+/// Where the machine's time is the host's, who may be busy, only what is coarse can be told.
+fn coarsely_well(said: &str) {
+    let day = said.lines().find_map(Day::read).expect("a day");
+    assert!(day.good >= 500.0 && day.hog >= 500.0 && day.served >= 500.0, "{said}");
+}
+
+/// A scheduler comes and goes while the programs run, and another comes.
 #[test]
 fn after_a_restart_of_the_scheduler_all_goes_on() {
     if !set_up() {
@@ -185,6 +197,48 @@ fn after_a_restart_of_the_scheduler_all_goes_on() {
         &folder,
         &[&machine[..], &[ATTUNE, "run", "coop.bpf.o", "--all", "--timeout", "30000", "--"]].concat(),
     );
-    let day = said.lines().find_map(Day::read).expect("a day");
-    assert!(day.good >= 500.0 && day.hog >= 500.0 && day.served >= 500.0, "{said}");
+    coarsely_well(&said);
+}
+
+/// The whole machine stands still for two seconds and its clock goes on: no watchdog, and no timer that is lost.
+#[test]
+fn after_the_machine_stood_still_all_goes_on() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder_with("stood-still", &["bad_days"]);
+    build(&folder, &["coop", "--engine", "kernel", "--cpus", "1", "-o", "coop.bpf.o"]);
+    let vm = ["--timeout", "400", "--cpus", "1", "--", ATTUNE, "run", "coop.bpf.o", "--all", "--"];
+    let day = ["./bad_days", "kernel", "1", "machine-stopped"];
+    let mut vm = machine(&folder, &[&vm[..], &day].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let emulator = |vm: u32| {
+        let is_one = |&process: &u32| {
+            let name = std::fs::read_to_string(format!("/proc/{process}/comm"));
+            name.is_ok_and(|name| name.starts_with("qemu"))
+        };
+        attune_tracer::descendants(vm).into_iter().find(is_one).expect("an emulator")
+    };
+    let mut said = String::new();
+    for line in BufReader::new(vm.stdout.take().expect("a pipe")).lines() {
+        let line = line.expect("UTF-8");
+        if line == "stand still" {
+            let emulator = i32::try_from(emulator(vm.id())).expect("a process");
+            // SAFETY: no memory is involved; the number is that of the machine's child, which waits for it and has not seen it end.
+            unsafe { libc::kill(emulator, libc::SIGSTOP) };
+            sleep(Duration::from_secs(2));
+            // SAFETY: as above; who is stopped does not end.
+            unsafe { libc::kill(emulator, libc::SIGCONT) };
+        }
+        said += &line;
+        said += "\n";
+    }
+    let output = vm.wait_with_output().expect("it ends");
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !complained.contains("has ended"), "{said}\n{complained}");
+    assert!(said.contains("stood still\n"), "{said}");
+    coarsely_well(&said);
 }

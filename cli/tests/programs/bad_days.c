@@ -303,6 +303,24 @@ static void stop_all(const pid_t *good)
         kill(good[i], SIGCONT);
 }
 
+/* The caller does that, who is told when, to the whole machine, whose clock goes on. */
+static void stand_still(const pid_t *good)
+{
+    (void)good;
+    uint64_t last = attune_coop_now(); /* it may stand still before the call returns */
+    puts("stand still");
+    fflush(stdout);
+    for (int looks = 0; looks < 200; looks++) {
+        sleep_until(last + 50000000);
+        uint64_t now = attune_coop_now();
+        if (now - last > 1000000000) {
+            puts("stood still");
+            return;
+        }
+        last = now;
+    }
+}
+
 /* SCHEDULER's words, and behind them this program, which says "up" when it is the command. */
 static char *command[16];
 
@@ -373,6 +391,7 @@ static const struct day days[] = {
     { "clock-steps", steps_the_clock, 0, 0.5, NULL },
     { "all-pages-taken", takes_all_pages, 0, 3, NULL },
     { "all-stopped", NULL, 0, 0.5, stop_all },
+    { "machine-stopped", NULL, 0, 2, stand_still },
     { "restarted", NULL, 0, 2, restart },
 };
 
