@@ -7,7 +7,7 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::Duration;
@@ -200,33 +200,35 @@ fn after_a_restart_of_the_scheduler_all_goes_on() {
     coarsely_well(&said);
 }
 
-/// The whole machine stands still for two seconds and its clock goes on: no watchdog, and no timer that is lost.
-#[test]
-fn after_the_machine_stood_still_all_goes_on() {
+/// The emulator of a machine.
+fn emulator(vm: &Child) -> i32 {
+    let is_one = |&process: &u32| {
+        let name = std::fs::read_to_string(format!("/proc/{process}/comm"));
+        name.is_ok_and(|name| name.starts_with("qemu"))
+    };
+    let emulator = attune_tracer::descendants(vm.id()).into_iter().find(is_one);
+    i32::try_from(emulator.expect("an emulator")).expect("a process")
+}
+
+/// The whole machine stands still for two seconds and its clock goes on.
+fn stands_still_under(scheduler: &str) {
     if !set_up() {
         return;
     }
-    let folder = folder_with("stood-still", &["bad_days"]);
-    build(&folder, &["coop", "--engine", "kernel", "--cpus", "1", "-o", "coop.bpf.o"]);
-    let vm = ["--timeout", "400", "--cpus", "1", "--", ATTUNE, "run", "coop.bpf.o", "--all", "--"];
+    let folder = folder_with(&format!("stood-still-{scheduler}"), &["bad_days"]);
+    build(&folder, &[scheduler, "--engine", "kernel", "--cpus", "1", "-o", "its.bpf.o"]);
+    let vm = ["--timeout", "400", "--cpus", "1", "--", ATTUNE, "run", "its.bpf.o", "--all", "--"];
     let day = ["./bad_days", "kernel", "1", "machine-stopped"];
     let mut vm = machine(&folder, &[&vm[..], &day].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let emulator = |vm: u32| {
-        let is_one = |&process: &u32| {
-            let name = std::fs::read_to_string(format!("/proc/{process}/comm"));
-            name.is_ok_and(|name| name.starts_with("qemu"))
-        };
-        attune_tracer::descendants(vm).into_iter().find(is_one).expect("an emulator")
-    };
     let mut said = String::new();
     for line in BufReader::new(vm.stdout.take().expect("a pipe")).lines() {
         let line = line.expect("UTF-8");
         if line == "stand still" {
-            let emulator = i32::try_from(emulator(vm.id())).expect("a process");
+            let emulator = emulator(&vm);
             // SAFETY: no memory is involved; the number is that of the machine's child, which waits for it and has not seen it end.
             unsafe { libc::kill(emulator, libc::SIGSTOP) };
             sleep(Duration::from_secs(2));
@@ -241,4 +243,16 @@ fn after_the_machine_stood_still_all_goes_on() {
     assert!(output.status.success() && !complained.contains("has ended"), "{said}\n{complained}");
     assert!(said.contains("stood still\n"), "{said}");
     coarsely_well(&said);
+}
+
+/// No watchdog, and no timer that is lost.
+#[test]
+fn after_the_machine_stood_still_all_goes_on() {
+    stands_still_under("coop");
+}
+
+/// Programs that would cooperate find nobody who listens.
+#[test]
+fn after_the_machine_stood_still_all_goes_on_under_fair_too() {
+    stands_still_under("fair");
 }
