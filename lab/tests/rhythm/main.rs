@@ -6,7 +6,8 @@ use attune_lab::report::Report;
 fn run(name: &str) -> Report {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let options = Options { quick: true, fresh: false, programs: folder.clone(), folder };
-    (find(name).unwrap().run)(&options, &|_| {}).unwrap()
+    let names = [name.to_owned()];
+    (find(&names).unwrap()[0].run)(&options, &|_| {}).unwrap()
 }
 
 #[test]
