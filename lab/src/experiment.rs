@@ -45,6 +45,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
     crate::kernel::coop::fairness::EXPERIMENT,
     crate::kernel::coop::implicit::EXPERIMENT,
     crate::kernel::coop::domains::EXPERIMENT,
+    crate::kernel::coop::cpus::EXPERIMENT,
     crate::kernel::coop::misbehave::EXPERIMENT,
     crate::kernel::coop::overhead::EXPERIMENT,
     crate::kernel::coop::periodic::EXPERIMENT,

@@ -67,7 +67,7 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
     Ok(Results {
         kernel: cache.kernel_release().to_owned(),
         qemu: cache.qemu_version().to_owned(),
-        seeds: seeds(description, Place::Deterministic, options.quick).to_vec(),
+        seeds: seeds(description, Place::ONE_CPU, options.quick).to_vec(),
         parts: parts.collect(),
         commands: jobs.iter().filter(|job| job.seed == 1).flat_map(|job| measuring.commands(job)).collect(),
         description: description.parts,
@@ -76,7 +76,7 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
 
 fn seeds(description: &Description, place: Place, quick: bool) -> &'static [u64] {
     match place {
-        Place::Deterministic => &description.seeds[..if quick { 1 } else { description.seeds.len() }],
+        Place::Deterministic { .. } => &description.seeds[..if quick { 1 } else { description.seeds.len() }],
         Place::TwoCpus => &ROUNDS[..if quick { QUICK_ROUNDS } else { ROUNDS.len() }],
     }
 }
@@ -88,7 +88,7 @@ fn prepare(
     made: &mut BTreeMap<String, Result<Ready, String>>,
 ) -> Field {
     let contestants = (part.contestants)();
-    let cpus = if part.place == Place::TwoCpus { 2 } else { 1 };
+    let cpus = part.place.cpus();
     let ready = contestants.iter().map(|contestant| {
         let prepare = || contestant.prepare(&options.programs, folder, cpus);
         let ready = made.entry(format!("{}, {cpus}", contestant.name));
@@ -106,7 +106,7 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
         }) {
             let job = |contestants| Job { part, workload, seed, contestants };
             match its.place {
-                Place::Deterministic => {
+                Place::Deterministic { .. } => {
                     let first = description.seeds.first() == Some(&seed);
                     let its =
                         able.iter().filter(|contestant| first || !field.contestants[**contestant].is_brief);
@@ -175,9 +175,11 @@ impl Measuring<'_> {
     fn all(&self, jobs: &[Job], progress: Progress) -> Vec<Vec<Found>> {
         let found: Vec<Mutex<Vec<Found>>> = jobs.iter().map(|_| Mutex::new(vec![])).collect();
         let cpus = thread::available_parallelism().map_or(1, usize::from);
-        for (place, workers) in [(Place::TwoCpus, 1), (Place::Deterministic, cpus)] {
+        for (deterministic, workers) in [(false, 1), (true, cpus)] {
             let its: Vec<usize> = (0..jobs.len())
-                .filter(|index| self.description.parts[jobs[*index].part].place == place)
+                .filter(|index| {
+                    self.description.parts[jobs[*index].part].place.is_deterministic() == deterministic
+                })
                 .collect();
             let next = AtomicUsize::new(0);
             let (say, said) = std::sync::mpsc::channel::<String>();
@@ -229,7 +231,7 @@ impl Measuring<'_> {
         let (field, workload) = (&self.fields[job.part], self.workload(job).name);
         match self.description.parts[job.part].place {
             Place::TwoCpus => format!("{workload}, two CPUs, round {}", job.seed),
-            Place::Deterministic => {
+            Place::Deterministic { .. } => {
                 let names = job.contestants.iter().map(|index| field.contestants[*index].name.as_str());
                 format!("{workload} under {}, seed {}", names.collect::<Vec<_>>().join(", "), job.seed)
             }
@@ -287,10 +289,13 @@ impl Measuring<'_> {
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {
                 Place::TwoCpus => format!("attune vm --cpus 2 --memory {memory} -- {words}"),
-                Place::Deterministic => format!(
-                    "attune vm --memory {memory} --deterministic --seed {}{pack} -- {words}",
-                    job.seed
-                ),
+                Place::Deterministic { cpus } => {
+                    let cpus = if cpus > 1 { format!(" --cpus {cpus}") } else { String::new() };
+                    let seed = job.seed;
+                    format!(
+                        "attune vm --memory {memory} --deterministic{cpus} --seed {seed}{pack} -- {words}"
+                    )
+                }
             }
         };
         self.ready(job).map(command).collect()
@@ -310,7 +315,7 @@ mod tests {
         published: "",
         parts: &[Part {
             title: "",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: || vec![Contestant::fair_class().briefly(), Contestant::ours("coop")],
             workloads: &[Workload::new("one", &[]), Workload::new("other", &[])],
             figures: &[],

@@ -28,7 +28,7 @@ const DESCRIPTION: Description = Description {
     published: "none of the peers' authors gives an index; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).",
     parts: &[Part {
         title: "How evenly computing processes share a CPU",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: || {
             let kernel = [Contestant::fair_class(), Contestant::round_robin_class()];
             kernel.into_iter().chain(Contestant::peers()).chain([Contestant::ours("fair")]).collect()

@@ -37,16 +37,16 @@ const ENDED: &str = "attune-lab: ended ";
 
 impl Order {
     fn machine(&self) -> Machine {
-        let (cpus, kind) = match self.place {
-            Place::Deterministic => (1, Kind::Deterministic { pack: self.pack.clone(), seed: self.seed }),
-            Place::TwoCpus => (2, Kind::HostFiles),
+        let kind = match self.place {
+            Place::Deterministic { .. } => Kind::Deterministic { pack: self.pack.clone(), seed: self.seed },
+            Place::TwoCpus => Kind::HostFiles,
         };
-        Machine { cpus, memory: self.memory, kind, timeout: Some(PATIENCE) }
+        Machine { cpus: self.place.cpus(), memory: self.memory, kind, timeout: Some(PATIENCE) }
     }
 
     fn command(&self) -> Command {
         match (self.place, self.commands.as_slice()) {
-            (Place::Deterministic, [words]) => Command::new(words),
+            (Place::Deterministic { .. }, [words]) => Command::new(words),
             _ => {
                 let script: String = self.commands.iter().map(|words| part(words)).collect();
                 Command::new(["sh", "-c", &format!("exec 2>&1\n{script}")])
@@ -68,7 +68,7 @@ impl Order {
         };
         let (text, errors) =
             (String::from_utf8_lossy(&output.output), String::from_utf8_lossy(&output.error_output));
-        if self.place == Place::Deterministic {
+        if self.place.is_deterministic() {
             let status = output.status.success().then_some(()).ok_or(output.status.to_string());
             return vec![read(&text, &errors, status).map_err(|error| format!("{error:#}"))];
         }

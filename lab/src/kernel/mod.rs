@@ -80,12 +80,27 @@ pub struct Part {
 /// Where a part's runs are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Each in a deterministic virtual machine with one CPU (docs/vm.md), in which a nanosecond is an instruction: the same run gives
+    /// Each in a deterministic virtual machine (docs/vm.md), in which a nanosecond is an instruction, of whichever CPU: the same run gives
     /// the same figures on every machine with the same set-up. Runs differ in the seed of the machine.
-    Deterministic,
+    Deterministic { cpus: u32 },
     /// In real time on two CPUs, all contestants of a round in one machine, one after the other, each round beginning with another
     /// one; figures are medians over rounds with their confidence interval, and ratios within a round.
     TwoCpus,
+}
+
+impl Place {
+    pub const ONE_CPU: Place = Place::Deterministic { cpus: 1 };
+
+    fn is_deterministic(self) -> bool {
+        matches!(self, Place::Deterministic { .. })
+    }
+
+    fn cpus(self) -> u32 {
+        match self {
+            Place::Deterministic { cpus } => cpus,
+            Place::TwoCpus => 2,
+        }
+    }
 }
 
 /// MiB of most machines.
@@ -121,6 +136,11 @@ impl Workload {
     /// The same for so many seconds, and in brief runs ([`Contestant::briefly`], --quick) for so many.
     pub const fn lasting(self, seconds: u32, brief: u32) -> Workload {
         Workload { seconds: Some([seconds, brief]), ..self }
+    }
+
+    /// The same in a machine with so much memory, in MiB.
+    pub const fn with_memory(self, memory: u64) -> Workload {
+        Workload { memory, ..self }
     }
 
     /// The same with the machine's C compiler.

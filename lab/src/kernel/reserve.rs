@@ -53,7 +53,7 @@ const DESCRIPTION: Description = Description {
     parts: &[
         Part {
             title: "How late a process with a reservation runs beside four that compute",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[Workload::new(
                 "one reservation",
@@ -68,7 +68,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "Three reservations, and two processes that compute",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[
                 Workload::new(

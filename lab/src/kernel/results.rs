@@ -149,7 +149,7 @@ mod tests {
 
     const PARTS: &[Part] = &[Part {
         title: "",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: Vec::new,
         workloads: &[Workload::new("one", &[])],
         figures: &[Figure::new("x", "one", "/x", 1.0), Figure::new("y", "one", "/y", 1.0)],

@@ -43,7 +43,7 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
         columns.extend(figure.ratio.then(|| "ratio".to_owned()));
     }
     // Where a run is a count of what happened, so is the number of choices.
-    let counted = part.place == Place::Deterministic;
+    let counted = part.place.is_deterministic();
     columns.extend(counted.then(|| "runs".to_owned()));
     columns.extend(counted.then(|| "choices".to_owned()));
     columns.push("lines".to_owned());
@@ -73,7 +73,7 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
 
 fn note(part: &Part, rows: &Rows, results: &Results) -> String {
     let medians = match part.place {
-        Place::Deterministic => "medians over the runs that the row has".to_owned(),
+        Place::Deterministic { .. } => "medians over the runs that the row has".to_owned(),
         Place::TwoCpus => format!(
             "medians of {} rounds on two CPUs in real time, in brackets where the true ones lie with 95 % confidence, \
              ratios within a round",
@@ -81,7 +81,7 @@ fn note(part: &Part, rows: &Rows, results: &Results) -> String {
         ),
     };
     let choices = match part.place {
-        Place::Deterministic => {
+        Place::Deterministic { .. } => {
             " Choices: calls of the policy's `schedule` in the whole run of the first workload."
         }
         Place::TwoCpus => "",
@@ -114,7 +114,7 @@ fn length(lines: Lines) -> String {
 fn cell(median: Option<Median>, place: Place) -> String {
     match (median, place) {
         (None, _) => "-".to_owned(),
-        (Some(median), Place::Deterministic) => number(median.value),
+        (Some(median), Place::Deterministic { .. }) => number(median.value),
         (Some(median), Place::TwoCpus) => {
             format!("{} [{} {}]", number(median.value), number(median.low), number(median.high))
         }
@@ -150,7 +150,7 @@ mod tests {
 
     const PART: Part = Part {
         title: "",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: Vec::new,
         workloads: &[
             Workload::new("one", &["{seconds}"]).lasting(30, 10),

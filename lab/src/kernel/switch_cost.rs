@@ -46,7 +46,7 @@ const DESCRIPTION: Description = Description {
     parts: &[
         Part {
             title: "Instructions for a switch",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[
                 Workload::new("pipe", &["ping-pong", "--turns", "20000"]),
@@ -60,7 +60,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "How long a process stays that computes beside two others",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: || {
                 let kernel = [Contestant::fair_class(), Contestant::fair_class_slices()];
                 let ours = [
@@ -84,7 +84,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "Whole programs on one CPU, in instructions",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[
                 Workload::new("messages", MESSAGES),

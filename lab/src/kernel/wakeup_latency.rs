@@ -28,7 +28,7 @@ const DESCRIPTION: Description = Description {
     parts: &[
         Part {
             title: "How late a process with a period of 10 ms runs beside four that compute",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[Workload::new(
                 "wakeups",
@@ -42,7 +42,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "Several periodic processes, and requests to workers",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[
                 Workload::new(

@@ -14,7 +14,7 @@ const SMALL: Description = Description {
     parts: &[
         Part {
             title: "One CPU",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: both,
             workloads: &[Workload::new("pipe", &["ping-pong", "--turns", "500"])],
             figures: &[

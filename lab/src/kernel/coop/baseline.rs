@@ -23,7 +23,7 @@ const DESCRIPTION: Description = Description {
     published: "worst tardiness about 1 ms; the fair class over 20 ms on almost every event, SCHED_RR over 10 ms, both over 100 ms at worst.",
     parts: &[Part {
         title: "One player and four hogs",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: everybody,
         workloads: &[
             players("short", &["--count", "1"]),

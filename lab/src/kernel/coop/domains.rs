@@ -33,7 +33,7 @@ const DESCRIPTION: Description = Description {
                 in both.",
     parts: &[Part {
         title: "Eight unlike players and four hogs",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: fair_and_coop,
         workloads: &[
             players("apart", &["--uneven", "--group", "1", "--apart"]),

@@ -29,7 +29,7 @@ const DESCRIPTION: Description = Description {
     published: "several groups: Jain's index of CPU time 0.98, of frame rates 0.86; one group: of frame rates 0.97.",
     parts: &[Part {
         title: "Unlike players",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: fair_and_coop,
         workloads: &[players("alone", &["--uneven"]), players("group", &["--uneven", "--group", "1"])],
         figures: &[

@@ -38,7 +38,7 @@ const DESCRIPTION: Description = Description {
     published: "nobody has it. A hand-written trial of the mechanism: p99 / worst 0.21 / 0.45 ms with a thread (the fair class 4.1 / 6.0), 33 ms p99 with a timerfd.",
     parts: &[Part {
         title: "Eight unmodified players and four hogs",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: || {
             vec![
                 Contestant::fair_class().briefly(),

@@ -106,7 +106,7 @@ const DESCRIPTION: Description = Description {
     parts: &[
         Part {
             title: "mplayer, three and six",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants,
             workloads: &[
                 Workload::new("three", mplayer!("3")).playing(FILMS, needs_mplayer).lasting(12, 12),
@@ -124,7 +124,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "VLC, three and six",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants,
             workloads: &[
                 Workload::new("three", vlc!("3")).playing(FILMS, needs_vlc).lasting(12, 12),

@@ -35,7 +35,7 @@ const DESCRIPTION: Description = Description {
     parts: &[
         Part {
             title: "Eight players, each alone, and four hogs",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[players("short", &[]), players("long", &["--unit", "920"])],
             figures: &[
@@ -52,7 +52,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "All players in one group",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: || vec![Contestant::ours("coop")],
             workloads: &[
                 players("group", &["--group", "1"]),

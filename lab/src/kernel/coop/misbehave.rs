@@ -29,7 +29,7 @@ const DESCRIPTION: Description = Description {
     published: "delays of 0 to 10 ms with probability 0.01: its own tardiness up to 40 ms, others unharmed.",
     parts: &[Part {
         title: "Eight players and four hogs; one player misbehaves",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: fair_and_coop,
         workloads: &[players("good", &[]), players("bad", &["--misbehave"])],
         figures: &[

@@ -6,6 +6,7 @@
 //! scheduling via cooperative polling* (EuroSys 2009): one CPU, film players, kernel 2.6.
 
 pub mod baseline;
+pub mod cpus;
 pub mod domains;
 pub mod fairness;
 pub mod hd;

@@ -33,7 +33,7 @@ const DESCRIPTION: Description = Description {
     parts: &[
         Part {
             title: "Eight players and four hogs",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: fair_and_coop,
             workloads: &[Workload::new(
                 "players",
@@ -53,7 +53,7 @@ const DESCRIPTION: Description = Description {
         },
         Part {
             title: "A process that sleeps until its time, every 10 ms, and four hogs",
-            place: Place::Deterministic,
+            place: Place::ONE_CPU,
             contestants: fair_and_coop,
             workloads: &[
                 Workload::new("wakeups", &["--traced", "wakeups", "--seconds", "{seconds}"]).lasting(10, 10)

@@ -31,7 +31,7 @@ const DESCRIPTION: Description = Description {
     published: "at 14 players 6 % fewer frames than under the fair class.",
     parts: &[Part {
         title: "Frames a second of 1 to 14 players",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         // The ratio is claimed: both in full.
         contestants: || vec![Contestant::fair_class(), Contestant::ours("coop")],
         workloads: &[

@@ -28,7 +28,7 @@ const DESCRIPTION: Description = Description {
     published: "against the fair scheduler with its shortest period: tardiness 5 times less, switches 4 times fewer.",
     parts: &[Part {
         title: "Eight players and four hogs",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: || {
             let periodic = |name: &str, words| Contestant::ours_changed(name, "fair_periodic", words);
             vec![

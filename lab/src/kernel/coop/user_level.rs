@@ -40,7 +40,7 @@ const DESCRIPTION: Description = Description {
                 for a yield.",
     parts: &[Part {
         title: "Cooperative polling between processes, on a stock kernel",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         // Ratios are claimed: both in full.
         contestants: || vec![Contestant::fair_class(), Contestant::cooperating()],
         workloads: &[

@@ -55,7 +55,7 @@ const DESCRIPTION: Description = Description {
     published: "about 1 ms with the X server cooperating.",
     parts: &[Part {
         title: "A film on Xvfb, and four hogs",
-        place: Place::Deterministic,
+        place: Place::ONE_CPU,
         contestants: fair_and_coop,
         workloads: &[
             Workload::new("plain", on!("Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac"))
