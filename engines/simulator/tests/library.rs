@@ -246,12 +246,15 @@ fn the_weather_station_shows_the_temperature_only_when_it_is_hot() {
     assert!(group(&outcome, "wind").skipped < 10, "{}", outcome.table());
 }
 
-/// coop_players.toml with a change to its text.
-fn players(policy: &str, from: &str, to: &str) -> Outcome {
+/// coop_players.toml with changes to its text: from, to.
+fn players(policy: &str, changes: &[(&str, &str)]) -> Outcome {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
-    let text = std::fs::read_to_string(path).unwrap();
-    assert!(text.contains(from), "{from}");
-    let workload = Workload::from_file_text(&text.replace(from, to), "coop_players.toml");
+    let mut text = std::fs::read_to_string(path).unwrap();
+    for (from, to) in changes {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let workload = Workload::from_file_text(&text, "coop_players.toml");
     let workload = workload.unwrap_or_else(|error| panic!("{error}"));
     simulate(&mut scheduler(policy), &workload, &seconds(5)).unwrap()
 }
@@ -262,7 +265,7 @@ fn tardiness(outcome: &Outcome, quantile: f64) -> i64 {
 
 #[test]
 fn coop_is_on_time_where_fair_is_not_at_the_same_shares() {
-    let [coop, fair, periodic] = ["coop", "fair", "fair_periodic"].map(|policy| players(policy, "", ""));
+    let [coop, fair, periodic] = ["coop", "fair", "fair_periodic"].map(|policy| players(policy, &[]));
     let late = |outcome| tardiness(outcome, 0.99);
     assert!(late(&fair) > 20 * late(&coop), "{}{}", fair.table(), coop.table());
     assert!(late(&periodic) > 4 * late(&coop), "{}{}", periodic.table(), coop.table());
@@ -276,8 +279,17 @@ fn coop_is_on_time_where_fair_is_not_at_the_same_shares() {
 /// The slice that a lone player has beside few others is long; its timers are on time all the same.
 #[test]
 fn coop_serves_one_player_among_hogs() {
-    let one = players("coop", "count = 8", "count = 1");
+    let one = players("coop", &[("count = 8", "count = 1")]);
     assert!(one.total().tardiness.max() < 500_000, "{}", one.table());
+}
+
+/// Were every processor to choose anew for every release, eight would choose nearly four times for each here.
+#[test]
+fn one_processor_of_many_stops_for_a_release_in_coop() {
+    let many = players("coop", &[("cpus = 1", "cpus = 8"), ("count = 8", "count = 32")]);
+    let total = many.total();
+    assert!(total.jobs > 10_000 && total.tardiness.max() < 500_000, "{}", many.table());
+    assert!(total.dispatches < 2 * total.jobs, "{} for {}", total.dispatches, total.jobs);
 }
 
 #[test]
@@ -305,7 +317,7 @@ fn a_group_in_coop_shares_progress_and_has_the_weight_of_its_members() {
 fn a_player_that_does_not_poll_harms_itself() {
     let forgets = "{ compute = \"uniform(0.05ms, 0.2ms)\" }, { if = \"index == 7 && uniform(0, 100) < 1\", \
                    then = [{ compute = \"uniform(0ms, 10ms)\" }] }";
-    let outcome = players("coop", "{ compute = \"uniform(0.05ms, 0.2ms)\" }", forgets);
+    let outcome = players("coop", &[("{ compute = \"uniform(0.05ms, 0.2ms)\" }", forgets)]);
     let player = |index: usize| {
         let name = format!("player.{index}");
         outcome.threads().iter().find(|thread| thread.name == name).unwrap()
