@@ -2,7 +2,7 @@
 
 use super::{COOP, FAIR, SETTING, claim, fair_and_coop, hogs_are_within};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
@@ -14,8 +14,10 @@ pub const EXPERIMENT: Experiment = Experiment {
 const P99: [&str; 2] = ["2 CPUs: p99 (ms)", "4 CPUs: p99 (ms)"];
 const USEFUL: [&str; 2] = ["2 CPUs: useful CPU (%)", "4 CPUs: useful CPU (%)"];
 const HOGS: [&str; 2] = ["2 CPUs: hogs (%)", "4 CPUs: hogs (%)"];
-/// What is claimed: p99 in parts of the fair class's, by the number of CPUs.
-const MOST: [f64; 2] = [0.1, 1.0];
+/// Who runs the machine of four.
+const LENIENT: &str = "attune coop, slack 4 ms";
+/// What is claimed: p99 in parts of the fair class's.
+const MOST: f64 = 0.1;
 /// And useful CPU in parts of the fair class's.
 const LEAST_USEFUL: f64 = 0.9;
 const MOST_DEVIATION: f64 = 2.0;
@@ -33,6 +35,8 @@ const DESCRIPTION: Description = Description {
         "The machine's CPUs take turns, and its clock goes on in each one's turn: each is slower by their number. Callbacks are shorter by as much, and \
          what does not become shorter (switches, the scheduler, the event loop) takes so much more of the useful CPU; for so many times as many \
          timers come for the same work. Who waits for the scheduler's lock waits for the turn of the CPU that has it.",
+        "On four CPUs the slack is four times as long too: the default of 1 ms is a quarter of one there, less than a callback and the turns of \
+         the others sometimes take.",
     ],
     published: "nothing: one CPU.",
     parts: &[
@@ -53,7 +57,11 @@ const DESCRIPTION: Description = Description {
         Part {
             title: "Thirty-two players and sixteen hogs on four CPUs",
             place: Place::Deterministic { cpus: 4 },
-            contestants: fair_and_coop,
+            contestants: || {
+                let lenient =
+                    Contestant::ours_changed("coop, slack 4 ms", "coop", &["--set", "coop_slack=4ms"]);
+                vec![Contestant::fair_class().briefly(), lenient]
+            },
             workloads: &[players("four", &["--count", "32", "--hogs", "16", "--unit", "50"])],
             figures: &[
                 Figure::new("4 CPUs: p50 (ms)", "four", "/late_ns/p50", 1e6),
@@ -71,24 +79,21 @@ const DESCRIPTION: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let times = |(figure, most): (&str, f64)| {
-        let measured =
-            results.worst(COOP, figure).zip(results.least(FAIR, figure)).map(|(coop, fair)| coop / fair);
-        claim(
-            format!("{figure}: at most {most} times the fair class's in every run"),
-            measured.map(|times| (times <= most, format!("{times:.3} times"))),
-        )
+    let of_machine = |(at, who, place): (usize, &str, &str)| {
+        let p99 = results.worst(who, P99[at]).zip(results.least(FAIR, P99[at]));
+        let useful = results.least(who, USEFUL[at]).zip(results.worst(FAIR, USEFUL[at]));
+        let [late, left] = [p99, useful].map(|both| both.map(|(coop, fair)| coop / fair));
+        [
+            claim(
+                format!("{}: at most {MOST} times the fair class's in every run", P99[at]),
+                late.map(|times| (times <= MOST, format!("{times:.3} times"))),
+            ),
+            claim(
+                format!("{}: at least {LEAST_USEFUL} times the fair class's in every run", USEFUL[at]),
+                left.map(|times| (times >= LEAST_USEFUL, format!("{times:.3} times"))),
+            ),
+            hogs_are_within(results, MOST_DEVIATION, who, place, &HOGS[at..=at]),
+        ]
     };
-    let useful = |figure: &str| {
-        let measured =
-            results.least(COOP, figure).zip(results.worst(FAIR, figure)).map(|(coop, fair)| coop / fair);
-        claim(
-            format!("{figure}: at least {LEAST_USEFUL} times the fair class's in every run"),
-            measured.map(|times| (times >= LEAST_USEFUL, format!("{times:.3} times"))),
-        )
-    };
-    let mut claims: Vec<Claim> =
-        P99.into_iter().zip(MOST).map(times).chain(USEFUL.into_iter().map(useful)).collect();
-    claims.push(hogs_are_within(results, MOST_DEVIATION, COOP, "on two and on four", &HOGS));
-    claims
+    [(0, COOP, "on two CPUs"), (1, LENIENT, "on four CPUs")].into_iter().flat_map(of_machine).collect()
 }
