@@ -7,6 +7,7 @@
 //! Conditions are the loop's own and those of an `if` in its body's top level that leaves the loop.
 
 use super::flow;
+use super::ways::{always, always_leaves, can_turn, continues_before, leaves};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::*;
 
@@ -38,28 +39,6 @@ impl visit::Visitor for Finder<'_> {
             "count towards a bound, or move a thread out of the container that the condition asks about",
         ));
     }
-}
-
-/// Whether some statement leaves the loop whose body this is.
-fn leaves(body: &Block) -> bool {
-    body.statements.iter().any(|statement| match &statement.kind {
-        StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
-        StatementKind::If { then, otherwise, .. } => leaves(then) || leaves(otherwise),
-        StatementKind::Loop(inner) => returns(&inner.body),
-        StatementKind::Foreach { body, .. } => returns(body),
-        _ => false,
-    })
-}
-
-/// Whether some statement leaves the handler.
-fn returns(body: &Block) -> bool {
-    body.statements.iter().any(|statement| match &statement.kind {
-        StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
-        StatementKind::If { then, otherwise, .. } => returns(then) || returns(otherwise),
-        StatementKind::Loop(inner) => returns(&inner.body),
-        StatementKind::Foreach { body, .. } => returns(body),
-        _ => false,
-    })
 }
 
 /// One turn of a loop.
@@ -116,8 +95,8 @@ impl Turn<'_> {
             }
             (ExprKind::Let { body, .. }, _) => self.approaches(*body, holds),
             (ExprKind::Binary(op, left, right), _) => {
-                let op = if holds { *op } else { negated(*op) };
-                self.comparison(op, *left, *right) || self.comparison(mirrored(op), *right, *left)
+                let op = if holds { *op } else { op.negated() };
+                self.comparison(op, *left, *right) || self.comparison(op.mirrored(), *right, *left)
             }
             (ExprKind::Read(_) | ExprKind::Size(_), true) => {
                 self.counts(condition, &[Direction::Up, Direction::Down])
@@ -311,7 +290,7 @@ impl Turn<'_> {
                 true
             }
             (ExprKind::Binary(op, left, right), _) => {
-                let op = if holds { *op } else { negated(*op) };
+                let op = if holds { *op } else { op.negated() };
                 let asks = matches!(op, BinaryOp::Greater | BinaryOp::GreaterEqual | BinaryOp::NotEqual);
                 match self.sizes(*left) {
                     Some(more) if asks && self.stands_still(*right) => {
@@ -401,85 +380,6 @@ impl Turn<'_> {
         always(&self.each.prelude, does)
             || always(&self.each.step, does)
             || always(&self.each.body, does) && !continues_before(&self.each.body, does)
-    }
-}
-
-/// Whether every way through the block to its end does it.
-fn always(block: &Block, does: &dyn Fn(&Statement) -> bool) -> bool {
-    block.statements.iter().any(|statement| {
-        does(statement)
-            || match &statement.kind {
-                StatementKind::If { then, otherwise, .. } => {
-                    let side = |block: &Block| always_leaves(block) || always(block, does);
-                    // Both sides leaving is no doing; it is found by `always_leaves` outside.
-                    side(then) && side(otherwise) && (always(then, does) || always(otherwise, does))
-                }
-                StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
-                _ => false,
-            }
-    })
-}
-
-/// Whether a `continue` may come before it is done.
-fn continues_before(block: &Block, does: &dyn Fn(&Statement) -> bool) -> bool {
-    for statement in &block.statements {
-        match &statement.kind {
-            _ if does(statement) => return false,
-            StatementKind::Continue => return true,
-            StatementKind::If { then, otherwise, .. } => {
-                if continues_before(then, does) || continues_before(otherwise, does) {
-                    return true;
-                }
-                if always(then, does) && always(otherwise, does) {
-                    return false;
-                }
-            }
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Whether the block always ends by leaving the loop around it.
-fn always_leaves(block: &Block) -> bool {
-    block.statements.iter().any(|statement| match &statement.kind {
-        StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
-        StatementKind::If { then, otherwise, .. } => always_leaves(then) && always_leaves(otherwise),
-        _ => false,
-    })
-}
-
-/// Whether a second turn can follow.
-fn can_turn(body: &Block) -> bool {
-    fn continues(block: &Block) -> bool {
-        block.statements.iter().any(|statement| match &statement.kind {
-            StatementKind::Continue => true,
-            StatementKind::If { then, otherwise, .. } => continues(then) || continues(otherwise),
-            _ => false,
-        })
-    }
-    !always_leaves(body) || continues(body)
-}
-
-fn negated(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Equal => BinaryOp::NotEqual,
-        BinaryOp::NotEqual => BinaryOp::Equal,
-        BinaryOp::Less => BinaryOp::GreaterEqual,
-        BinaryOp::GreaterEqual => BinaryOp::Less,
-        BinaryOp::Greater => BinaryOp::LessEqual,
-        BinaryOp::LessEqual => BinaryOp::Greater,
-        other => other,
-    }
-}
-
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
-        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
-        other => other,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`flow`]: a query returns a value on every path; no code stands where none can reach it
 //! - [`purity`]: queries change nothing, events change something
-//! - [`loops`]: loops end for a reason that shows
+//! - [`loops`]: loops end for a reason that shows ([`ways`]: which ways lead through their bodies)
 //! - [`usage`]: containers and variables serve a purpose
 //! - [`occupancy`]: engine by engine, which run-time checks cannot fail, and which always do
 
@@ -11,6 +11,7 @@ pub mod loops;
 pub mod occupancy;
 pub mod purity;
 pub mod usage;
+mod ways;
 
 use crate::diagnostic::{Code, Diagnostic, codes};
 use crate::event::Engine;

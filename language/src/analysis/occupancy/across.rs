@@ -17,11 +17,12 @@
 //! another CPU's handler takes a thread from them or puts one in ([`Moves::taken_elsewhere`], [`Moves::put_elsewhere`]).
 
 use super::domain::{Grain, Places, Range, Size};
+use super::facts::{Cause, Count};
 use super::handler::Walker;
 use super::layout::{Layout, MOST_TRAITS, OTHER, RUNNING, Reach};
 use super::moves::Moves;
 use super::paths::Meeting;
-use super::state::{Cause, Count, Scene, State};
+use super::state::{Scene, State};
 use super::verdict::Record;
 use crate::event::{Event, Parameter};
 use crate::ir::*;

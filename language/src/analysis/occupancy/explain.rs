@@ -1,6 +1,6 @@
 //! Witnesses in words: why a check could not be proved, and why one always fails.
 
-use super::state::Cause;
+use super::facts::Cause;
 use super::verdict::Witness;
 use crate::event::Event;
 use crate::ir::*;

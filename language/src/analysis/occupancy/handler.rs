@@ -1,10 +1,11 @@
 //! One handler, from what holds when it starts to what holds when it ends.
 
 use super::domain::{Places, Range, Truth};
+use super::facts::{Cause, Count, Link, Site};
 use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING, Reach, number};
 use super::moves::Moves;
 use super::paths::{self, LIMIT};
-use super::state::{Cause, Count, Link, Scene, Site, State};
+use super::state::{Scene, State};
 use super::values::{Meant, is_comparison};
 use super::verdict::Record;
 use crate::event::Event;

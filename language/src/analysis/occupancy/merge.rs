@@ -3,8 +3,9 @@
 //! Invariant: a join describes every situation of both states; rounding outwards never loses one.
 
 use super::domain::{Grain, MANY, Range, Size};
+use super::facts::{Cause, Count, Fact, Key, Link, Site};
 use super::layout::Layout;
-use super::state::{Cause, Count, Fact, Key, Link, MOST_FACTS, Scene, Site, State};
+use super::state::{MOST_FACTS, Scene, State};
 
 /// How a state relates to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 //!
 //! - [`domain`]: sizes of containers, ranges of integers, sets of places: what is computed with.
 //! - [`state`]: what is known on one path: a size for each container, a set of places for each thread that has a name, a range
-//!   for each variable, and relations between them.
+//!   for each variable, and relations between them, each of the [`facts`] by itself.
 //! - [`merge`]: how two states relate, and their join; [`paths`]: several states side by side, joined where nothing is lost or where there are too many.
 //! - [`values`]: expressions; [`refine`]: conditions; [`checks`]: places that can fail; [`moves`]: transfers;
 //!   [`handler`]: statements, whole handlers; [`repeat`]: loops.
@@ -26,6 +26,7 @@ mod across;
 mod checks;
 mod domain;
 mod explain;
+mod facts;
 mod handler;
 mod layout;
 mod merge;

@@ -1,9 +1,10 @@
 //! Threads that move: what a transfer and a `destroy` do to a [`State`], and what they tell other handlers.
 
 use super::domain::{Places, Size, Truth};
+use super::facts::{Cause, Change, Site};
 use super::handler::Walker;
 use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING};
-use super::state::{Cause, Change, Site, State};
+use super::state::State;
 use super::values::Meant;
 use crate::ir::CheckId;
 

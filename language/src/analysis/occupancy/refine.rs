@@ -3,8 +3,9 @@
 //! Learning may split a state: `|RQ| + |NQ| > 0` holds where `RQ` holds a thread, or where it holds none and `NQ` does.
 
 use super::domain::{Places, Range, Size, Truth};
+use super::facts::{Link, Site};
 use super::handler::Walker;
-use super::state::{Link, Site, State};
+use super::state::State;
 use super::values::{Meant, is_comparison};
 use crate::ir::*;
 
@@ -63,7 +64,7 @@ impl Walker<'_> {
             }
             ExprKind::Binary(op, left, _) if is_comparison(op) && !self.is_integer(left) => out.push(state),
             ExprKind::Binary(op, left, right) if is_comparison(op) => {
-                let op = if holds { op } else { opposite(op) };
+                let op = if holds { op } else { op.negated() };
                 self.learn_comparison(op, left, right, state, out);
             }
             _ => {
@@ -343,18 +344,6 @@ impl Walker<'_> {
         } else if state.learn_seen(scene, site, Size::within(possible)) {
             go_on(state, out);
         }
-    }
-}
-
-fn opposite(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Equal => BinaryOp::NotEqual,
-        BinaryOp::NotEqual => BinaryOp::Equal,
-        BinaryOp::Less => BinaryOp::GreaterEqual,
-        BinaryOp::GreaterEqual => BinaryOp::Less,
-        BinaryOp::Greater => BinaryOp::LessEqual,
-        BinaryOp::LessEqual => BinaryOp::Greater,
-        other => other,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Loops, to a fixed point: `while`, `do` and `for`, and `foreach`, which ends with the container that it visits.
 
 use super::domain::{Grain, Size};
+use super::facts::Site;
 use super::handler::{Exits, Walker};
 use super::layout::number;
 use super::paths::{self, LIMIT, Meeting};
-use super::state::{Site, State};
+use super::state::State;
 use crate::ir::*;
 
 /// Rounds of a loop before its states are rounded outwards.

@@ -1,9 +1,10 @@
 //! What expressions mean in a [`State`]: the values that they may have, the containers and threads that they speak of.
 
 use super::domain::{Places, Range, Truth};
+use super::facts::{Key, Site};
 use super::handler::Walker;
 use super::layout::{OTHER, RUNNING, Reach, number};
-use super::state::{Key, Site, State};
+use super::state::State;
 use crate::ir::*;
 use crate::protocol::Cpus;
 

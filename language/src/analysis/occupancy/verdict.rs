@@ -3,7 +3,8 @@
 use la_arena::ArenaMap;
 
 use super::domain::{Size, Truth};
-use super::state::{Cause, Scene, Site, State};
+use super::facts::{Cause, Count, Site};
+use super::state::{Scene, State};
 use crate::event::Event;
 use crate::ir::*;
 
@@ -62,7 +63,7 @@ impl Record {
         outcome.holds |= truth != Truth::No;
         outcome.fails |= truth != Truth::Yes;
         if truth != Truth::Yes && outcome.witness.is_none() {
-            let count = site.map_or(super::state::Count::both(Size::ANY), |site| state.count(scene, site));
+            let count = site.map_or(Count::both(Size::ANY), |site| state.count(scene, site));
             outcome.witness = Some(Witness {
                 event,
                 occasion,

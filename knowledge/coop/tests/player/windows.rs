@@ -1,0 +1,99 @@
+//! Windows on an X server of the test's own.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::playing::{ended, ffmpeg, number, player, scratch, summary};
+
+/// An X server of a test's own; killed when dropped.
+struct Server {
+    child: Child,
+    display: String,
+}
+
+impl Server {
+    fn start() -> Server {
+        let mut command = Command::new("Xvfb");
+        command.args(["-displayfd", "1", "-screen", "0", "640x180x24", "-nolisten", "tcp"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut number = String::new();
+        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut said, &mut number).unwrap();
+        Server { child, display: format!(":{}", number.trim()) }
+    }
+
+    /// Red, green and blue in the middle of the left and of the right half of the screen.
+    fn looks(&self) -> [[u8; 3]; 2] {
+        let grab = format!(
+            "-f x11grab -video_size 640x180 -draw_mouse 0 -i {} -frames:v 1 -f rawvideo -pix_fmt rgb24 -",
+            self.display
+        );
+        let done = Command::new("ffmpeg").args(["-v", "error"]).args(grab.split(' ')).output().unwrap();
+        assert_eq!(done.stdout.len(), 640 * 180 * 3, "{}", String::from_utf8_lossy(&done.stderr));
+        [160, 480].map(|x| {
+            let at = (90 * 640 + x) * 3;
+            [done.stdout[at], done.stdout[at + 1], done.stdout[at + 2]]
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn is_near(colour: [u8; 3], wanted: [u8; 3]) -> bool {
+    colour.iter().zip(wanted).all(|(a, b)| a.abs_diff(b) < 24)
+}
+
+#[test]
+fn windows_show_the_films() {
+    let Some(player) = player() else { return };
+    let colours = [("red", [255, 0, 0]), ("lime", [0, 255, 0]), ("blue", [0, 0, 255])];
+    let inputs: Vec<_> =
+        colours.iter().map(|(name, _)| format!("-f lavfi -i color={name}:s=320x180:r=25:d=4")).collect();
+    let coding = "-c:v libx264 -preset veryfast -pix_fmt yuv420p";
+    ffmpeg(&format!("{} -filter_complex [0][1][2]concat=n=3:v=1 {coding} forth.mkv", inputs.join(" ")));
+    ffmpeg(&format!("{} -filter_complex [2][1][0]concat=n=3:v=1 {coding} back.mkv", inputs.join(" ")));
+    let mut server = Server::start();
+    let mut command = Command::new(player);
+    command.args(["--json", "forth.mkv", "back.mkv"]).current_dir(scratch()).env("DISPLAY", &server.display);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..400 {
+        let halves = server.looks();
+        let both = halves.map(|half| colours.iter().position(|(_, colour)| is_near(half, *colour)));
+        if let [Some(left), Some(right)] = both
+            && seen.last() != Some(&(left, right))
+        {
+            seen.push((left, right));
+        }
+        if seen.len() >= 3 && seen.contains(&(2, 0)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // While one film changes the other may not have yet.
+    seen.retain(|(left, right)| left + right == 2);
+    assert_eq!(seen, [(0, 2), (1, 1), (2, 0)]);
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    for film in summary(&done)["films"].as_array().unwrap() {
+        let (read, shown) = ended(film, None);
+        assert!(read == 300 && shown > 15, "{film}");
+        assert!(number(&film["drawn_after_us"]["count"]) > 15, "the server says what it has drawn: {film}");
+    }
+
+    let mut command = Command::new(player);
+    command.args(["--json", "forth.mkv"]).current_dir(scratch()).env("DISPLAY", &server.display);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !is_near(server.looks()[0], colours[0].1) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server.child.kill().unwrap();
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(1) && said.contains("the X server has gone"), "{said}");
+}
