@@ -164,6 +164,10 @@ impl Program {
                 self.next_listen = now + if analysis.confidence >= CONFIDENT { AGAIN } else { SOON };
                 self.misses = 0;
                 let Some(beat) = Beat::of(&analysis, since) else { return self.end_trial(law) };
+                // If it really is faster now, its jobs find a part of the budget for each all the same.
+                if self.beat.is_some() && self.echoes(beat.pace.period) {
+                    return false;
+                }
                 self.on_trial = false;
                 let old = self.beat.as_ref().map(|beat| beat.pace.period);
                 let period = beat.pace.period;
@@ -208,6 +212,10 @@ impl Program {
                 self.end_trial(law)
             }
         }
+    }
+
+    fn echoes(&self, period: u64) -> bool {
+        self.tasks.values().filter_map(Task::reservation).any(|reservation| reservation.echoes(period))
     }
 
     /// Nothing is heard of a program that waits for a CPU more than anything else: it is listened to anew, with what it waited for.

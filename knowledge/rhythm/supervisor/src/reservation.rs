@@ -42,6 +42,12 @@ impl Reservation {
         }
         policy
     }
+
+    /// Whether a beat of that period may be no more than how the budget comes: a job that is longer than a part of it goes on with each of the next.
+    pub fn echoes(&self, period: u64) -> bool {
+        let part = self.policy().period;
+        part < self.period && part.abs_diff(period) * 100 <= part
+    }
 }
 
 #[cfg(test)]
@@ -61,6 +67,13 @@ mod tests {
             // No less than was asked for, and no more but for rounding.
             prop_assert!(policy.runtime * parts >= budget && policy.runtime * parts < budget + parts);
             prop_assert_eq!(policy.deadline, policy.period);
+        }
+
+        #[test]
+        fn parts_of_a_beat_are_its_echoes_and_the_beat_is_not(period in 8_000_000u64..4_000_000_000) {
+            let reservation = Reservation { budget: period / 10, period, reclaims: false };
+            prop_assert!(reservation.echoes(reservation.policy().period));
+            prop_assert!(!reservation.echoes(period));
         }
     }
 }
