@@ -292,6 +292,42 @@ fn one_processor_of_many_stops_for_a_release_in_coop() {
     assert!(total.dispatches < 2 * total.jobs, "{} for {}", total.dispatches, total.jobs);
 }
 
+/// The turn that answers such a poll ends at once in its yield, long before the next one by virtual time.
+#[test]
+fn who_is_stopped_in_the_middle_of_a_poll_in_coop_is_served_in_time() {
+    let workload = Workload::from_file_text(
+        r#"
+        duration = "5s"
+        cpus = 1
+
+        [[thread]]
+        name = "stopped"
+        imports = { until = 0 }
+        repeat = "forever"
+        do = [
+            { set = { next = "now + 5ms" } },
+            { set = { next_release = "next", importance = "0", polls = "polls + 1" } },
+            { compute = "5.2ms" },              # longer than it may have the CPU: slice and slack are 5 ms
+            "yield",
+            { job = [{ compute = "20us" }], release = "next", deadline = "next" },
+            { set = { next_release = "next + 50ms", importance = "9223372036854775807", polls = "polls + 1" } },
+            { sleep_until = "next + 50ms" },
+        ]
+
+        [[thread]]
+        name = "hog"
+        count = 4
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+        "#,
+        "stopped.toml",
+    )
+    .unwrap();
+    let outcome = simulate(&mut scheduler("coop"), &workload, &seconds(5)).unwrap();
+    let stopped = group(&outcome, "stopped");
+    assert!(stopped.jobs > 80 && stopped.tardiness.max() < 2 * MS, "{}", outcome.table());
+}
+
 #[test]
 fn a_group_in_coop_shares_progress_and_has_the_weight_of_its_members() {
     // Every other player's units are twice as dear.

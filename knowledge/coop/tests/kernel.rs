@@ -55,6 +55,8 @@ fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
         });
         assert!(Monotonic.now() >= timer, "it sleeps until its timer");
         if answer == (Answer { turn: true, until: timer + 5, others: 9 }) {
+            let still = memory.value(me, thread, "next_release");
+            assert_eq!(still, Some(0), "what is served now is not due any more");
             return;
         }
         assert!(answer.until != timer + 5 && answer.others == NOTHING, "{answer:?}");

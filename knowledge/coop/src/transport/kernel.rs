@@ -9,6 +9,9 @@
 //!           sched_yield, or ppoll with nothing to do ─▶└──────┘
 //! ```
 //!
+//! `next_release` is of the first timer that the program has not begun to serve: it is taken back when a poll returns for it. Only so does
+//! the scheduler know it as due still where it stops the program between `polls` and `sched_yield`, and the next turn ends in that yield.
+//!
 //! The scheduler holds a program to its word: who polls too late, or blocks otherwise, is treated like one that does not cooperate until
 //! its next poll.
 //!
@@ -134,6 +137,8 @@ impl Transport for Kernel {
         if answered == UNANSWERED {
             self.deaf = Monotonic.now().saturating_add(DEAF);
             self.retreat();
+        } else if offer.timer <= Monotonic.now() {
+            next_release.set(0);
         }
         woken?;
         Ok(Answer {
