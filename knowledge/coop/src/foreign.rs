@@ -45,7 +45,7 @@ impl ForeignLoop {
             // What is ready already must not end the wait for our turn.
             let waited_for: &mut [_] = if working { &mut [] } else { &mut *descriptors };
             self.turn = false;
-            self.turn = self.transport.poll(&offer, waited_for)?.turn;
+            self.turn = transport::poll_and_serve(&mut *self.transport, &offer, waited_for)?.turn;
             let now = Monotonic.now();
             ready = wait(descriptors, now, now)?;
             if self.turn && (ready > 0 || timeout == 0 || now >= timer) {

@@ -19,8 +19,8 @@ struct World {
     /// CPU time of a poll.
     poll: Cell<Time>,
     offers: RefCell<Vec<(Time, Offer)>>,
-    /// The next timer after each that was served.
-    served: RefCell<Vec<Time>>,
+    /// The first timer as each service began and when it had ended.
+    told: RefCell<Vec<Time>>,
     until: Cell<Time>,
 }
 
@@ -62,8 +62,8 @@ impl Transport for Scripted {
         Ok(Answer { turn: true, until: world.until.get(), others })
     }
 
-    fn served(&mut self, next: Time) {
-        self.world.served.borrow_mut().push(next);
+    fn tell_timer(&mut self, first: Time) {
+        self.world.told.borrow_mut().push(first);
     }
 
     fn until(&self) -> Time {
@@ -191,7 +191,7 @@ fn it_polls_when_its_time_is_up_and_not_before() {
 }
 
 #[test]
-fn the_next_timer_is_told_when_one_has_been_served_and_not_at_the_next_poll() {
+fn the_first_timer_is_told_around_each_service_and_not_only_at_the_next_poll() {
     let (mut events, world) = event_loop(alone());
     let work = events.event("work", |_, _| ());
     let timer = events.event("timer", move |events, timer| {
@@ -204,7 +204,8 @@ fn the_next_timer_is_told_when_one_has_been_served_and_not_at_the_next_poll() {
     });
     events.submit(timer, When::At(100));
     events.run().unwrap();
-    assert_eq!(world.served.take(), [200, 300, NEVER], "after best-effort work there is nothing to tell");
+    let told = [NEVER, 200, NEVER, 300, NEVER, NEVER];
+    assert_eq!(world.told.take(), told, "around best-effort work there is nothing to tell");
 }
 
 #[test]

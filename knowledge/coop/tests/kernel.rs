@@ -55,8 +55,10 @@ fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
         });
         assert!(Monotonic.now() >= timer, "it sleeps until its timer");
         if answer == (Answer { turn: true, until: timer + 5, others: 9 }) {
-            let still = memory.value(me, thread, "next_release");
-            assert_eq!(still, Some(0), "what is served now is not due any more");
+            let said = || memory.value(me, thread, "next_release");
+            assert_eq!(said(), Some(timer as i64), "it is due until its service begins");
+            transport.tell_timer(timer + 7);
+            assert_eq!(said(), Some(timer as i64 + 7));
             return;
         }
         assert!(answer.until != timer + 5 && answer.others == NOTHING, "{answer:?}");

@@ -302,6 +302,7 @@ impl EventLoop {
         let submitted = self.own.cancel(event);
         if let Some(When::At(release)) = submitted {
             probe::attune_coop_timer(release);
+            self.transport.tell_timer(self.first_timer());
         }
         let Some(mut kind) = self.events.get_mut(event).and_then(|event| event.kind.take()) else {
             return Ok(());
@@ -312,7 +313,7 @@ impl EventLoop {
             Kind::Proxy => {}
         }
         if let Some(When::At(_)) = submitted {
-            self.transport.served(self.first_timer());
+            self.transport.tell_timer(self.first_timer());
         }
         let began = std::mem::replace(&mut self.now, self.clock.now());
         let Some(known) = self.events.get_mut(event) else {

@@ -9,8 +9,8 @@
 //!           sched_yield, or ppoll with nothing to do ─▶└──────┘
 //! ```
 //!
-//! `next_release` is of the first timer that the program has not begun to serve: it is taken back when a poll returns for it. Only so does
-//! the scheduler know it as due still where it stops the program between `polls` and `sched_yield`, and the next turn ends in that yield.
+//! `next_release` is of the first timer whose service has not begun. So the scheduler knows it as due still where it stops the program between
+//! `polls` and `sched_yield`: the next turn ends in that yield.
 //!
 //! The scheduler holds a program to its word: who polls too late, or blocks otherwise, is treated like one that does not cooperate until
 //! its next poll.
@@ -137,8 +137,6 @@ impl Transport for Kernel {
         if answered == UNANSWERED {
             self.deaf = Monotonic.now().saturating_add(DEAF);
             self.retreat();
-        } else if offer.timer <= Monotonic.now() {
-            next_release.set(0);
         }
         woken?;
         Ok(Answer {
@@ -148,10 +146,10 @@ impl Transport for Kernel {
         })
     }
 
-    /// Where another policy shares the CPU it ends turns that have not polled: then the page says until when. It costs a store.
-    fn served(&mut self, next: Time) {
+    /// Turns end without a poll too, by interruptions and where another policy shares the CPU. It costs a store.
+    fn tell_timer(&mut self, first: Time) {
         if self.words.polls.get() != 0 {
-            self.words.next_release.set(release(next));
+            self.words.next_release.set(release(first));
         }
     }
 

@@ -22,7 +22,7 @@ use std::str::FromStr;
 pub use none::Alone;
 
 use crate::offer::{Answer, Offer};
-use crate::time::{self, Time};
+use crate::time::{self, Clock, Monotonic, NEVER, Time};
 
 /// See the module. A transport belongs to the thread that opened it.
 pub trait Transport {
@@ -32,13 +32,27 @@ pub trait Transport {
     /// turn where there are turns, when one of the descriptors has what its `events` ask for: as `ppoll` it fills in `revents`.
     fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer>;
 
-    /// A timer has been served, and this is the next one: for those who may take the CPU before the next poll.
-    fn served(&mut self, _next: Time) {}
+    /// This is the first timer whose service has not begun: for those who may take the CPU before the next poll. To be told as a service begins
+    /// and when it has ended.
+    fn tell_timer(&mut self, _first: Time) {}
 
     /// What `until` of the last answer is now. It only falls.
     fn until(&self) -> Time;
 
     fn statistics(&self) -> Statistics;
+}
+
+/// A poll for loops that are not ours, which serve at once what is due when it returns, and do not say so.
+pub fn poll_and_serve(
+    transport: &mut dyn Transport,
+    offer: &Offer,
+    descriptors: &mut [libc::pollfd],
+) -> io::Result<Answer> {
+    let answer = transport.poll(offer, descriptors);
+    if offer.timer <= Monotonic.now() {
+        transport.tell_timer(NEVER);
+    }
+    answer
 }
 
 /// What a transport has done since it was opened.
