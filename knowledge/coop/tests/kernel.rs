@@ -1,14 +1,16 @@
 //! Transport `kernel` beside a scheduler that this test plays: what a poll says, what it is told, and what happens while nobody answers.
 //! (`cargo test -p attune --test coop_kernel` has the true one, in a virtual machine.)
 
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use attune_broker::{Broker, Memory};
-use attune_coop::{Answer, Clock, Monotonic, NEVER, NOTHING, Offer, Transport, Wanted, open};
+use attune_coop::transport::poll_and_serve;
+use attune_coop::{Answer, Clock, Monotonic, NEVER, NOTHING, Offer, Time, Transport, Wanted, open};
 
 const IMPORTS: [(&str, i64); 6] =
     [("group", 0), ("polls", 0), ("next_release", 0), ("importance", 1), ("until", 0), ("others", 2)];
@@ -31,6 +33,35 @@ fn is_alone(answer: Answer) {
     assert!(answer.turn && answer.others == NOTHING && soon.contains(&answer.until), "{answer:?}");
 }
 
+/// Plays the scheduler beside a poll that sleeps and says `timer`: answers it once, then does as `answered` says.
+fn answering<T>(
+    memory: &Memory,
+    timer: Time,
+    answered: impl FnOnce() + Send,
+    poll: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let (me, thread) = ids();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let said = |name| memory.value(me, thread, name);
+            let gone = timer + 50_000_000;
+            while said("next_release") != Some(timer as i64) && Monotonic.now() < gone {
+                thread::sleep(Duration::from_millis(1));
+            }
+            if said("polls") != Some(0) && said("importance") == Some(NOTHING) && said("group") == Some(3) {
+                memory.assign(me, thread, "others", 9);
+                memory.assign(me, thread, "until", timer as i64 + 5);
+            }
+            answered();
+        });
+        poll()
+    })
+}
+
+fn sleeping(timer: Time) -> Offer {
+    Offer { group: 3, timer, best_effort: NOTHING }
+}
+
 /// Sleeps for a while in a poll, in which the scheduler finds what is said and answers; again until it is answered.
 #[track_caller]
 fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
@@ -38,21 +69,7 @@ fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
     let patience = Instant::now() + Duration::from_secs(20);
     loop {
         let timer = Monotonic.now() + 100_000_000;
-        let answer = thread::scope(|scope| {
-            scope.spawn(|| {
-                let said = |name| memory.value(me, thread, name);
-                let gone = timer + 50_000_000;
-                while said("next_release") != Some(timer as i64) && Monotonic.now() < gone {
-                    thread::sleep(Duration::from_millis(1));
-                }
-                if said("polls") != Some(0) && said("importance") == Some(NOTHING) && said("group") == Some(3)
-                {
-                    memory.assign(me, thread, "others", 9);
-                    memory.assign(me, thread, "until", timer as i64 + 5);
-                }
-            });
-            transport.poll(&Offer { group: 3, timer, best_effort: NOTHING }, &mut []).unwrap()
-        });
+        let answer = answering(memory, timer, || (), || transport.poll(&sleeping(timer), &mut [])).unwrap();
         assert!(Monotonic.now() >= timer, "it sleeps until its timer");
         if answer == (Answer { turn: true, until: timer + 5, others: 9 }) {
             let said = || memory.value(me, thread, "next_release");
@@ -64,6 +81,24 @@ fn is_answered(transport: &mut dyn Transport, memory: &Memory) {
         assert!(answer.until != timer + 5 && answer.others == NOTHING, "{answer:?}");
         assert!(Instant::now() < patience, "not answered");
     }
+}
+
+/// A loop that is not ours serves what is due when its poll returns: the scheduler keeps a release that has not come, and no other.
+fn is_served_at_once(transport: &mut dyn Transport, memory: &Memory) -> io::Result<()> {
+    let (me, thread) = ids();
+    let (reader, mut writer) = io::pipe()?;
+    let mut descriptors = [libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
+    let said = || memory.value(me, thread, "next_release");
+
+    let later = Monotonic.now() + 60_000_000_000;
+    let poll = || poll_and_serve(transport, &sleeping(later), &mut descriptors);
+    let answer = answering(memory, later, || writer.write_all(b"!").unwrap(), poll)?;
+    assert_eq!((answer.until, said()), (later + 5, Some(later as i64)));
+
+    let soon = Monotonic.now() + 1_000_000_000;
+    let answer = answering(memory, soon, || (), || poll_and_serve(transport, &sleeping(soon), &mut []))?;
+    assert_eq!((answer.until, said()), (soon + 5, Some(0)), "no release is left");
+    Ok(())
 }
 
 /// More threads than a process can have values for: one that finds no room is told, and finds it when another has ended.
@@ -122,6 +157,8 @@ fn a_program_finds_its_scheduler_and_outlives_it() -> io::Result<()> {
     let work = Offer { group: 3, timer: NEVER, best_effort: 7 };
     is_alone(transport.poll(&work, &mut [])?);
     assert_eq!(memory.value(me, thread, "polls"), Some(0), "who is not answered does not cooperate");
+    is_answered(&mut *transport, &memory);
+    is_served_at_once(&mut *transport, &memory)?;
     is_answered(&mut *transport, &memory);
     memory.assign(me, thread, "until", 77);
     assert_eq!(transport.until(), 77, "it may fall while the program runs");

@@ -8,7 +8,7 @@ use super::{failed, owned, status, wanted};
 use crate::foreign::ForeignLoop;
 use crate::offer::Offer;
 use crate::time::{NEVER, Time};
-use crate::transport::{self, Transport, Wanted, poll_and_serve};
+use crate::transport::{self, Transport, Wanted};
 
 /// A transport behind a thin pointer.
 pub struct Poller(Box<dyn Transport>);
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn attune_coop_poll(
     // SAFETY: as the header demands.
     let (poller, offer, descriptors) = unsafe { (&mut *poller, &*offer, slice(descriptors, count as usize)) };
     let offer = Offer { group: offer.group, timer: offer.timer, best_effort: offer.best_effort };
-    status(poll_and_serve(&mut *poller.0, &offer, descriptors).map(|said| {
+    status(transport::poll_and_serve(&mut *poller.0, &offer, descriptors).map(|said| {
         let said = CAnswer { turn: said.turn.into(), until: said.until, others: said.others };
         // SAFETY: as the header demands.
         unsafe { answer.write(said) };
