@@ -258,7 +258,7 @@ pub enum LabCommand {
     List,
     /// Run one or several, and say whether their claims hold
     #[command(
-        after_help = "Example: attune lab run switch-cost --quick\n         attune lab run 'coop-*' tune-load\n\nExit status 0: every claim holds. 1: one does not, or an experiment could not be run; the others are run all the same."
+        after_help = "Example: attune lab run switch-cost --quick\n         attune lab run 'coop-*' tune-load\n\nBefore the first is run, all are asked what they lack on this machine; if anything, nothing is run, unless --keep-going.\n\nExit status 0: every claim holds. 1: one does not, or an experiment could not be run."
     )]
     Run(LabRunArgs),
     /// Other people's sched_ext schedulers, which experiments compare with: list them, or build them
@@ -293,6 +293,9 @@ pub struct LabRunArgs {
     /// Measure again what was measured before with all the same inputs
     #[arg(long)]
     pub fresh: bool,
+    /// Run the others where one lacks something
+    #[arg(long)]
+    pub keep_going: bool,
     /// Print JSON instead of tables, a line for each experiment
     #[arg(long)]
     pub json: bool,

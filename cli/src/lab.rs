@@ -34,10 +34,19 @@ fn run_all(args: &LabRunArgs) -> Result<ExitCode, Failure> {
     let folder = args.output.clone().unwrap_or_else(|| programs.with_file_name("demo"));
     fs::create_dir_all(&folder).map_err(|error| Failure::file("create", &folder, error))?;
     let options = Options { quick: args.quick, fresh: args.fresh, programs, folder };
-    let mut verdicts = String::new();
-    let mut all_hold = true;
-    for experiment in &experiments {
-        let (holds, verdict) = match run_one(experiment, &options, args.json) {
+    let several = experiments.len() > 1;
+    // Asked of all before the first is run: some take hours.
+    let (able, lacking): (Vec<_>, Vec<_>) =
+        experiments.into_iter().partition(|experiment| can_run(experiment, &options));
+    if !lacking.is_empty() && !args.keep_going {
+        return Err(Failure::wrong("nothing was run; with --keep-going, what can be is"));
+    }
+    let verdict = |experiment: &Experiment, verdict: &str| format!("{}: {verdict}\n", experiment.name);
+    let mut verdicts: String =
+        lacking.iter().map(|experiment| verdict(experiment, "could not be run")).collect();
+    let mut all_hold = lacking.is_empty();
+    for experiment in able {
+        let (holds, words) = match run_one(experiment, &options, args.json) {
             Ok(true) => (true, "every claim holds"),
             Ok(false) => (false, "a claim does not hold"),
             // The others are run all the same.
@@ -47,17 +56,25 @@ fn run_all(args: &LabRunArgs) -> Result<ExitCode, Failure> {
             }
         };
         all_hold &= holds;
-        verdicts += &format!("{}: {verdict}\n", experiment.name);
+        verdicts += &verdict(experiment, words);
     }
-    if experiments.len() > 1 {
+    if several {
         eprint!("{verdicts}");
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Says what it lacks if it cannot be run here.
+fn can_run(experiment: &Experiment, options: &Options) -> bool {
+    let able = experiment.method.check(options);
+    able.map_err(|error| Failure::wrong(format!("{}: {error:#}", experiment.name)).report()).is_ok()
+}
+
 /// Whether its claims hold.
 fn run_one(experiment: &Experiment, options: &Options, json: bool) -> Result<bool, Failure> {
-    let report = (experiment.run)(options, &|text| eprintln!("{}: {text}", experiment.name))
+    let report = experiment
+        .method
+        .run(options, &|text| eprintln!("{}: {text}", experiment.name))
         .map_err(|error| Failure::wrong(format!("{}: {error:#}", experiment.name)))?;
     let page = options.folder.join(format!("{}.html", report.name));
     let data = options.folder.join(format!("{}.json", report.name));

@@ -5,10 +5,14 @@ mod common;
 use std::process::{Command, Output};
 
 fn lab(words: &[&str]) -> Output {
+    lab_command(words).output().expect("it runs")
+}
+
+fn lab_command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_attune"));
     // No peer is built there.
     command.arg("lab").args(words).env("ATTUNE_PEERS_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-peers"));
-    command.output().expect("it runs")
+    command
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -50,6 +54,27 @@ fn several_run_one_after_the_other() {
     assert_eq!(names, ["period-cost", "bandwidth"], "{}", text(&run.stderr));
     // What `period-cost` claims is of a time, which this build does not keep.
     assert!(text(&run.stderr).contains("bandwidth: every claim holds\n"), "{}", text(&run.stderr));
+}
+
+#[test]
+fn what_an_experiment_lacks_is_said_before_any_is_run() {
+    let output = concat!(env!("CARGO_TARGET_TMPDIR"), "/lab-lacking");
+    let words = ["run", "bandwidth", "coop-legacy", "--quick", "--output", output];
+    let without_players =
+        |more: &[&str]| lab_command(&[&words[..], more].concat()).env("PATH", "/nonexistent").output();
+    let refused = without_players(&[]).expect("it runs");
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(refused.stdout.is_empty(), "bandwidth was run");
+    assert!(said.contains("coop-legacy: ") && said.contains("--keep-going"), "{said}");
+    for program in ["Xvfb", "mplayer", "vlc"] {
+        assert!(said.contains(program), "{program} is not named: {said}");
+    }
+    let others = without_players(&["--keep-going"]).expect("it runs");
+    let said = text(&others.stderr);
+    assert_eq!(others.status.code(), Some(1), "{said}");
+    assert!(text(&others.stdout).contains("bandwidth"), "{said}");
+    assert!(said.ends_with("coop-legacy: could not be run\nbandwidth: every claim holds\n"), "{said}");
 }
 
 #[test]

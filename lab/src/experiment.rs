@@ -27,9 +27,41 @@ pub struct Experiment {
     pub name: &'static str,
     /// In one sentence, for lists.
     pub about: &'static str,
+    pub method: &'static dyn Method,
+}
+
+/// How an experiment is made.
+pub trait Method: Sync {
+    /// Whether it can be run here; takes no time, so that it can be asked of several before the first is run. Err: what it lacks, and
+    /// where to get it.
+    fn check(&self, options: &Options) -> Result<()>;
+
     /// Runs it; says what it is doing. Err: it could not be run, which says nothing about
     /// the claim; a claim that does not hold is in the report.
+    fn run(&self, options: &Options, progress: Progress) -> Result<Report>;
+}
+
+/// A method of its own, as functions.
+pub struct Procedure {
+    /// See [`Method::check`].
+    pub check: fn(&Options) -> Result<()>,
+    /// See [`Method::run`].
     pub run: fn(&Options, Progress) -> Result<Report>,
+}
+
+/// Of what needs nothing but a processor.
+pub fn nothing_needed(_: &Options) -> Result<()> {
+    Ok(())
+}
+
+impl Method for Procedure {
+    fn check(&self, options: &Options) -> Result<()> {
+        (self.check)(options)
+    }
+
+    fn run(&self, options: &Options, progress: Progress) -> Result<Report> {
+        (self.run)(options, progress)
+    }
 }
 
 /// All that there are.
@@ -65,7 +97,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
 ];
 
 /// The experiments of these names, each once, in the order of [`EXPERIMENTS`]; a name may have the wildcards of a shell. Err: a name that none has.
-pub fn find<'a>(names: &'a [String]) -> Result<Vec<&'static Experiment>, &'a str> {
+pub fn find(names: &[String]) -> Result<Vec<&'static Experiment>, &str> {
     let mut wanted = vec![false; EXPERIMENTS.len()];
     for name in names {
         let pattern = glob::Pattern::new(name).map_err(|_| name.as_str())?;

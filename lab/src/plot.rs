@@ -68,25 +68,6 @@ fn draw(
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn draws_every_line_and_survives_none() {
-        let line = |name: &str, dashed| Line {
-            name: name.to_owned(),
-            points: vec![(0.0, 1.0), (1.0, 100.0)],
-            dashed,
-        };
-        let svg = lines("share", "ms", &[line("first", false), line("second", true)]).unwrap();
-        assert!(svg.starts_with("<svg") && svg.contains("first") && svg.contains("second"));
-        assert!(lines("x", "y", &[]).is_ok());
-        let nothing = Line { name: "zeroes".to_owned(), points: vec![(0.0, 0.0)], dashed: false };
-        assert!(lines("x", "y", &[nothing]).is_ok());
-    }
-}
-
 /// A bar for each name, on a linear axis from zero.
 pub fn bars(y: &str, bars: &[(String, f64)]) -> Result<String> {
     let mut svg = String::new();
@@ -127,4 +108,23 @@ fn draw_bars(
     }))?;
     area.present()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_every_line_and_survives_none() {
+        let line = |name: &str, dashed| Line {
+            name: name.to_owned(),
+            points: vec![(0.0, 1.0), (1.0, 100.0)],
+            dashed,
+        };
+        let svg = lines("share", "ms", &[line("first", false), line("second", true)]).unwrap();
+        assert!(svg.starts_with("<svg") && svg.contains("first") && svg.contains("second"));
+        assert!(lines("x", "y", &[]).is_ok());
+        let nothing = Line { name: "zeroes".to_owned(), points: vec![(0.0, 0.0)], dashed: false };
+        assert!(lines("x", "y", &[nothing]).is_ok());
+    }
 }

@@ -1,16 +1,16 @@
 //! Plans the runs of an experiment, makes those that were not made before, and collects their figures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use attune_vm::Cache;
 
-use super::contestant::Ready;
+use super::contestant::{self, Ready};
 use super::kept::{self, Kept};
 use super::machine::{Order, Run};
 use super::results::{Results, Row, Rows};
@@ -37,6 +37,24 @@ struct Job {
 }
 
 type Found = std::result::Result<Run, String>;
+
+/// Whether the workloads can be run here. Contestants that cannot are rows that say why. Err: all that is missing.
+pub fn check(description: &Description, options: &Options) -> Result<()> {
+    let workloads = || description.parts.iter().flat_map(|part| part.workloads);
+    let machine = Cache::open(&Cache::default_folder()).map(drop).map_err(anyhow::Error::from);
+    let load = contestant::load(&options.programs).map(drop);
+    let files = workloads().map(|workload| (workload.needs)(options).map(drop));
+    let films = workloads().filter_map(|workload| workload.films).map(|films| films.check(&options.folder));
+    let missing: BTreeSet<String> = [machine, load]
+        .into_iter()
+        .chain(files)
+        .chain(films)
+        .filter_map(Result::err)
+        .map(|error| format!("{error:#}"))
+        .collect();
+    ensure!(missing.is_empty(), "{}", missing.into_iter().collect::<Vec<_>>().join("; "));
+    Ok(())
+}
 
 /// Measures all. Err: nothing could be measured.
 pub fn run(description: &Description, options: &Options, progress: Progress) -> Result<Results> {

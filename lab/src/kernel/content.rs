@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
+use crate::programs::installed;
+
 /// Makes them: the example player's script.
 const SCRIPT: &str = include_str!("../../../examples/player/films.sh");
 
@@ -30,6 +32,12 @@ impl Films {
         let hash = Sha256::digest(format!("{SCRIPT}\n{}", self.words().join(" ")));
         let name: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         folder.join("films").join(name)
+    }
+
+    /// Whether they are there or can be made.
+    pub fn check(&self, folder: &Path) -> Result<()> {
+        let made = self.folder(folder).exists();
+        if made { Ok(()) } else { installed(&["bash", "ffmpeg"]).map(drop) }
     }
 
     /// Their folder, with them in it.

@@ -122,8 +122,7 @@ impl Contestant {
     /// Makes ready what it needs on a machine with so many CPUs, `programs` being the project's built programs and `folder` a
     /// place to write. Err: why it cannot run.
     pub fn prepare(&self, programs: &Path, folder: &Path, cpus: u32) -> Result<Ready> {
-        let load = programs.join("attune-load");
-        ensure!(load.exists(), "there is no {}; `make build` builds it", load.display());
+        let load = load(programs)?;
         let load_word = load.display().to_string();
         Ok(match &self.kind {
             Kind::Kernel(words) => Ready {
@@ -148,6 +147,13 @@ impl Contestant {
             }
         })
     }
+}
+
+/// The program that makes the workloads.
+pub fn load(programs: &Path) -> Result<PathBuf> {
+    let load = programs.join("attune-load");
+    ensure!(load.exists(), "there is no {}; `make build` builds it", load.display());
+    Ok(load)
 }
 
 /// Compiles a library scheduler for the kernel.

@@ -1,13 +1,13 @@
 //! Experiment `fairness`: how evenly processes that only compute share a CPU, equal ones and weighted ones.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "how evenly computing processes share a CPU, equal and weighted: ours, the kernel's, other sched_ext schedulers",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const EQUAL: &str = "Jain, equal";

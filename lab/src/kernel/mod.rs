@@ -40,10 +40,9 @@ pub use content::Films;
 pub use contestant::Contestant;
 pub use machine::Run;
 pub use results::{Results, Row};
-pub use story::run;
 
-use crate::experiment::Options;
-use crate::report::Claim;
+use crate::experiment::{Method, Options, Progress};
+use crate::report::{Claim, Report};
 
 /// An experiment in the kernel.
 pub struct Description {
@@ -60,6 +59,16 @@ pub struct Description {
     /// The figure that is drawn.
     pub drawn: &'static str,
     pub claims: fn(&Results) -> Vec<Claim>,
+}
+
+impl Method for Description {
+    fn check(&self, options: &Options) -> Result<()> {
+        bench::check(self, options)
+    }
+
+    fn run(&self, options: &Options, progress: Progress) -> Result<Report> {
+        story::run(self, options, progress)
+    }
 }
 
 /// For claims of the worst.

@@ -21,14 +21,14 @@ use attune_vm::{Cache, Command, Kind, Options as Machine};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress};
 use crate::plot::{self, Line};
 use crate::report::{Claim, Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: NAME,
     about: "random schedulers that the check accepts for the kernel engine are taken by the kernel's verifier",
-    run,
+    method: &Procedure { check: machine_is_set_up, run },
 };
 
 const NAME: &str = "random-schedulers";
@@ -61,6 +61,10 @@ struct Case {
     laid_out_anew: bool,
     /// None: the kernel takes it.
     refused: Option<String>,
+}
+
+fn machine_is_set_up(_: &Options) -> Result<()> {
+    Ok(Cache::open(&Cache::default_folder()).map(drop)?)
 }
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {

@@ -1,13 +1,13 @@
 //! Experiment `reserve`: reservations by a scheduler of the library beside the kernel's own.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "reservations by reserve.sched beside SCHED_DEADLINE: how late, and who suffers from one that overruns",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const OURS: &str = "attune reserve";

@@ -1,14 +1,14 @@
 //! Experiment `switch-cost`: what a scheduler adds to each switch from one process to another, how exact its slices are, and what is
 //! left of that in whole programs.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "what a switch between processes costs, how exact slices are, what programs feel of it: ours, the fair class, other sched_ext schedulers",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const PIPE: &str = "pipe switch";

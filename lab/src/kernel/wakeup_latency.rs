@@ -1,13 +1,13 @@
 //! Experiment `wakeup-latency`: how late a process runs that wakes up by the clock while others compute.
 
-use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::experiment::Experiment;
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "how late a periodic process runs beside computing ones: ours, the kernel's, other sched_ext schedulers",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const P99: &str = "p99 (us)";

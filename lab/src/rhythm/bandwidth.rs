@@ -5,14 +5,14 @@ use attune_rhythm::bandwidth::{Task, Tasks};
 use serde_json::json;
 
 use super::{at_least, at_most};
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress, nothing_needed};
 use crate::plot::{Line, lines};
 use crate::report::{Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "bandwidth",
     about: "the least bandwidth against the server period, for the published task sets",
-    run,
+    method: &Procedure { check: nothing_needed, run },
 };
 
 fn run(_options: &Options, _progress: Progress) -> Result<Report> {

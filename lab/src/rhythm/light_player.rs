@@ -10,14 +10,14 @@ use serde_json::json;
 
 use super::at_most;
 use super::live::{Load, Running, Stage, Tuning, is_reserved, require};
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress};
 use crate::plot::bars;
 use crate::report::{Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "light-player",
     about: "how late a light player wakes up beside 8 processes that compute on 2 CPUs, tuned and not in one run (needs root)",
-    run,
+    method: &Procedure { check: |_| require(&["Xvfb"]), run },
 };
 
 /// Processes that compute, for each CPU.
@@ -26,7 +26,6 @@ const HOGS: usize = 4;
 const BEAT: [&str; 2] = ["20", "0.5"];
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
-    require(&["Xvfb"])?;
     let seconds = if options.quick { 15 } else { 40 };
     let stage = Stage::set(options, false)?;
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);

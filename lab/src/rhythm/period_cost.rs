@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::at_most;
 use super::recordings::RECORDINGS;
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress, nothing_needed};
 use crate::plot::{Line, lines};
 use crate::report::{Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "period-cost",
     about: "CPU time of the period analyser against the length of the window, and of the heuristic of 2010 against step and range too",
-    run,
+    method: &Procedure { check: nothing_needed, run },
 };
 
 /// A recording of two periods and a dozen threads, with about a thousand events a second.

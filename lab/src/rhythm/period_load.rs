@@ -10,14 +10,19 @@ use serde_json::{Value, json};
 
 use super::live::{Ear, Load, PLAYERS, Player, Stage, mean_and_deviation, require};
 use super::{at_least, at_most};
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress};
 use crate::plot::{Line, lines};
 use crate::report::{Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "period-load",
     about: "rates found for mplayer, mpv, VLC, ffplay and sox beside real-time tasks of up to 60 %, by ours and by the heuristic of 2010 (needs root and players)",
-    run,
+    method: &Procedure {
+        check: |_| {
+            require(&["mplayer", "mpv", "cvlc", "ffplay", "sox", "pulseaudio", "Xvfb", "ffmpeg", "setpriv"])
+        },
+        run,
+    },
 };
 
 const LOADING: Duration = Duration::from_millis(2500);
@@ -42,7 +47,6 @@ impl Row {
 }
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
-    require(&["mplayer", "mpv", "cvlc", "ffplay", "sox", "pulseaudio", "Xvfb", "ffmpeg", "setpriv"])?;
     let stage = Stage::set(options, true)?;
     let loads: Vec<Load> = match options.quick {
         true => vec![Load::Nothing, Load::Fifo(60), Load::Deadline(60)],

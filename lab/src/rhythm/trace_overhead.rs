@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::at_most;
 use super::live::{Stage, median, player, require};
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress};
 use crate::plot::bars;
 use crate::report::{Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "trace-overhead",
     about: "CPU time of an ffmpeg transcode alone, under our tracer and under strace (needs root, ffmpeg, strace)",
-    run,
+    method: &Procedure { check: |_| require(&["ffmpeg", "strace"]), run },
 };
 
 /// Ways to run it.
@@ -29,7 +29,6 @@ struct Cost {
 }
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
-    require(&["ffmpeg", "strace"])?;
     let rounds = if options.quick { 5 } else { 15 };
     let stage = Stage::bare(options)?;
     let film = player("mplayer 25").context("a film")?.film(&stage.folder)?;

@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use super::at_most;
 use super::live::{Ear, Load, Stage, Tuning, frames, is_reserved, mean_and_deviation, player, require};
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress};
 use crate::plot::{Line, lines};
 use crate::report::{Claim, Picture, Report, Table};
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "tune-load",
     about: "time between the frames of mplayer at 25 Hz beside real-time tasks, as it is and under attune tune (needs root and players)",
-    run,
+    method: &Procedure { check: |_| require(&["mplayer", "ffmpeg", "Xvfb"]), run },
 };
 
 /// writev: how mplayer's frames reach the X server.
@@ -43,7 +43,6 @@ struct Run {
 }
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
-    require(&["mplayer", "ffmpeg", "Xvfb"])?;
     let loads = match options.quick {
         true => vec![Load::Nothing, Load::Deadline(40), Load::Fifo(60)],
         false => {

@@ -21,16 +21,17 @@ use std::fs;
 use anyhow::{Context, Result, bail};
 
 use crate::cpu;
-use crate::experiment::{Experiment, Options, Progress};
+use crate::experiment::{Experiment, Options, Procedure, Progress};
 use crate::report::Report;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: "webserver",
     about: "a web server at overload: shortest reply first against first come, first served",
-    run,
+    method: &Procedure { check: |_| two_cores().map(drop), run },
 };
 
-fn run(options: &Options, progress: Progress) -> Result<Report> {
+/// One for the server, one for its clients.
+fn two_cores() -> Result<[usize; 2]> {
     let cores = cpu::allowed().context("which cores there are")?;
     let [server_core, client_core, ..] = cores[..] else {
         bail!(
@@ -38,6 +39,11 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
             cores.len()
         );
     };
+    Ok([server_core, client_core])
+}
+
+fn run(options: &Options, progress: Progress) -> Result<Report> {
+    let [server_core, client_core] = two_cores()?;
     let folder = options.folder.join("webserver");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
 

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::programs;
+
 /// How long a server may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -123,10 +125,8 @@ impl Drop for Server {
 
 /// Where nginx is, if it is installed; Debian keeps it out of users' search path.
 pub fn nginx_program() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders =
-        std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")]);
-    folders.map(|folder| folder.join("nginx")).find(|program| program.is_file())
+    let elsewhere = ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].map(PathBuf::from);
+    programs::find("nginx").or_else(|| elsewhere.into_iter().find(|program| program.is_file()))
 }
 
 fn nginx_configuration(address: SocketAddrV4, site: &Path, scratch: &Path) -> String {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use attune_lab::experiment::Options;
-use attune_lab::kernel::{self, Contestant, Description, Figure, Part, Place, Results, Workload};
+use attune_lab::experiment::{Method, Options};
+use attune_lab::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload};
 use attune_lab::report::Claim;
 
 const SMALL: Description = Description {
@@ -30,7 +30,7 @@ const SMALL: Description = Description {
             figures: &[Figure::new("processes", "forks", "/processes", 1.0)],
         },
     ],
-    seeds: kernel::FIVE_SEEDS,
+    seeds: FIVE_SEEDS,
     drawn: "instructions",
     claims: |results: &Results| {
         let claim = |name| Claim {
@@ -68,7 +68,7 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
             eprintln!("{text}");
             said.lock().expect("nobody panicked").push(text.to_owned());
         };
-        let report = kernel::run(&SMALL, &options, &progress).expect("it runs");
+        let report = SMALL.run(&options, &progress).expect("it runs");
         (report, said.into_inner().expect("nobody panicked"))
     };
     let (report, said) = run();

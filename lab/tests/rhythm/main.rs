@@ -7,7 +7,7 @@ fn run(name: &str) -> Report {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let options = Options { quick: true, fresh: false, programs: folder.clone(), folder };
     let names = [name.to_owned()];
-    (find(&names).unwrap()[0].run)(&options, &|_| {}).unwrap()
+    find(&names).unwrap()[0].method.run(&options, &|_| {}).unwrap()
 }
 
 #[test]

@@ -14,7 +14,6 @@ pub const EVENTS: usize = 23;
 /// A handler's place in [`Scheduler::handler`]; the order is part of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-#[expect(clippy::enum_variant_names, reason = "the names of the ABI")]
 pub enum Event {
     Init,
     NewThread,

@@ -126,7 +126,7 @@ fn mutated_workloads_are_refused_or_run() {
         let Ok(workload) = Workload::from_toml(&parts.concat(), "w.toml") else { continue };
         let mut policy = Fifo {
             slice: Some(500_000),
-            preempts: [None, Some(0), Some(200_000)][random.below(3) as usize],
+            preempts: [None, Some(0), Some(200_000)][random.below(3)],
             ..Fifo::default()
         };
         let options = Options { max_events: 2_000, trace: true, ..Options::default() };

@@ -62,7 +62,7 @@ mod tests {
             let budget = (share * period as f64) as u64;
             let policy = Reservation { budget, period, reclaims: false }.policy();
             let parts = period / policy.period;
-            prop_assert!(parts >= 1 && parts <= PARTS && period - parts * policy.period < parts);
+            prop_assert!((1..=PARTS).contains(&parts) && period - parts * policy.period < parts);
             prop_assert!(parts == 1 || policy.period >= SHORTEST);
             // No less than was asked for, and no more but for rounding.
             prop_assert!(policy.runtime * parts >= budget && policy.runtime * parts < budget + parts);

@@ -139,7 +139,7 @@ impl Player {
     /// Decodes a unit. The number of frames that are decoded now.
     pub fn decode(&self) -> u64 {
         self.work(self.longest / 4 + self.draw() % (self.longest - self.longest / 4));
-        if self.misbehaves && self.draw() % FORGETS_ONE_IN == 0 {
+        if self.misbehaves && self.draw().is_multiple_of(FORGETS_ONE_IN) {
             self.work(self.draw() % ((FORGETS_FOR * self.steps_per_us) as u64).max(1));
         }
         self.units.set(self.units.get() + 1);

@@ -2,13 +2,13 @@
 
 use super::{SETTING, at_most, everybody, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "tardiness of one player beside four hogs on one CPU",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const WORST: &str = "worst (ms)";

@@ -2,13 +2,13 @@
 
 use super::{COOP, FAIR, SETTING, claim, fair_and_coop, hogs_are_within};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "tardiness and shares on two and on four CPUs, with eight players and four hogs for each",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const P99: [&str; 2] = ["2 CPUs: p99 (ms)", "4 CPUs: p99 (ms)"];

@@ -2,13 +2,13 @@
 
 use super::{COOP, SETTING, SHORT, at_most, claim, fair_and_coop, hogs_are_within, is_even, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "tardiness and shares of eight unlike players: each in a group of its own, all in one group, each without a group",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const APART: [&str; 3] = ["apart: p99 (ms)", "apart: p99.9 (ms)", "apart: worst (ms)"];

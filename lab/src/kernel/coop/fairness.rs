@@ -2,13 +2,13 @@
 
 use super::{COOP, SETTING, fair_and_coop, hogs_are_within, is_even, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "CPU shares and frame rates of unlike players that cooperate, each alone and in one group",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const CPU: &str = "CPU: Jain";

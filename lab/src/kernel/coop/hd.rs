@@ -2,15 +2,14 @@
 
 use super::{FAIR, claim, fair_and_coop, real};
 use crate::experiment::Experiment;
-use crate::kernel::{
-    Contestant, Description, FIVE_SEEDS, Figure, Films, Part, Place, Results, Workload, story,
-};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Films, Part, Place, Results, Workload};
+use crate::programs::installed;
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "one video that needs half of the CPU beside an encoder: timers on time, even shares",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const FILMS: Films = Films { count: 1, seconds: 24, size: "1280x720" };
@@ -81,7 +80,7 @@ const DESCRIPTION: Description = Description {
 };
 
 fn needs(options: &crate::experiment::Options) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    Ok([real::player(options)?, real::installed(&["ffmpeg"])?].concat())
+    Ok([real::player(options)?, installed(&["ffmpeg"])?].concat())
 }
 
 fn claims(results: &Results) -> Vec<Claim> {

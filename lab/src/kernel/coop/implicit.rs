@@ -1,17 +1,15 @@
 //! Experiment `coop-implicit`: players that nobody has told of cooperation.
 
-use super::{FAIR, claim, hogs_are_within, implicit, players};
+use super::{FAIR, SHORT_TURNS, claim, hogs_are_within, implicit, implicit_with_short_turns, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "unmodified players, whose timers the scheduler reads from their system calls: how late they are, whom it costs something",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
-
-const SHORT_TURNS: &str = "attune coop --implicit, per process, 8 ms";
 
 const THREAD: [&str; 2] = ["thread: p99 (ms)", "thread: worst (ms)"];
 const THREAD_HOGS: &str = "thread: hogs' CPU (%)";
@@ -44,11 +42,7 @@ const DESCRIPTION: Description = Description {
                 Contestant::fair_class().briefly(),
                 Contestant::ours_changed("coop --implicit", "coop", &["--implicit"]).briefly(),
                 implicit().briefly(),
-                Contestant::ours_changed(
-                    "coop --implicit, per process, 8 ms",
-                    "coop",
-                    &["--implicit", "--set", "per_process=1", "--set", "period=8ms"],
-                ),
+                implicit_with_short_turns(),
             ]
         },
         workloads: &[

@@ -2,13 +2,13 @@
 
 use super::{COOP, SETTING, SHORT, at_most, claim, everybody, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "tardiness of eight players beside four hogs on one CPU: cooperating, and under schedulers to which they say nothing",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const P99: &str = "p99 (ms)";

@@ -2,13 +2,13 @@
 
 use super::{COOP, SETTING, claim, fair_and_coop, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "one of eight cooperating players forgets to yield now and then: it harms itself, and others hardly",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const ALL_P99: &str = "all behave: p99 (ms)";

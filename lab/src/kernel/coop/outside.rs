@@ -2,13 +2,13 @@
 
 use super::{COOP, FAIR, SETTING, claim, fair_and_coop};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, Figure, Part, Place, Results, TWO_SEEDS, Workload, story};
+use crate::kernel::{Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "tardiness of eight players as they say it themselves, and as the kernel's tracer sees it",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 /// Said and seen.

@@ -2,13 +2,13 @@
 
 use super::{COOP, SETTING, claim, players};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "tardiness and switches of eight players: cooperating, and under fair shares in periods of 20 to 1 ms",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const P99: &str = "p99 (ms)";

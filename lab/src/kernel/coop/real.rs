@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::experiment::Options;
+use crate::programs::installed;
 
 /// The example player, with its library.
 pub fn player(options: &Options) -> Result<Vec<PathBuf>> {
@@ -13,9 +14,9 @@ pub fn player(options: &Options) -> Result<Vec<PathBuf>> {
     Ok(vec![player, options.programs.join("libattune_coop.so")])
 }
 
-/// An X server, and what it starts itself.
-pub fn x_server() -> Result<Vec<PathBuf>> {
-    let mut files = installed(&["Xvfb", "xkbcomp"])?;
+/// An X server, what it starts itself, and installed programs that show something on it.
+pub fn x_server(with: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut files = installed(&[&["Xvfb", "xkbcomp"], with].concat())?;
     // By this name: it starts xkbcomp through it.
     files.extend(["/bin/sh", "/usr/share/X11/xkb"].map(PathBuf::from));
     Ok(files)
@@ -24,16 +25,6 @@ pub fn x_server() -> Result<Vec<PathBuf>> {
 /// `attune coop run`, and the library by which programs cooperate then.
 pub fn coop_run(options: &Options) -> Vec<PathBuf> {
     ["attune", "libattune_coop_preload.so"].map(|name| options.programs.join(name)).to_vec()
-}
-
-/// Programs of this machine, by their names.
-pub fn installed(programs: &[&str]) -> Result<Vec<PathBuf>> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let find = |name: &&str| {
-        let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
-        found.with_context(|| format!("{name} is not installed; tools/setup.sh players does that"))
-    };
-    programs.iter().map(find).collect()
 }
 
 /// Of VLC's hundreds of plugins those that show a film without sound on an X server; all of them would not fit into the machine.

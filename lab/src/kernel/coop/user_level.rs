@@ -2,13 +2,13 @@
 
 use super::{FAIR, claim};
 use crate::experiment::Experiment;
-use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload, story};
+use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "players that cooperate through shared memory, on the kernel's fair class: tardiness, and what it costs",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const COOPERATING: &str = "fair class, cooperating";

@@ -2,13 +2,13 @@
 
 use super::{COOP, FAIR, claim, fair_and_coop, real};
 use crate::experiment::Experiment;
-use crate::kernel::{Description, FIVE_SEEDS, Figure, Films, Part, Place, Results, Workload, story};
+use crate::kernel::{Description, FIVE_SEEDS, Figure, Films, Part, Place, Results, Workload};
 use crate::report::Claim;
 
 pub const EXPERIMENT: Experiment = Experiment {
     name: DESCRIPTION.name,
     about: "how late a player's pictures are drawn, with the X server cooperating and not",
-    run: |options, progress| story::run(&DESCRIPTION, options, progress),
+    method: &DESCRIPTION,
 };
 
 const FILMS: Films = Films { count: 1, seconds: 40, size: "320x180" };
@@ -91,7 +91,7 @@ const DESCRIPTION: Description = Description {
 };
 
 fn needs(options: &crate::experiment::Options) -> anyhow::Result<Vec<std::path::PathBuf>> {
-    Ok([real::player(options)?, real::x_server()?, real::coop_run(options)].concat())
+    Ok([real::player(options)?, real::x_server(&[])?, real::coop_run(options)].concat())
 }
 
 fn claims(results: &Results) -> Vec<Claim> {

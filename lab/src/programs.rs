@@ -1,0 +1,32 @@
+//! Programs of this machine that experiments need and the project does not build.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+/// Where a program is, by the search path.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Where they are. Err: it names all that are missing, and what installs them.
+pub fn installed(names: &[&str]) -> Result<Vec<PathBuf>> {
+    let missing: Vec<&str> = names.iter().copied().filter(|name| find(name).is_none()).collect();
+    if !missing.is_empty() {
+        bail!("it needs {}: on Debian `tools/setup.sh players` installs them", missing.join(", "));
+    }
+    Ok(names.iter().filter_map(|name| find(name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let error = installed(&["sh", "no-such-player", "no-such-server"]).unwrap_err().to_string();
+        assert!(error.contains("no-such-player, no-such-server") && error.contains("tools/setup.sh players"));
+        assert_eq!(installed(&["sh"]).unwrap(), [find("sh").unwrap()]);
+    }
+}
