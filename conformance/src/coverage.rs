@@ -12,23 +12,12 @@ use attune_language::ir::{
 };
 use attune_simulator::interpreter::Options;
 
+use crate::effort::Effort;
 use crate::generator;
 use crate::interpreted::Interpreted;
 use crate::random::{Random, derive};
 use crate::scheduler::Scheduler;
 use crate::world::{self, Setting, World};
-
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    pub schedulers: u64,
-    /// Event sequences a scheduler.
-    pub runs: u64,
-    /// Steps a sequence.
-    pub steps: usize,
-    pub seed: u64,
-    /// Statements a handler.
-    pub size: usize,
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {

@@ -6,11 +6,13 @@
 //! - [`differential`] compares the two in many cases, and [`shrink`]s what differs;
 //! - [`mutants`] says what that comparison is worth;
 //! - [`coverage`] says what of the language the cases execute;
-//! - [`proof`] runs what the analysis proved, [`refuted`] what it refuted.
+//! - [`proof`] runs what the analysis proved, [`refuted`] what it refuted;
+//! - [`effort`] is how much these three try.
 
 pub mod compiled;
 pub mod coverage;
 pub mod differential;
+pub mod effort;
 pub mod interpreted;
 pub mod mutants;
 pub mod pair;

@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
 use attune_conformance::differential::Against;
+use attune_conformance::effort::Effort;
 use attune_conformance::mutants::{self, Fate, line, try_mutant};
 use attune_conformance::{coverage, differential, generator, proof, refuted};
 use clap::{Args, Parser, Subcommand};
@@ -158,19 +159,19 @@ fn main() -> ExitCode {
         Command::Mutants { name, engine, .. } => try_mutants(&name, engine),
         Command::Coverage { cases, chance } => {
             let Chance { seed, size } = chance;
-            let effort = coverage::Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
+            let effort = Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
             println!("{}", coverage::run(&effort).table());
             ExitCode::SUCCESS
         }
         Command::Refuted { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;
-            let report = refuted::run(&proof::Effort { schedulers: cases, runs, steps, seed, size });
+            let report = refuted::run(&Effort { schedulers: cases, runs, steps, seed, size });
             println!("{}", report.table());
             first_of(&report.wrong)
         }
         Command::Proof { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;
-            let report = proof::run(&proof::Effort { schedulers: cases, runs, steps, seed, size });
+            let report = proof::run(&Effort { schedulers: cases, runs, steps, seed, size });
             println!("{}", report.table());
             first_of(&report.wrong)
         }

@@ -10,23 +10,12 @@ use attune_language::event::Engine;
 use attune_language::ir::{CheckKind, Program, Verdict, Verdicts};
 use attune_simulator::interpreter::Options;
 
+use crate::effort::Effort;
 use crate::generator::{self, Sources};
 use crate::interpreted::{Interpreted, check_number};
 use crate::random::{Random, derive};
 use crate::scheduler::Scheduler;
 use crate::world::{self, Ending, Setting, World};
-
-#[derive(Clone, Copy, Debug)]
-pub struct Effort {
-    pub schedulers: u64,
-    /// Event sequences a scheduler and engine.
-    pub runs: u64,
-    /// Steps a sequence.
-    pub steps: usize,
-    pub seed: u64,
-    /// Statements a handler.
-    pub size: usize,
-}
 
 /// Counts for one engine's verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

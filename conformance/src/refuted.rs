@@ -5,9 +5,10 @@ use attune_language::event::Engine;
 use attune_language::ir::{CheckId, Statement, StatementKind, Verdict};
 use attune_simulator::interpreter::Options;
 
+use crate::effort::Effort;
 use crate::generator::{self, Sources};
 use crate::interpreted::{Interpreted, check_number};
-use crate::proof::{Effort, setting};
+use crate::proof::setting;
 use crate::random::{Random, derive};
 use crate::scheduler::Scheduler;
 use crate::world::{self, Ending, World};

@@ -1,6 +1,7 @@
 //! The random cases execute nearly all of the language.
 
-use attune_conformance::coverage::{Effort, run};
+use attune_conformance::coverage::run;
+use attune_conformance::effort::Effort;
 
 #[test]
 fn random_cases_execute_nearly_every_operation() {

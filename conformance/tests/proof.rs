@@ -1,6 +1,7 @@
 //! No proved check ever trips.
 
-use attune_conformance::proof::{Effort, run};
+use attune_conformance::effort::Effort;
+use attune_conformance::proof::run;
 
 #[test]
 fn no_proved_check_ever_trips() {

@@ -1,6 +1,6 @@
 //! A refuted check fails whenever it is reached.
 
-use attune_conformance::proof::Effort;
+use attune_conformance::effort::Effort;
 use attune_conformance::refuted::run;
 
 #[test]
