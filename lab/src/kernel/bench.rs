@@ -70,6 +70,11 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
         let reasons = fields.into_iter().flat_map(|field| field.ready).filter_map(Result::err);
         bail!("nobody can be run: {}", reasons.collect::<Vec<_>>().join("; "));
     }
+    for ((contestant, cpus), ready) in &made {
+        if let Err(reason) = ready {
+            progress(&format!("without {contestant} (CPUs: {cpus}): {reason}"));
+        }
+    }
     let measuring = Measuring { cache: &cache, kept: &kept, description, fields: &fields, options };
     let jobs = plan(description, &fields, options.quick);
     let found = measuring.all(&jobs, progress);
@@ -103,13 +108,13 @@ fn prepare(
     part: &Part,
     options: &Options,
     folder: &Path,
-    made: &mut BTreeMap<String, Result<Ready, String>>,
+    made: &mut BTreeMap<(String, u32), Result<Ready, String>>,
 ) -> Field {
     let contestants = (part.contestants)();
     let cpus = part.place.cpus();
     let ready = contestants.iter().map(|contestant| {
         let prepare = || contestant.prepare(&options.programs, folder, cpus);
-        let ready = made.entry(format!("{}, {cpus}", contestant.name));
+        let ready = made.entry((contestant.name.clone(), cpus));
         ready.or_insert_with(|| prepare().map_err(|error| format!("{error:#}"))).clone()
     });
     Field { ready: ready.collect(), contestants }

@@ -69,7 +69,14 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
             said.lock().expect("nobody panicked").push(text.to_owned());
         };
         let report = SMALL.run(&options, &progress).expect("it runs");
-        (report, said.into_inner().expect("nobody panicked"))
+        let mut said = said.into_inner().expect("nobody panicked");
+        // Before anything is measured.
+        let lacking: Vec<String> = said.drain(..2).collect();
+        assert!(
+            lacking.iter().all(|text| text.starts_with("without attune no such scheduler (CPUs: ")),
+            "{lacking:?}"
+        );
+        (report, said)
     };
     let (report, said) = run();
     let text = report.to_text();

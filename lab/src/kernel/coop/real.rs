@@ -10,7 +10,7 @@ use crate::programs::installed;
 /// The example player, with its library.
 pub fn player(options: &Options) -> Result<Vec<PathBuf>> {
     let player = options.programs.join("player");
-    ensure!(player.exists(), "there is no {}; `make -C examples/player` builds it", player.display());
+    ensure!(player.exists(), "there is no {}; `make player` builds it", player.display());
     Ok(vec![player, options.programs.join("libattune_coop.so")])
 }
 
