@@ -18,19 +18,26 @@ esac
 
 mkdir -p "$directory"
 for ((film = 1; film <= count; film++)); do
+    # Drawn here alone, never in $(..): a subshell begins with a seed of its own.
     RANDOM=$film
     scenes="" joined=""
     number=$(((seconds + scene_seconds - 1) / scene_seconds))
     for ((i = 0; i < number; i++)); do
         common="s=$size:r=$rate"
         # Each kind of scene comes before one comes again, in an order of this film's own.
-        [ $((i % 4)) != 0 ] || order=$(printf '%s\n' 0 1 2 3 | awk -v seed=$RANDOM 'BEGIN { srand(seed) } { print rand(), $0 }' | sort -n |
-            cut -d' ' -f2 | tr '\n' ' ')
-        case $(cut -d' ' -f$((i % 4 + 1)) <<<"$order") in
+        if [ $((i % 4)) = 0 ]; then
+            order=(0 1 2 3)
+            for last in 3 2 1; do
+                other=$((RANDOM % (last + 1))) kept=${order[last]}
+                order[last]=${order[other]} order[other]=$kept
+            done
+        fi
+        colour=$((RANDOM * 512 % 16777216))
+        case ${order[i % 4]} in
         0) scene="testsrc2=$common" ;;
         1) scene="mandelbrot=$common:maxiter=300:start_x=-0.74$((RANDOM % 10)):start_scale=0.$((RANDOM % 8 + 1)):end_scale=0.001:end_pts=$((seconds * rate))" ;;
         2) scene="testsrc=$common,noise=alls=$((RANDOM % 8 + 4)):allf=t:all_seed=$RANDOM" ;;
-        3) scene="color=0x$(printf %06x $((RANDOM * 512 % 16777216))):$common" ;;
+        3) scene="color=0x$(printf %06x $colour):$common" ;;
         esac
         scenes+="$scene,trim=duration=$scene_seconds,setpts=PTS-STARTPTS,format=yuv420p,setsar=1[s$i];"
         joined+="[s$i]"
@@ -39,6 +46,7 @@ for ((film = 1; film <= count; film++)); do
     ffmpeg -v error -y -f lavfi -i "aevalsrc='0.2*sin($tone*2*PI*t)*(1+sin(2*PI*t))':s=48000:d=$seconds" \
         -filter_complex "$scenes${joined}concat=n=$number:v=1:a=0[v]" -map '[v]' -map 0:a -t "$seconds" \
         -c:v libx264 -preset veryfast -crf 23 -threads 1 -x264-params "$coding" -c:a aac -ac 2 \
+        -fflags +bitexact -flags:v +bitexact -flags:a +bitexact \
         "$directory/film-$film.mkv.part.mkv"
     mv "$directory/film-$film.mkv.part.mkv" "$directory/film-$film.mkv"
 done

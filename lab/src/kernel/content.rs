@@ -77,4 +77,19 @@ mod tests {
         assert_ne!(place(films), place(Films { size: "320x180", ..films }));
         assert_eq!(place(films), place(films));
     }
+
+    /// What a run is known again by says how films are made, not what came of it.
+    #[test]
+    fn the_same_films_are_made_each_time_and_each_is_another() {
+        let films = Films { count: 3, seconds: 8, size: "64x48" };
+        let made = || {
+            let folder = tempfile::tempdir().expect("a folder");
+            let place = films.made(folder.path()).expect("ffmpeg");
+            let film = |number| fs::read(place.join(format!("film-{number}.mkv"))).expect("a film");
+            [film(1), film(2), film(3)]
+        };
+        let first = made();
+        assert!(first == made(), "made again they differ");
+        assert!(first[0] != first[1] && first[1] != first[2] && first[0] != first[2]);
+    }
 }
