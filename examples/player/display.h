@@ -42,6 +42,7 @@ struct display {
     void (*close)(struct display *display);
     int fd;         /* readable when something happened; -1: never */
     uint64_t ahead; /* pictures are to be handed over so much before their time; the display waits */
+    uint64_t tick;  /* of the clock by which it waits: pictures are due at whole ticks */
 };
 
 /* ahead as above: the server holds pictures back by its own clock (SYNC extension, in milliseconds). NULL after saying why. */

@@ -52,6 +52,6 @@ static void close_nothing(struct display *display) {
 }
 
 struct display *display_null(void) {
-    static struct display nowhere = { open_window, close_window, show, take_events, close_nothing, -1, 0 };
+    static struct display nowhere = { open_window, close_window, show, take_events, close_nothing, -1, 0, 1 };
     return &nowhere;
 }

@@ -1,6 +1,8 @@
 /* Windows of an X server. Pictures lie in System V segments that the server has attached (MIT-SHM); it draws from there and says
  * when it has. With `ahead` they are handed over before their time, behind a request that makes the server wait for its own clock (the
- * SYNC extension's SERVERTIME): then the server's timer says when, and not the moment in which we get the CPU. */
+ * SYNC extension's SERVERTIME): then the server's timer says when, and not the moment in which we get the CPU. It waits for whole
+ * milliseconds from when it has read the request; so a picture is due at a whole one, and handed over at one, or it would be drawn
+ * later by the part of a millisecond that had passed then. */
 #include "display.h"
 
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 
 #include "say.h"
 
-enum { WINDOWS = 64, KEY_Q_UNSHIFTED = 'q' };
+enum { WINDOWS = 64, KEY_Q_UNSHIFTED = 'q', MILLISECOND = 1000000 };
 
 struct x11 {
     struct display display;
@@ -145,7 +147,7 @@ static void show(struct picture *picture) {
     struct window *window = picture->window;
     struct x11 *x = (struct x11 *)window->display;
     if (x->display.ahead > 0) {
-        int64_t when = (int64_t)(picture->presentation / 1000000) + x->offset;
+        int64_t when = (int64_t)(picture->presentation / MILLISECOND) + x->offset;
         xcb_sync_waitcondition_t condition = { .trigger = { .counter = x->server_time,
                                                             .wait_type = XCB_SYNC_VALUETYPE_ABSOLUTE,
                                                             .wait_value = { .hi = (int32_t)(when >> 32), .lo = (uint32_t)when },
@@ -283,6 +285,7 @@ struct display *display_x11(uint64_t ahead) {
     x->gc = xcb_generate_id(x->connection);
     xcb_create_gc(x->connection, x->gc, x->screen->root, 0, NULL);
     x->display = (struct display) { open_window, close_window, show, take_events, close_display,
-                                    xcb_get_file_descriptor(x->connection), ahead };
+                                    xcb_get_file_descriptor(x->connection), ahead,
+                                    ahead > 0 ? MILLISECOND : 1 };
     return &x->display;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start) {
+struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start, uint64_t tick) {
     struct frame *new = frames->count == FRAMES ? NULL : calloc(1, sizeof *new);
     if (new == NULL || (new->packet = av_packet_alloc()) == NULL) {
         free(new);
@@ -15,7 +15,8 @@ struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint
     new->rank = packet->rank;
     new->chain = packet->chain;
     new->pts = new->packet->pts;
-    new->presentation = start + packet->time;
+    uint64_t time = start + packet->time;
+    new->presentation = time - time % tick;
     new->importance = importance_of(new->presentation, new->rank);
     frames->all[frames->count++] = new;
     return new;

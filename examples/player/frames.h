@@ -43,7 +43,7 @@ struct frames {
 };
 
 /* The packet's content moves into the new frame. NULL: no room or no memory. */
-struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start);
+struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start, uint64_t tick);
 
 /* The frame has ended; counts it among `ended`, unless it was counted as late before. */
 void frames_end(struct frames *frames, struct frame *frame, uint64_t ended[RANKS]);

@@ -106,7 +106,7 @@ static void on_read(attune_coop_loop *loop, attune_coop_event event, void *data)
             break;
         }
         if (next.video) {
-            const struct frame *frame = frames_add(&video->frames, &next, video->start);
+            const struct frame *frame = frames_add(&video->frames, &next, video->start, video->window->display->tick);
             video->counts.read[next.rank]++;
             if (frame == NULL)
                 video->counts.dropped[next.rank]++;

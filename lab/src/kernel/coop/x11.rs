@@ -50,7 +50,7 @@ const DESCRIPTION: Description = Description {
         "The example player shows a film of 25 pictures a second by shared memory (MIT-SHM), 20 ms early behind a request that makes the server wait \
          for its own clock (XSync). How late a picture is drawn is seen from outside: the kernel's tracer sees the server's system call \
          that tells the player of it; the picture that came soonest in the film's own time counts as on time. The server's clock counts \
-         milliseconds. `attune coop run -- Xvfb` is the same unmodified server with its waiting made cooperative.",
+         milliseconds, and so the player has its pictures due at whole ones. `attune coop run -- Xvfb` is the same unmodified server with its waiting made cooperative.",
     ],
     published: "about 1 ms with the X server cooperating.",
     parts: &[Part {
