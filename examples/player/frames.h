@@ -42,7 +42,7 @@ struct frames {
     bool ended; /* no more will be read */
 };
 
-/* The packet's content moves into the new frame. NULL: no room or no memory. */
+/* The packet's content moves into the new frame, which is due at the last whole tick before its time. NULL: no room or no memory. */
 struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start, uint64_t tick);
 
 /* The frame has ended; counts it among `ended`, unless it was counted as late before. */

@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(place(films), place(films));
     }
 
-    /// What a run is known again by says how films are made, not what came of it.
+    /// A folder's name says how its films are made, and so which they are: figures of one set-up are another's.
     #[test]
     fn the_same_films_are_made_each_time_and_each_is_another() {
         let films = Films { count: 3, seconds: 8, size: "64x48" };
