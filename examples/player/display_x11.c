@@ -1,8 +1,8 @@
 /* Windows of an X server. Pictures lie in System V segments that the server has attached (MIT-SHM); it draws from there and says
  * when it has. With `ahead` they are handed over before their time, behind a request that makes the server wait for its own clock (the
  * SYNC extension's SERVERTIME): then the server's timer says when, and not the moment in which we get the CPU. It waits for whole
- * milliseconds from when it has read the request; so a picture is due at a whole one, and handed over at one, or it would be drawn
- * later by the part of a millisecond that had passed then. */
+ * milliseconds from when it has read the request: one more if that was before the turn of a millisecond than if it was behind it. So
+ * pictures are due, and handed over, at whole ones; between two, some would be drawn a millisecond sooner than others. */
 #include "display.h"
 
 #include <stdlib.h>

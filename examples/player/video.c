@@ -265,8 +265,8 @@ static void on_show(attune_coop_loop *loop, attune_coop_event event, void *data)
         struct picture *picture = frame->picture;
         frame->picture = NULL;
         video->window->display->show(picture);
-        if (video->settings.log != NULL)
-            fprintf(video->settings.log, "%.3f %d %08x %.1f\n", (double)(frame->presentation - video->start) / 1e6, frame->rank,
+        if (video->settings.log != NULL) /* the first picture's tick may lie before the film's start */
+            fprintf(video->settings.log, "%.3f %d %08x %.1f\n", (double)(int64_t)(frame->presentation - video->start) / 1e6, frame->rank,
                     frame->checksum, (double)late / 1e3);
         frames_end(&video->frames, frame, video->counts.shown);
     }

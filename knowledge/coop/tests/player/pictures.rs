@@ -6,14 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::playing::{ended, ffmpeg, film, number, play, player, scratch, summary};
-
-/// Time in the film (ms) and checksum of each frame that was shown.
-fn log(path: &Path) -> Vec<(f64, String)> {
-    let text = fs::read_to_string(path).unwrap();
-    let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    lines.map(|words| (words[0].parse().unwrap(), words[2].to_owned())).collect()
-}
+use crate::playing::{ended, ffmpeg, film, log, number, play, player, scratch, summary};
 
 /// What FFmpeg itself makes of the film, in the same form.
 fn reference(film: &Path) -> Vec<(f64, String)> {

@@ -92,6 +92,13 @@ pub fn summary(done: &Output) -> Value {
     serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{error}: {done:?}"))
 }
 
+/// Time in the film (ms) and checksum of each frame that was shown.
+pub fn log(path: &Path) -> Vec<(f64, String)> {
+    let text = fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    lines.map(|words| (words[0].parse().unwrap(), words[2].to_owned())).collect()
+}
+
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }

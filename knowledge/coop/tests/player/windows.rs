@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::playing::{ended, ffmpeg, number, player, scratch, summary};
+use crate::playing::{ended, ffmpeg, log, number, player, run, scratch, summary};
 
 /// An X server of a test's own; killed when dropped.
 struct Server {
@@ -96,4 +96,30 @@ fn windows_show_the_films() {
     let done = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.code() == Some(1) && said.contains("the X server has gone"), "{said}");
+}
+
+/// The server's clock has no parts of milliseconds: between two it would draw one picture a millisecond sooner than another.
+#[test]
+fn pictures_that_the_server_holds_back_are_due_at_whole_milliseconds() {
+    let Some(player) = player() else { return };
+    // A picture each 41.667 ms, to the microsecond.
+    ffmpeg(
+        "-f lavfi -i testsrc=s=320x180:r=24:d=2 -c:v libx264 -preset veryfast -pix_fmt yuv420p each_24th.mp4",
+    );
+    let server = Server::start();
+    let parts_of_milliseconds = |ahead: &str| {
+        let list = scratch().join(format!("ahead-{ahead}.log"));
+        let mut command = Command::new(player);
+        command.args(["--json", "--sync-ahead", ahead, "--log"]).arg(&list).arg("each_24th.mp4");
+        run(command.current_dir(scratch()).env("DISPLAY", &server.display));
+        let shown = log(&list);
+        assert!(shown.len() > 10, "{shown:?}");
+        let part = |time: f64| (time * 1000.0).round() as i64 % 1000;
+        let from_first = |(time, _): &(f64, String)| part(time - shown[0].0);
+        shown.iter().map(from_first).collect::<Vec<_>>()
+    };
+    let whole = |part: &i64| matches!(part, 0 | 1 | 999);
+    let (held_back, sent) = (parts_of_milliseconds("20"), parts_of_milliseconds("0"));
+    assert!(held_back.iter().all(whole), "{held_back:?}");
+    assert!(!sent.iter().all(whole), "they are at their own time: {sent:?}");
 }
