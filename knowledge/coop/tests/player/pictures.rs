@@ -1,6 +1,5 @@
 //! Which pictures are shown, in which order, and whether they are right; what is left out when the CPU is not enough.
 
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
