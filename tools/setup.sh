@@ -1,34 +1,45 @@
 #!/usr/bin/env bash
-# Installs what building, testing and the demo need, and only what is missing. For Debian, as root or with sudo.
+# Installs what building, testing and the demo need, and only what is missing. For Debian, as root
+# or with sudo.
 #
-#     tools/setup.sh [build|test|demo|peers|players]
+#     tools/setup.sh [build|test|demo|peers|players|webserver]
 #
-# Other systems: see the list below and install the like by hand; nothing else is assumed about the machine.
+# Other systems: install the like of the list below by hand; nothing else is assumed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:-demo}
 
-# command it brings : Debian package
-# clang compiles the BPF programs; libbpf, which loads them, is built from its crate and needs libelf and zlib.
-packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19 dot:graphviz curl:curl"
+# Entries are COMMAND:PACKAGE, the command that tells whether the package is there.
+# clang compiles the BPF programs; libbpf, which loads them, is built from its crate and needs
+# libelf and zlib.
+packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19"
 case $purpose in
-# What `attune lab peers build` compiles with.
-peers) packages="$packages llvm-strip-19:llvm-19" ;;
-# Real players, for the experiments that listen to them and reserve for them (docs/lab.md).
+build) ;;
+demo) packages="$packages curl:curl" ;;
+# `attune lab peers build` compiles with it.
+peers) packages="$packages curl:curl llvm-strip-19:llvm-19" ;;
+# The experiments listen to real players and reserve for them (docs/lab.md).
 players)
-    packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox pulseaudio:pulseaudio Xvfb:xvfb \
-        strace:strace setpriv:util-linux"
+    packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox \
+        pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux"
     ;;
-build) packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19" ;;
-# stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for the example player, Xvfb shows them,
-# pulseaudio plays and parec records their sound.
+# `attune lab run webserver` compares with nginx and measures with wrk too.
+webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for
+# the example player, Xvfb shows them, pulseaudio plays and parec records their sound;
+# tools/suites.pl needs all of Perl, of which `prove` is a part;
+# openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests; `make lint`
+# checks the C with clang-format, so that all machines agree on its version.
 test)
-    packages="$packages setpriv:util-linux taskset:util-linux script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
-        ffmpeg:ffmpeg Xvfb:xvfb pulseaudio:pulseaudio parec:pulseaudio-utils"
+    packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
+        script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
+        ffmpeg:ffmpeg Xvfb:xvfb pulseaudio:pulseaudio parec:pulseaudio-utils \
+        openbox:openbox xterm:xterm vim:vim xdotool:xdotool \
+        clang-format-19:clang-format-19 \
+        arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
-demo) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng" ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers|players]" >&2
+    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver]" >&2
     exit 2
     ;;
 esac
@@ -44,7 +55,7 @@ as_root() {
     fi
 }
 
-# nginx is there to be measured beside ours, on ports of the experiment's own: Debian's package must not start a service.
+# Experiments start nginx on ports of their own: Debian's package must not start a service.
 without_services() {
     if [ -e /usr/sbin/policy-rc.d ]; then
         "$@"
@@ -60,18 +71,22 @@ without_services() {
 
 missing=""
 for entry in $packages; do
-    PATH=$PATH:/usr/sbin:/sbin command -v "${entry%%:*}" >/dev/null || missing="$missing ${entry#*:}"
+    PATH=$PATH:/usr/sbin:/sbin command -v "${entry%%:*}" >/dev/null ||
+        missing="$missing ${entry#*:}"
 done
 # libc's headers and clang's sanitizers come with no command of their own.
-echo '#include <stdio.h>' | cc -E -x c - >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
-printf '#include <libelf.h>\n#include <zlib.h>\n' | cc -E -x c - >/dev/null 2>&1 || missing="$missing libelf-dev zlib1g-dev"
+has_headers() { printf '#include <%s>\n' "$@" | cc -E -x c - >/dev/null 2>&1; }
+has_headers stdio.h || missing="$missing gcc libc6-dev"
+has_headers libelf.h zlib.h || missing="$missing libelf-dev zlib1g-dev"
 if [ "$purpose" = test ]; then
-    echo 'int main(void) { return 0; }' | clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
+    echo 'int main(void) { return 0; }' |
+        clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||
         missing="$missing libclang-rt-19-dev"
 fi
 # The example player's libraries (examples/player/Makefile).
-player_libraries="libavformat:libavformat-dev libavcodec:libavcodec-dev libswscale:libswscale-dev libswresample:libswresample-dev \
-    libavutil:libavutil-dev xcb:libxcb1-dev xcb-shm:libxcb-shm0-dev xcb-sync:libxcb-sync-dev libpulse:libpulse-dev"
+player_libraries="libavformat:libavformat-dev libavcodec:libavcodec-dev \
+    libswscale:libswscale-dev libswresample:libswresample-dev libavutil:libavutil-dev \
+    xcb:libxcb1-dev xcb-shm:libxcb-shm0-dev xcb-sync:libxcb-sync-dev libpulse:libpulse-dev"
 if [ "$purpose" = test ]; then
     for entry in $player_libraries; do
         pkg-config --exists "${entry%%:*}" 2>/dev/null || missing="$missing ${entry#*:}"
@@ -99,6 +114,12 @@ if [ -n "$missing" ]; then
         without_services apt-get -qq install -y --no-install-recommends $(echo $missing) >/dev/null"
 fi
 
+# The load's tests read the kernel's own tracer; a test says what it lacks if this does not work.
+if [ "$purpose" = test ] && [ ! -e /sys/kernel/tracing/instances ]; then
+    missing="(mount tracefs)"
+    as_root mount -t tracefs nodev /sys/kernel/tracing || true
+fi
+
 # Rust: what the workspace asks for, or newer.
 wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 rust_is_new_enough() {
@@ -116,14 +137,16 @@ if ! rust_is_new_enough; then
         if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
             as_root apt-get -qq install -y rustup >/dev/null
         else
-            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y -q --profile minimal
+            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs |
+                sh -s -- -y -q --profile minimal
             . "$HOME/.cargo/env"
         fi
     fi
     rustup -q toolchain install stable --profile minimal
     rustup -q default stable
     rust_is_new_enough || {
-        echo "setup: cargo is older than $wanted, which this project needs; install a newer Rust from https://rustup.rs" >&2
+        echo "setup: cargo is older than $wanted, which this project needs; install a newer Rust" \
+            "from https://rustup.rs" >&2
         exit 1
     }
 fi

@@ -4,43 +4,125 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use attune_backend_c as c;
-use attune_language::event::Engine;
+use attune_cluster::Schema;
+use attune_cluster_local::packets;
+use attune_language::Checked;
+use attune_language::engine::Engine;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
+use crate::manager;
 use crate::output;
 use crate::run::bpf_text;
-use crate::source::{accepted, checked};
+use crate::source::{accepted, checked, refusal};
 
 pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
     let engine = Engine::from(args.engine);
     let ending = args.output.extension().and_then(|ending| ending.to_str());
     let (known, endings) = match engine {
         Engine::Kernel => (matches!(ending, Some("c" | "o")), ".bpf.c or .bpf.o"),
+        // A folder.
+        Engine::Embedded => (true, ""),
         _ => (matches!(ending, Some("c" | "so")), ".c or .so"),
     };
     if !known {
         let message = format!("{}: the output's name must end in {endings}", args.output.display());
         return Err(Failure::usage(message));
     }
+    if args.node.is_some() && engine != Engine::Threads {
+        return Err(Failure::usage(format!(
+            "--node: nodes run in programs only: the {engine} engine has no copy of what a cluster \
+             shares"
+        )));
+    }
     if engine == Engine::Kernel {
         return kernel(args);
     }
+    if engine == Engine::Embedded {
+        return firmware(args);
+    }
     if args.others.is_some() {
-        return Err(Failure::usage("--others is for the kernel engine: two schedulers that share a machine"));
+        return Err(Failure::usage(
+            "--others is for the kernel engine: two schedulers that share a machine",
+        ));
     }
     let checked = checked(&args.scheduler, &args.source)?;
+    if args.node.is_some() || checked.cluster.is_some() {
+        return node(args, &checked, engine);
+    }
     let (program, report) = accepted(&checked, engine)?;
     if engine == Engine::Simulator {
         return Err(Failure::usage("the simulator runs a scheduler as it is: `attune sim`"));
     }
-    let options = c::Options { debug: args.debug, ..c::Options::default() };
+    let options = c::Options { debug: args.debug };
     let source = c::generate(program, &report.verdicts, &checked.sources, &options)
         .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
-    match ending {
+    finish(args, source)
+}
+
+/// The C, or the shared object made from it.
+fn finish(args: &BuildArgs, source: String) -> Result<ExitCode, Failure> {
+    match args.output.extension().and_then(|ending| ending.to_str()) {
         Some("c") => output::write(&args.output, source)?,
         _ => compile(&source, &args.output, args.debug)?,
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The scheduler of one family of a cluster's nodes.
+fn node(args: &BuildArgs, checked: &Checked, engine: Engine) -> Result<ExitCode, Failure> {
+    let cluster = manager::cluster(checked, &args.scheduler)?;
+    let names = || {
+        let names: Vec<&str> = cluster.families.iter().map(|each| each.name.as_str()).collect();
+        names.join(", ")
+    };
+    let Some(wanted) = &args.node else {
+        let message = format!(
+            "{} is a master: `attune manager` runs it, and --node FAMILY compiles the scheduler of \
+             a family of its nodes ({})",
+            args.scheduler.display(),
+            names()
+        );
+        return Err(Failure::usage(message));
+    };
+    let number = cluster.families.iter().position(|family| family.name == *wanted);
+    let number = number.ok_or_else(|| {
+        Failure::usage(format!("the master has no family {wanted}: it has {}", names()))
+    })?;
+    let family = &cluster.families[number];
+    let report = &family.engines[engine as usize];
+    if !report.accepted {
+        return Err(Failure::wrong(refusal(report)));
+    }
+    let schema = Schema::new(cluster, &checked.sources, &Default::default());
+    let told =
+        c::Node { cluster: schema.name.clone(), description: packets::describe(&schema, number) };
+    let options = c::Options { debug: args.debug };
+    let (program, verdicts) = (&family.program, &report.verdicts);
+    let source = c::generate_node(program, verdicts, &checked.sources, &options, &told)
+        .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
+    finish(args, source)
+}
+
+/// attune.c and attune.h, and what they take.
+fn firmware(args: &BuildArgs) -> Result<ExitCode, Failure> {
+    let checked = checked(&args.scheduler, &args.source)?;
+    let (program, report) = accepted(&checked, Engine::Embedded)?;
+    let policy = c::Policy { program, verdicts: &report.verdicts, sources: &checked.sources };
+    let files = attune_embedded::source(policy, args.debug)
+        .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
+    std::fs::create_dir_all(&args.output).map_err(|error| {
+        Failure::usage(format!("cannot make the folder {}: {error}", args.output.display()))
+    })?;
+    let (c, h) = (args.output.join("attune.c"), args.output.join("attune.h"));
+    output::write(&c, files.c)?;
+    output::write(&h, files.h)?;
+    let sizes = files.sizes;
+    println!("{}, {}", c.display(), h.display());
+    println!("memory on a 32-bit machine, in bytes, beside the stacks:");
+    println!("  {:>6}  each of ATTUNE_THREADS thread records", sizes.thread);
+    println!("  {:>6}  containers of the policy", sizes.containers);
+    println!("  {:>6}  variables of the policy", sizes.variables);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -51,12 +133,13 @@ fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
             "--debug is for engines in programs: the kernel engine has no debug build",
         ));
     }
-    let source = bpf_text(&args.scheduler, args.others.as_deref(), &args.source)?;
+    let source = bpf_text(&args.scheduler, args.others.as_deref(), &args.source)?.c;
     if args.output.extension().is_some_and(|ending| ending == "c") {
         output::write(&args.output, source)?;
     } else {
-        let compiler = attune_kernel::Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-        attune_kernel::compile(&compiler, &source, &args.output, args.cpus, args.layout.into())
+        let compiler =
+            attune_kernel::Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
+        attune_kernel::compile(&compiler, &source, &args.output, args.cpus, 1, args.layout.into())
             .map_err(|error| Failure::usage(error.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -1,21 +1,74 @@
-//! `attune coop run`: a program with the library preloaded by which its poll-type calls cooperate (knowledge/coop/preload).
+//! `attune coop run` preloads the library by which a program's poll-type calls cooperate
+//! (knowledge/coop/preload); `attune coop status` tells whether programs cooperate.
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::args::{CoopArgs, CoopCommand, CoopRunArgs};
-use crate::failure::Failure;
+use attune_coop::Wanted;
+use attune_kernel::Snapshot;
+use attune_kernel::snapshot::ThreadSnapshot;
+use attune_values::wire::Request;
 
-/// What the dynamic linker loads before all other libraries, separated by colons.
+use crate::args::{CoopArgs, CoopCommand, CoopRunArgs};
+use crate::child::cannot_run;
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::output;
+
+/// The dynamic linker loads these libraries before all others; colons separate them.
 const PRELOAD: &str = "LD_PRELOAD";
 const LIBRARY: &str = "libattune_coop_preload.so";
 
 pub fn run(args: &CoopArgs) -> Result<ExitCode, Failure> {
-    let CoopCommand::Run(args) = &args.command;
-    become_command(args)
+    match &args.command {
+        CoopCommand::Run(args) => become_command(args),
+        CoopCommand::Status(args) => status(args.transport.as_deref()),
+    }
+}
+
+/// Whether cooperation is in force: opens the transport as a program would that starts now.
+fn status(transport: Option<&str>) -> Result<ExitCode, Failure> {
+    let wanted = transport.map_or(Ok(Wanted::Auto), wanted)?;
+    let opened = attune_coop::open(wanted)
+        .map_err(|error| Failure::wrong(format!("programs cannot cooperate: {error}")))?;
+    let text = match opened.name() {
+        "kernel" => match Engine::connect().and_then(|engine| engine.ask(&Request::Snapshot)) {
+            Ok(snapshot) => format!("kernel: {}", cooperating(&snapshot)),
+            Err(_) => "kernel: a scheduler listens".to_owned(),
+        },
+        "shared" => "shared: programs of this user cooperate through shared memory".to_owned(),
+        name => format!(
+            "{name}: programs that start now do not cooperate. No scheduler in the kernel listens \
+             (`attune run coop --all` does), and neither --transport nor ATTUNE_COOP names another \
+             transport"
+        ),
+    };
+    output::print(&(text + "\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The threads that have told the scheduler a release time.
+fn cooperating(snapshot: &Snapshot) -> String {
+    let policies = snapshot.policies.iter();
+    let threads = policies.clone().flat_map(|policy| {
+        policy.containers.iter().flat_map(|container| &container.threads).chain(&policy.loose)
+    });
+    let told =
+        |thread: &&ThreadSnapshot, name| thread.values.get(name).is_some_and(|value| *value > 0);
+    let polling: Vec<_> = threads.filter(|thread| told(thread, "polls")).collect();
+    let implicit = polling.iter().filter(|thread| told(thread, "implicit")).count();
+    let names: Vec<&str> = policies.map(|policy| policy.scheduler.as_str()).collect();
+    format!(
+        "{} listens; {} threads cooperate, {implicit} of them implicitly",
+        names.join(" and "),
+        polling.len()
+    )
+}
+
+fn wanted(transport: &str) -> Result<Wanted, Failure> {
+    transport.parse().map_err(|error| Failure::usage(format!("--transport {transport}: {error}")))
 }
 
 /// Returns only when the command cannot be started.
@@ -31,17 +84,13 @@ fn become_command(args: &CoopRunArgs) -> Result<ExitCode, Failure> {
     let mut command = Command::new(program);
     command.args(arguments).env(PRELOAD, preload);
     if let Some(transport) = &args.transport {
-        transport
-            .parse::<attune_coop::Wanted>()
-            .map_err(|error| Failure::usage(format!("--transport {transport}: {error}")))?;
+        wanted(transport)?;
         command.env("ATTUNE_COOP", transport);
     }
-    let error = command.exec();
-    let status = if error.kind() == ErrorKind::NotFound { 127 } else { 126 };
-    Err(Failure::with_status(format!("cannot run {}: {error}", program.to_string_lossy()), status))
+    Err(cannot_run(program, &command.exec()))
 }
 
-/// It lies beside this program, where cargo puts both.
+/// Cargo puts it beside this program.
 fn library() -> Result<PathBuf, Failure> {
     let own = std::env::current_exe()
         .map_err(|error| Failure::wrong(format!("cannot find this program's folder: {error}")))?;

@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
-/// Whoever does not answer for so long is treated as gone.
+/// A run that does not answer for this long is treated as gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A connection to whoever listens.
+/// A connection to the run that listens.
 pub struct Engine(Connection);
 
 impl Engine {
@@ -24,8 +24,8 @@ impl Engine {
             let (path, variable) = (path.display(), wire::PATH_VARIABLE);
             Failure::usage(match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => format!(
-                    "no scheduler runs in the kernel: none listens at {path}. `attune run` starts one; if it was told another \
-                     place, say {variable}=PLACE here too"
+                    "no scheduler runs in the kernel: none listens at {path}. `attune run` starts \
+                        one; if it was told another place, say {variable}=PLACE here too"
                 ),
                 _ => format!("cannot reach the scheduler in the kernel at {path}: {error}"),
             })
@@ -62,12 +62,16 @@ impl Engine {
 
 fn unexpected(received: Received<Reply>) -> Failure {
     match received {
-        Received::Message(Reply::Refused { why: Refusal::Garbled, message }, _) => Failure::wrong(format!(
-            "the run does not know this request ({message}): it is of another version of Attune"
-        )),
+        Received::Message(Reply::Refused { why: Refusal::Garbled, message }, _) => {
+            Failure::wrong(format!(
+                "the run does not know this request ({message}): it is of another version of Attune"
+            ))
+        }
         Received::Message(Reply::Refused { message, .. }, _) => Failure::wrong(message),
         Received::Ended => Failure::wrong("the run has ended"),
-        Received::Nothing => Failure::wrong(format!("the run has not answered for {} s", PATIENCE.as_secs())),
+        Received::Nothing => {
+            Failure::wrong(format!("the run has not answered for {} s", PATIENCE.as_secs()))
+        }
         _ => Failure::wrong("the run answers in words of another version of Attune"),
     }
 }

@@ -12,7 +12,8 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The scheduler, the workload or the run is wrong: exit status 1. An empty message says that all was said already.
+    /// The scheduler, the workload or the run is wrong: exit status 1. An empty message says that
+    /// all was said already.
     pub fn wrong(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), status: 1 }
     }
@@ -27,7 +28,8 @@ impl Failure {
         Failure::usage(format!("cannot {action} {}: {error}", path.display()))
     }
 
-    /// A command that passes on somebody else's exit status has one of its own for each of its failures.
+    /// A command that passes on somebody else's exit status has one of its own for each of its
+    /// failures.
     pub fn with_status(message: impl Into<String>, status: u8) -> Failure {
         Failure { message: message.into(), status }
     }

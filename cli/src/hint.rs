@@ -33,7 +33,9 @@ fn whom(text: &str) -> Result<(i32, Option<i32>), Failure> {
 /// `NAME=VALUE`; `NAME=` takes it back.
 fn one(text: &str) -> Result<(String, Option<i64>), Failure> {
     let wrong = || {
-        Failure::usage(format!("`{text}`: a value is NAME=VALUE, such as deadline=40ms; NAME= takes it back"))
+        Failure::usage(format!(
+            "`{text}`: a value is NAME=VALUE, such as deadline=40ms; NAME= takes it back"
+        ))
     };
     let (name, value) = text.split_once('=').ok_or_else(wrong)?;
     let value = match value.trim() {

@@ -1,7 +1,8 @@
-//! The `attune` program: only words and wiring. Each command is a module; what it does lives in the crates.
+//! The `attune` program: only words and wiring. Each command is a module; what it does lives in the
+//! crates.
 //!
-//! Exit status: 0 when all is well, 1 when a scheduler has errors or a run failed, 2 when the command itself is wrong or
-//! a file cannot be read.
+//! Exit status: 0 when all is well, 1 when a scheduler has errors or a run failed, 2 when the
+//! command itself is wrong or a file cannot be read.
 
 mod args;
 mod bandwidth;
@@ -13,8 +14,10 @@ mod diagram;
 mod engine;
 mod explain;
 mod failure;
+mod focus;
 mod hint;
 mod lab;
+mod manager;
 mod output;
 mod period;
 mod run;
@@ -48,8 +51,10 @@ fn main() -> ExitCode {
         Command::Set(args) => set::run(&args),
         Command::Top(args) => top::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Manager(args) => manager::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
+        Command::Focus(args) => focus::run(&args),
         Command::TunerGuardian { journal } => tune::guard(&journal),
         Command::Vm(args) => vm::run(&args),
         Command::Schedulers(args) => schedulers::run(&args),

@@ -1,4 +1,5 @@
-//! Writing results: to standard output without a panic when the reader has gone, to files whole or not at all.
+//! Writing results: to standard output without a panic when the reader has gone, to files whole or
+//! not at all.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -24,10 +25,14 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
 }
 
 /// Lets `produce` write a draft beside `path` and puts it in its place when that succeeded.
-pub fn replace(path: &Path, produce: impl FnOnce(&Path) -> Result<(), Failure>) -> Result<(), Failure> {
+pub fn replace(
+    path: &Path,
+    produce: impl FnOnce(&Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let draft = draft_of(path)?;
-    let result = produce(&draft)
-        .and_then(|()| std::fs::rename(&draft, path).map_err(|error| Failure::file("write", path, error)));
+    let result = produce(&draft).and_then(|()| {
+        std::fs::rename(&draft, path).map_err(|error| Failure::file("write", path, error))
+    });
     if result.is_err() {
         // The draft may not exist; there is nothing more to say than the failure itself.
         let _ = std::fs::remove_file(&draft);

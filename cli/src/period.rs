@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use attune_lab::plot::{Line, lines};
-use attune_rhythm::analyser::{self, Analysis};
+use attune_lab::plot::{Line, Mark, marked};
+use attune_rhythm::analyser::{self, Analysis, Period};
 use attune_rhythm::recording::{self, Event};
 use attune_rhythm::{Method, Settings, spectrum_2010, windows};
 use serde::Serialize;
@@ -15,7 +15,8 @@ use crate::args::{PeriodArgs, PeriodMethod};
 use crate::failure::Failure;
 use crate::output;
 
-/// Windows that are analysed of one recording, at most: more are a mistake in the recording or in the command.
+/// Windows that are analysed of one recording, at most: more are a mistake in the recording or in
+/// the command.
 const MOST_WINDOWS: f64 = 1e6;
 
 #[derive(Serialize)]
@@ -29,7 +30,8 @@ struct Answer {
 
 pub fn run(args: &PeriodArgs) -> Result<ExitCode, Failure> {
     let settings = settings(args)?;
-    let bytes = std::fs::read(&args.file).map_err(|error| Failure::file("read", &args.file, error))?;
+    let bytes =
+        std::fs::read(&args.file).map_err(|error| Failure::file("read", &args.file, error))?;
     let recording = recording::parse(&bytes)
         .map_err(|error| Failure::usage(format!("{}: {error}", args.file.display())))?;
     if recording.lost > 0 {
@@ -52,7 +54,10 @@ pub fn run(args: &PeriodArgs) -> Result<ExitCode, Failure> {
             loop {
                 let begin = Instant::now();
                 let Some((start, analysis)) = answers.next() else { break };
-                print(args, Answer { start_s: Some(start), analysis, analysis_ms: milliseconds(begin) })?;
+                print(
+                    args,
+                    Answer { start_s: Some(start), analysis, analysis_ms: milliseconds(begin) },
+                )?;
             }
         }
     }
@@ -89,24 +94,34 @@ fn settings(args: &PeriodArgs) -> Result<Settings, Failure> {
     // Comparisons that a NaN fails too.
     if !(low > 0.0 && low < high && high <= 10_000.0) {
         return Err(Failure::usage(format!(
-            "frequencies from {low} to {high} Hz make no range; they lie between 0 and 10000 Hz, --f-min below --f-max"
+            "frequencies from {low} to {high} Hz make no range; they lie between 0 and 10000 Hz, \
+                --f-min below --f-max"
         )));
     }
-    if !(parameters.df >= 0.001 && parameters.eps >= 0.0 && parameters.eps < 1e4 && parameters.alpha >= 0.0) {
-        return Err(Failure::usage("--df must be at least 0.001 Hz, --eps and --alpha not negative"));
+    if !(parameters.df >= 0.001
+        && parameters.eps >= 0.0
+        && parameters.eps < 1e4
+        && parameters.alpha >= 0.0)
+    {
+        return Err(Failure::usage(
+            "--df must be at least 0.001 Hz, --eps and --alpha not negative",
+        ));
     }
     Ok(settings)
 }
 
 fn check_window(window: f64, events: &[Event], file: &Path) -> Result<(), Failure> {
     if !(window > 0.0 && window.is_finite()) {
-        return Err(Failure::usage(format!("--window {window}: a window lasts some seconds, such as 2")));
+        return Err(Failure::usage(format!(
+            "--window {window}: a window lasts some seconds, such as 2"
+        )));
     }
     if let (Some(first), Some(last)) = (events.first(), events.last())
         && (last.time - first.time) / window > MOST_WINDOWS
     {
         return Err(Failure::usage(format!(
-            "{} spans {} s: that is more than a million windows of {window} s; are its times in seconds?",
+            "{} spans {} s: that is more than a million windows of {window} s; are its times in \
+                seconds?",
             file.display(),
             last.time - first.time
         )));
@@ -157,16 +172,18 @@ fn text(answer: &Answer) -> String {
     text
 }
 
-/// The spectrum that the choice was made from, and the choice as a vertical line, over the first seconds of the recording.
+/// The spectrum behind the choice over the first seconds of the recording, with a mark above each
+/// chosen peak.
 fn plot(events: &[Event], settings: &Settings) -> Result<String, Failure> {
     let spectrum = analyser::spectrum(events, settings);
     let highest = spectrum.iter().map(|&(_, amplitude)| amplitude).fold(1.0, f64::max);
     let analysis = windows::whole(events, settings);
-    let mut drawn = vec![Line { name: "spectrum".to_owned(), points: spectrum, dashed: false }];
-    drawn.extend(analysis.periods.iter().map(|period| Line {
+    let line = Line { name: "spectrum".to_owned(), points: spectrum, dashed: false };
+    let mark = |period: &Period| Mark {
         name: format!("{:.3} Hz", period.frequency_hz),
-        points: vec![(period.frequency_hz, 1e-2 * highest), (period.frequency_hz, highest)],
-        dashed: true,
-    }));
-    lines("frequency (Hz)", "amplitude", &drawn).map_err(|error| Failure::wrong(format!("{error:#}")))
+        at: (period.frequency_hz, highest),
+    };
+    let marks: Vec<Mark> = analysis.periods.iter().map(mark).collect();
+    marked("frequency (Hz)", "amplitude", &[line], &marks)
+        .map_err(|error| Failure::wrong(format!("{error:#}")))
 }

@@ -1,4 +1,5 @@
-//! `attune run`: the machine's own threads follow a scheduler, as long as a command runs or until Ctrl-C.
+//! `attune run`: the machine's own threads follow a scheduler, as long as a command runs or until
+//! Ctrl-C.
 
 use std::fs;
 use std::io;
@@ -12,12 +13,18 @@ use std::time::{Duration, Instant};
 use attune_backend_c as c;
 use attune_broker::Broker;
 use attune_kernel::{
-    Compiler, Exit, Image, Kind, Layout, LoadError, PolicyStatistics, Running, Settings, Statistics, support,
+    Compiler, Division, Exit, Image, Kind, Layout, LoadError, Per, PolicyStatistics, Running,
+    Settings, Statistics, support,
 };
-use attune_language::event::Engine;
+use attune_language::EngineReport;
+use attune_language::engine::Engine;
+use attune_language::ir::Program;
+use attune_language::source::SourceMap;
+use attune_linux::process;
 use attune_values::wire;
 
-use crate::args::{RunArgs, SourceArgs};
+use crate::args::{PerArg, RunArgs, SourceArgs};
+use crate::child::cannot_run;
 use crate::failure::Failure;
 use crate::set;
 use crate::source::{accepted, checked};
@@ -31,7 +38,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let alone = args.all || args.partial;
     let fair = Path::new("fair");
     let others = (!alone).then(|| args.others.as_deref().unwrap_or(fair));
+    let text = match is_object(&args.scheduler) {
+        true => None,
+        false => Some(bpf_text(&args.scheduler, others, &args.source)?),
+    };
+    let division = division(args, alone, text.as_ref(), cpus)?;
     let settings = Settings {
+        division,
         seed: args.seed,
         cpus,
         partial: args.partial,
@@ -44,11 +57,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
     }
-    let running = load(&args.scheduler, others, &args.source, cpus, |image| {
+    let c = text.as_ref().map(|text| text.c.as_str());
+    let running = load(&args.scheduler, c, cpus, settings.division.instances(), |image| {
         fits(&image, alone)?;
         Ok(attune_kernel::start(image, &settings))
     })?;
-    let changes = args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
+    let changes =
+        args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
     running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
     let values = listen(&running);
     eprintln!("attune: {}", whom(&running, args));
@@ -57,6 +72,33 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     // Another run may listen there while this one waits for its command.
     drop(values);
     finish(running, child, status)
+}
+
+/// Which instance has which CPUs.
+fn division(
+    args: &RunArgs,
+    alone: bool,
+    text: Option<&Text>,
+    cpus: u32,
+) -> Result<Division, Failure> {
+    let per = match args.per {
+        None | Some(PerArg::Machine) => return Ok(Division::whole(cpus)),
+        Some(PerArg::Cache) => Per::Cache,
+        Some(PerArg::Cpu) => Per::Cpu,
+    };
+    let refused = |why: &str| Err(Failure::usage(format!("--per: {why}")));
+    match text {
+        _ if !alone => {
+            refused("two schedulers that share the machine have one instance: add --all")
+        }
+        None => refused("an object has one instance: give the scheduler's text"),
+        Some(text) if !text.may_be_split => refused(&format!(
+            "`{}` has no `arrives` of its own, so it orders the whole machine; say in the \
+             scheduler what happens to a thread that arrives from another instance",
+            text.scheduler
+        )),
+        Some(_) => Ok(Division::here(per, cpus)),
+    }
 }
 
 /// The command, following its policy from its first instruction on.
@@ -68,7 +110,7 @@ fn born(running: &Running, args: &RunArgs, alone: bool) -> Result<Option<Child>,
         true => command.spawn(),
         false => running.as_command(|| command.spawn()).and_then(|child| child),
     };
-    child.map(Some).map_err(|error| Failure::usage(format!("cannot run {program}: {error}")))
+    child.map(Some).map_err(|error| cannot_run(program, &error))
 }
 
 /// An object was made for one way of running.
@@ -77,7 +119,8 @@ fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
     match (alone, names.as_slice()) {
         (true, [_]) | (false, [_, _]) => Ok(()),
         (true, _) => Err(Failure::usage(format!(
-            "this object holds {}, to share the machine: leave out --all and --partial, and give a command",
+            "this object holds {}, to share the machine: leave out --all and --partial, and give a \
+                command",
             names.join(" and ")
         ))),
         (false, _) => Err(Failure::usage(format!(
@@ -87,7 +130,8 @@ fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
     }
 }
 
-/// Programs may supply values from now on, and the owner may look and set. Without that the scheduler runs all the same.
+/// Programs may supply values from now on, and the owner may look and set. Without that the
+/// scheduler runs all the same.
 fn listen(running: &Running) -> Option<Broker> {
     let path = wire::path();
     let started = match running.values(owner()) {
@@ -99,14 +143,16 @@ fn listen(running: &Running) -> Option<Broker> {
         Err(error) => {
             let why = match error.kind() {
                 io::ErrorKind::AddrInUse => format!(
-                    "another engine listens there; name another place in {} for this run and for what speaks to it",
+                    "another engine listens there; name another place in {} for this run and for \
+                        what speaks to it",
                     wire::PATH_VARIABLE
                 ),
                 _ => error.to_string(),
             };
             let path = path.display();
             eprintln!(
-                "attune: programs cannot supply values, nor `attune set` and `attune top` reach this run: {path}: {why}"
+                "attune: programs cannot supply values, nor `attune set` and `attune top` reach \
+                    this run: {path}: {why}"
             );
             None
         }
@@ -115,8 +161,7 @@ fn listen(running: &Running) -> Option<Broker> {
 
 /// Whose run this is: the user who said so, through sudo perhaps.
 fn owner() -> u32 {
-    // SAFETY: no arguments, cannot fail.
-    let user = unsafe { libc::getuid() };
+    let user = process::user();
     let through_sudo = || std::env::var("SUDO_UID").ok()?.parse().ok();
     if user == 0 { through_sudo().unwrap_or(user) } else { user }
 }
@@ -124,77 +169,114 @@ fn owner() -> u32 {
 fn whom(running: &Running, args: &RunArgs) -> String {
     let scheduler = running.scheduler();
     if args.partial {
-        return format!("{scheduler} schedules the threads of class SCHED_EXT; all others go first");
+        return format!(
+            "{scheduler} schedules the threads of class SCHED_EXT; all others go first"
+        );
     }
     let names: Vec<&str> = running.policies().collect();
     match (names.as_slice(), args.weight, args.command.first()) {
         ([command, others], [own, rest], Some(program)) => {
-            format!("{command} schedules {program} (weight {own}), {others} all others (weight {rest})")
+            format!(
+                "{command} schedules {program} (weight {own}), {others} all others (weight {rest})"
+            )
         }
         _ => format!("{scheduler} schedules this machine"),
     }
 }
 
-/// `attune check --load`: whether the kernel's verifier takes a scheduler.
-pub fn try_load(scheduler: &Path, source: &SourceArgs) -> Result<(), Failure> {
+/// `attune check --load`: whether the kernel's verifier takes a scheduler that the kernel engine
+/// accepts, or (None) an object.
+pub fn try_load(
+    scheduler: &Path,
+    accepted: Option<(&Program, &EngineReport, &SourceMap)>,
+) -> Result<(), Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
     let cpus = support::possible_cpus();
-    let settings =
-        Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 5000, implicit: false };
-    load(scheduler, None, source, cpus, |image| Ok(attune_kernel::try_load(image, &settings)))
+    let settings = Settings {
+        seed: 0,
+        cpus,
+        partial: false,
+        shares: [1, 1],
+        timeout_ms: 5000,
+        implicit: false,
+        division: Division::whole(cpus),
+    };
+    let text = accepted.map(|(program, report, sources)| {
+        attune_kernel::source(program, &report.verdicts, sources)
+            .map_err(|refusal| Failure::wrong(refusal.to_string()))
+    });
+    let text = text.transpose()?;
+    load(scheduler, text.as_deref(), cpus, 1, |image| Ok(attune_kernel::try_load(image, &settings)))
 }
 
-/// Gives the scheduler to the kernel. A text whose program the kernel cannot translate is laid out in another way.
+/// Gives an object, or the text of a BPF program, to the kernel. A text whose program the kernel
+/// cannot translate is laid out in another way.
 fn load<T>(
     scheduler: &Path,
-    others: Option<&Path>,
-    source: &SourceArgs,
+    text: Option<&str>,
     cpus: u32,
+    instances: u32,
     load: impl Fn(Image) -> Result<Result<T, LoadError>, Failure>,
 ) -> Result<T, Failure> {
-    let attempt = |layout| load(image(scheduler, others, source, cpus, layout)?);
+    let attempt = |layout| load(image(scheduler, text, cpus, instances, layout)?);
     let loaded = match attempt(Layout::Usual)? {
-        Err(LoadError::NotTranslated { .. }) if !is_object(scheduler) => attempt(Layout::Plain)?,
+        Err(LoadError::NotTranslated { .. }) if text.is_some() => attempt(Layout::Plain)?,
         loaded => loaded,
     };
     loaded.map_err(|error| Failure::wrong(error.to_string()))
 }
 
-/// A compiled object as it is, anything else through the compiler. `others`: the scheduler that it shares the machine with.
+/// A compiled object as it is, a text through the compiler.
 fn image(
     scheduler: &Path,
-    others: Option<&Path>,
-    source: &SourceArgs,
+    text: Option<&str>,
     cpus: u32,
+    instances: u32,
     layout: Layout,
 ) -> Result<Image, Failure> {
-    if is_object(scheduler) {
-        return read(scheduler);
-    }
-    let text = bpf_text(scheduler, others, source)?;
-    let folder =
-        tempfile::tempdir().map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
+    let Some(text) = text else { return read(scheduler) };
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
     let object = folder.path().join("scheduler.bpf.o");
     let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-    attune_kernel::compile(&compiler, &text, &object, cpus, layout)
+    attune_kernel::compile(&compiler, text, &object, cpus, instances, layout)
         .map_err(|error| Failure::usage(error.to_string()))?;
     read(&object)
 }
 
+/// A BPF program's text.
+pub struct Text {
+    pub c: String,
+    /// Its name; with two, the name of the command's.
+    pub scheduler: String,
+    /// It can run as several instances.
+    pub may_be_split: bool,
+}
+
 /// One scheduler as a BPF program, or two that share the machine. Aspects are for the first.
-pub fn bpf_text(scheduler: &Path, others: Option<&Path>, source: &SourceArgs) -> Result<String, Failure> {
+pub fn bpf_text(
+    scheduler: &Path,
+    others: Option<&Path>,
+    source: &SourceArgs,
+) -> Result<Text, Failure> {
     let refused = |refusal: c::Refusal| Failure::wrong(refusal.to_string());
     let first = checked(scheduler, source)?;
     let (program, report) = accepted(&first, Engine::Kernel)?;
+    let text = |c| Text { c, scheduler: program.name.clone(), may_be_split: program.may_be_split };
     let Some(others) = others else {
-        return attune_kernel::source(program, &report.verdicts, &first.sources).map_err(refused);
+        let c = attune_kernel::source(program, &report.verdicts, &first.sources);
+        return c.map(text).map_err(refused);
     };
-    let second = checked(others, &SourceArgs { include: source.include.clone(), aspects: Vec::new() })?;
+    let second =
+        checked(others, &SourceArgs { include: source.include.clone(), aspects: Vec::new() })?;
     let (other_program, other_report) = accepted(&second, Engine::Kernel)?;
     let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
-    let others =
-        c::Policy { program: other_program, verdicts: &other_report.verdicts, sources: &second.sources };
-    attune_kernel::shared_source(command, others).map_err(refused)
+    let others = c::Policy {
+        program: other_program,
+        verdicts: &other_report.verdicts,
+        sources: &second.sources,
+    };
+    attune_kernel::shared_source(command, others).map(text).map_err(refused)
 }
 
 /// Whether the file is what `attune build --engine kernel` makes.
@@ -203,11 +285,13 @@ pub fn is_object(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> Result<Image, Failure> {
-    let bytes = fs::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    let bytes =
+        fs::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     Image::read(bytes).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
-/// Until the command ends, the scheduler ends, or somebody says stop. The command's status if it has ended.
+/// Until the command ends, the scheduler ends, or somebody says stop. The command's status if it
+/// has ended.
 fn watch(
     running: &Running,
     mut child: Option<&mut Child>,
@@ -218,7 +302,9 @@ fn watch(
     let mut before = running.statistics();
     loop {
         if let Some(child) = &mut child {
-            let status = child.try_wait().map_err(|error| Failure::usage(format!("the command: {error}")))?;
+            let status = child
+                .try_wait()
+                .map_err(|error| Failure::usage(format!("the command: {error}")))?;
             if status.is_some() {
                 return Ok(status);
             }
@@ -245,7 +331,9 @@ fn since(running: &Running, before: &Statistics, now: &Statistics, elapsed: Dura
         now.ready()
     );
     if now.policies.len() > 1 {
-        for ((name, role), (before, now)) in named(running).zip(before.policies.iter().zip(&now.policies)) {
+        for ((name, role), (before, now)) in
+            named(running).zip(before.policies.iter().zip(&now.policies))
+        {
             let busy = (now.ran - before.ran).as_secs_f64() / elapsed.as_secs_f64();
             line += &format!("; {name} {role} {:.2} CPUs", busy);
         }
@@ -253,13 +341,17 @@ fn since(running: &Running, before: &Statistics, now: &Statistics, elapsed: Dura
     line
 }
 
-/// Of two: each scheduler with whom it is for.
+/// Two schedulers, each with the threads that follow it.
 fn named(running: &Running) -> impl Iterator<Item = (&str, &'static str)> {
     running.policies().zip(["(command)", "(others)"])
 }
 
 /// Detaches, then waits for the command: it goes on under the fair class.
-fn finish(running: Running, child: Option<Child>, status: Option<ExitStatus>) -> Result<ExitCode, Failure> {
+fn finish(
+    running: Running,
+    child: Option<Child>,
+    status: Option<ExitStatus>,
+) -> Result<ExitCode, Failure> {
     let statistics = running.statistics();
     let thrown_out = running.exit();
     let scheduler = running.scheduler();
@@ -283,21 +375,26 @@ fn finish(running: Running, child: Option<Child>, status: Option<ExitStatus>) ->
 
 /// One line, or one and one for each policy.
 fn summary(running: &Running, statistics: &Statistics) -> String {
-    let Statistics { kept, kicks, timers, .. } = statistics;
+    let Statistics { kept, kicks, timers, moves, pulls, .. } = statistics;
     let calls = |policy: &PolicyStatistics| {
         let calls: Vec<String> =
             policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
         calls.join(", ")
     };
     let dispatches = statistics.dispatches();
-    let all = format!("attune: {dispatches} dispatches, {kept} kept, {kicks} kicks, {timers} timers");
+    let mut all =
+        format!("attune: {dispatches} dispatches, {kept} kept, {kicks} kicks, {timers} timers");
+    if *moves > 0 {
+        all += &format!(", {moves} moves between instances, {pulls} of them pulled");
+    }
     match statistics.policies.as_slice() {
         [policy] => format!("{all}; handler calls: {}\n", calls(policy)),
         policies => named(running).zip(policies).fold(all + "\n", |text, ((name, role), policy)| {
             let ran = policy.ran.as_secs_f64();
             let dispatches = policy.dispatches;
             text + &format!(
-                "attune: {name} {role}: {ran:.3} s of CPU time, {dispatches} dispatches; handler calls: {}\n",
+                "attune: {name} {role}: {ran:.3} s of CPU time, {dispatches} dispatches; handler \
+                    calls: {}\n",
                 calls(policy)
             )
         }),

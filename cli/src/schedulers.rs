@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use attune_lab::columns;
 use attune_schedulers::{Entry, LIBRARY, find};
 use serde_json::json;
 
@@ -11,10 +12,13 @@ use crate::output;
 
 pub fn run(args: &SchedulersArgs) -> Result<ExitCode, Failure> {
     let text = match &args.name {
-        None if args.json => format!("{}\n", LIBRARY.iter().map(described).collect::<serde_json::Value>()),
+        None if args.json => {
+            format!("{}\n", LIBRARY.iter().map(described).collect::<serde_json::Value>())
+        }
         None => {
-            let width = LIBRARY.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-            LIBRARY.iter().map(|entry| format!("{:width$}  {}\n", entry.name, entry.summary())).collect()
+            let row = |it: &Entry| vec![it.name.to_owned(), it.summary().to_owned()];
+            let rows: Vec<_> = LIBRARY.iter().map(row).collect();
+            columns::lines(&rows, &[false]).join("\n") + "\n"
         }
         Some(name) => {
             let entry = find(name).ok_or_else(|| {

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use attune_lab::columns;
 use attune_values::text;
 use attune_values::wire::{Request, Storage, Tunable, Type};
 
@@ -11,32 +12,40 @@ use crate::failure::Failure;
 use crate::output;
 
 pub fn run(args: &SetArgs) -> Result<ExitCode, Failure> {
-    let settings = args.settings.iter().map(|text| setting(text)).collect::<Result<Vec<_>, Failure>>()?;
+    let settings =
+        args.settings.iter().map(|text| setting(text)).collect::<Result<Vec<_>, Failure>>()?;
     let engine = Engine::connect()?;
+    let names: Vec<String> = settings.iter().map(|(name, _)| name.clone()).collect();
     if !settings.is_empty() {
         engine.tell(&Request::Set { settings })?;
     }
-    if settings_are_asked_for(args) {
-        let tunables: Vec<Tunable> = engine.ask(&Request::Tunables)?;
-        output::print(&if args.json { json(&tunables)? } else { table(&tunables) })?;
+    let mut tunables: Vec<Tunable> = engine.ask(&Request::Tunables)?;
+    if !args.json && !names.is_empty() {
+        tunables = names.iter().filter_map(|name| meant(&tunables, name)).cloned().collect();
     }
+    output::print(&if args.json { json(&tunables)? } else { table(&tunables) })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings_are_asked_for(args: &SetArgs) -> bool {
-    args.settings.is_empty() || args.json
+/// The tunable that a setting changes: a bare name is the first policy's that has it.
+fn meant<'a>(tunables: &'a [Tunable], name: &str) -> Option<&'a Tunable> {
+    let (policy, name) = name.split_once('.').map_or((None, name), |(of, name)| (Some(of), name));
+    let of =
+        |it: &Tunable| policy.is_none_or(|of| it.scheduler == of || it.role.as_deref() == Some(of));
+    tunables.iter().find(|it| it.name == name && of(it))
 }
 
 /// `NAME=VALUE`.
 pub fn setting(text: &str) -> Result<(String, String), Failure> {
-    let (name, value) = text
-        .split_once('=')
-        .ok_or_else(|| Failure::usage(format!("`{text}`: a setting is NAME=VALUE, such as period=10ms")))?;
+    let (name, value) = text.split_once('=').ok_or_else(|| {
+        Failure::usage(format!("`{text}`: a setting is NAME=VALUE, such as period=10ms"))
+    })?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn json(tunables: &[Tunable]) -> Result<String, Failure> {
-    let line = serde_json::to_string(tunables).map_err(|error| Failure::usage(error.to_string()))?;
+    let line =
+        serde_json::to_string(tunables).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(line + "\n")
 }
 
@@ -53,11 +62,7 @@ fn table(tunables: &[Tunable]) -> String {
     if tunables.is_empty() {
         return "the scheduler has no tunables and no global imports\n".to_owned();
     }
-    let names: Vec<String> = tunables.iter().map(name).collect();
-    let values: Vec<String> = tunables.iter().map(|it| shown(it.ty, it.value)).collect();
-    let width = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-    let (names_width, values_width) = (width(&names), width(&values));
-    let line = |((it, name), value): ((&Tunable, &String), &String)| {
+    let row = |it: &Tunable| {
         let ty = match it.ty {
             Type::Time => "time",
             Type::Int => "int",
@@ -66,12 +71,41 @@ fn table(tunables: &[Tunable]) -> String {
             Storage::Tunable => "tunable",
             Storage::Import => "import",
         };
-        format!("{name:names_width$}  {value:>values_width$}  {ty:4}  {storage}\n")
+        vec![name(it), shown(it.ty, it.value), ty.to_owned(), storage.to_owned()]
     };
-    tunables.iter().zip(&names).zip(&values).map(line).collect()
+    let rows: Vec<_> = tunables.iter().map(row).collect();
+    columns::lines(&rows, &[false, true, false]).join("\n") + "\n"
 }
 
 /// As `attune set` understands it, whatever else runs: `fair.period`, `others.period`.
 fn name(tunable: &Tunable) -> String {
     format!("{}.{}", tunable.role.as_ref().unwrap_or(&tunable.scheduler), tunable.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_shown_under_the_policy_that_it_changes() {
+        let tunable = |scheduler: &str, role: &str, name: &str| Tunable {
+            scheduler: scheduler.to_owned(),
+            role: Some(role.to_owned()),
+            name: name.to_owned(),
+            storage: Storage::Tunable,
+            ty: Type::Time,
+            value: 2_000_000,
+        };
+        let all = [
+            tunable("mlfq", "command", "boost"),
+            tunable("mlfq", "command", "quantum"),
+            tunable("round_robin", "others", "quantum"),
+        ];
+        let shown = |name| meant(&all, name).map(self::name);
+        assert_eq!(shown("quantum").as_deref(), Some("command.quantum"));
+        assert_eq!(shown("round_robin.quantum").as_deref(), Some("others.quantum"));
+        assert_eq!(shown("others.quantum").as_deref(), Some("others.quantum"));
+        assert_eq!(shown("others.boost"), None);
+        assert_eq!(table(&all[..1]), "command.boost  2ms  time  tunable\n");
+    }
 }

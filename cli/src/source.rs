@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attune_language::diagnostic::{has_errors, render};
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::Program;
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, EngineReport, Options, check};
@@ -20,11 +20,13 @@ pub fn checked(scheduler: &Path, args: &SourceArgs) -> Result<Checked, Failure> 
 }
 
 fn aspect(path: &Path) -> Result<SourceText, Failure> {
-    let text = attune_schedulers::read_text(path).map_err(|error| Failure::file("read", path, error))?;
+    let text =
+        attune_schedulers::read_text(path).map_err(|error| Failure::file("read", path, error))?;
     Ok(SourceText { name: path.display().to_string(), text })
 }
 
-/// A scheduler without errors that the engine accepts; what the front end has to say goes to standard error.
+/// A scheduler without errors that the engine accepts; what the front end has to say goes to
+/// standard error.
 pub fn accepted(checked: &Checked, engine: Engine) -> Result<(&Program, &EngineReport), Failure> {
     for diagnostic in &checked.diagnostics {
         eprint!("{}", render(diagnostic, &checked.sources));
@@ -32,9 +34,14 @@ pub fn accepted(checked: &Checked, engine: Engine) -> Result<(&Program, &EngineR
     match &checked.program {
         Some(program) if !has_errors(&checked.diagnostics) => {
             let report = checked.engine(engine);
-            if report.accepted { Ok((program, report)) } else { Err(Failure::wrong(refusal(report))) }
+            if report.accepted {
+                Ok((program, report))
+            } else {
+                Err(Failure::wrong(refusal(report)))
+            }
         }
-        _ => Err(Failure::wrong("")),
+        _ if has_errors(&checked.diagnostics) => Err(Failure::wrong("")),
+        _ => Err(Failure::wrong(refusal(checked.engine(engine)))),
     }
 }
 

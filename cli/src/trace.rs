@@ -14,8 +14,9 @@ use crate::failure::Failure;
 
 pub fn run(args: &TraceArgs) -> Result<ExitCode, Failure> {
     let calls = args.calls.iter().map(|word| {
-        call_number(word)
-            .ok_or_else(|| Failure::usage(format!("no system call of this machine is called {word}")))
+        call_number(word).ok_or_else(|| {
+            Failure::usage(format!("no system call of this machine is called {word}"))
+        })
     });
     let calls: Vec<u32> = calls.collect::<Result<_, _>>()?;
     let settings = Settings {
@@ -27,7 +28,7 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode, Failure> {
     };
     let interrupt = Interrupt::listen()?;
     let mut tracer = Tracer::load(settings).map_err(failure)?;
-    let origin = child::monotonic_ns();
+    let origin = attune_linux::time::now();
     let mut started = watch(&mut tracer, args)?;
 
     let result = write(&mut tracer, args, origin, &mut started, &interrupt);
@@ -38,7 +39,8 @@ pub fn run(args: &TraceArgs) -> Result<ExitCode, Failure> {
     Ok(ended?.flatten().map_or(ExitCode::SUCCESS, child::exit_code))
 }
 
-/// Selects the processes, attaches the tracer and starts the command, so that nothing of its life is missed.
+/// Selects the processes, attaches the tracer and starts the command, so that nothing of its life
+/// is missed.
 fn watch(tracer: &mut Tracer, args: &TraceArgs) -> Result<Option<Child>, Failure> {
     for &process in &args.processes {
         if descendants(process).is_empty() {
@@ -49,7 +51,7 @@ fn watch(tracer: &mut Tracer, args: &TraceArgs) -> Result<Option<Child>, Failure
     for &process in &args.processes {
         tracer.select(process, !args.no_children).map_err(failure)?;
         if !args.no_children {
-            // Whoever is started from now on comes by itself.
+            // The tracer follows processes that start from now on by itself.
             descendants(process)
                 .into_iter()
                 .try_for_each(|child| tracer.select(child, true))
@@ -79,9 +81,12 @@ fn write(
 ) -> io::Result<Recording> {
     let mut out = BufWriter::new(File::create(&args.output)?);
     let what = match args.words.is_empty() {
-        true => {
-            args.processes.iter().map(|process| format!("process {process}")).collect::<Vec<_>>().join(", ")
-        }
+        true => args
+            .processes
+            .iter()
+            .map(|process| format!("process {process}"))
+            .collect::<Vec<_>>()
+            .join(", "),
         false => args.words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
     };
     text::write_head(&mut out, &what)?;
@@ -89,9 +94,12 @@ fn write(
     record(tracer, &mut out, origin, |tracer| {
         let time_left = args.seconds.is_none_or(|limit| begun.elapsed() < limit);
         // Reaps it, too: a process that ended but was not waited for is no process to record.
-        let alive =
-            started.as_mut().is_none_or(|child| child.try_wait().is_ok_and(|status| status.is_none()));
-        time_left && !interrupt.came() && (!tracer.selected().is_empty() || (!args.words.is_empty() && alive))
+        let alive = started
+            .as_mut()
+            .is_none_or(|child| child.try_wait().is_ok_and(|status| status.is_none()));
+        time_left
+            && !interrupt.came()
+            && (!tracer.selected().is_empty() || (!args.words.is_empty() && alive))
     })
 }
 
@@ -100,8 +108,8 @@ fn say(path: &Path, recording: &Recording) {
     eprintln!("{}: {events} events of {threads} threads in {processes} processes", path.display());
     if *lost > 0 {
         eprintln!(
-            "{lost} events are missing: they came faster than they could be written; give them more room (--ring 64) or \
-             select fewer (--call, --no-exits, --no-transitions)"
+            "{lost} events are missing: they came faster than they could be written; give them \
+                more room (--ring 64) or select fewer (--call, --no-exits, --no-transitions)"
         );
     }
 }

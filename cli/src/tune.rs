@@ -5,9 +5,9 @@ use std::process::{Child, ExitCode};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use attune_daemon::daemon::{self, Server};
+use attune_daemon::{Error, Options, Status, Supervisor, display, guardian};
 use attune_rhythm::{Method, Settings, spectrum_2010};
-use attune_supervisor::daemon::{self, Server};
-use attune_supervisor::{Error, Options, Status, Supervisor, display, guardian, monotonic_ns};
 use serde_json::json;
 
 use crate::args::{PeriodMethod, TuneArgs};
@@ -39,7 +39,8 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
         let server = std::env::var("DISPLAY").ok().and_then(|display| display::server(&display));
         let server = server.ok_or_else(|| {
             Failure::usage(
-                "--display: DISPLAY names no X server of this machine; leave the option out or set DISPLAY",
+                "--display: DISPLAY names no X server of this machine; leave the option out or set \
+                    DISPLAY",
             )
         })?;
         supervisor.add_display(server, 1.0).map_err(failure)?;
@@ -51,7 +52,7 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     }
 
     // For `attune top`; tuning does without.
-    let mut server = Server::listen(&daemon::own_socket(&attune_supervisor::state_folder())).ok();
+    let mut server = Server::listen(&daemon::own_socket(&attune_daemon::state_folder())).ok();
     let result = tune(&mut supervisor, args, started.as_mut(), &interrupt, server.as_mut());
     if result.is_ok() && !args.json {
         eprint!("{}", summary(&supervisor.status()));
@@ -89,19 +90,24 @@ fn tune(
         let time_left = args.seconds.is_none_or(|limit| begun.elapsed() < limit);
         let alive = started.as_mut().is_none_or(|child| matches!(child.try_wait(), Ok(None)));
         let command = !args.words.is_empty();
-        if !time_left || interrupt.came() || (command && !alive) || (!command && supervisor.is_empty()) {
+        if !time_left
+            || interrupt.came()
+            || (command && !alive)
+            || (!command && supervisor.is_empty())
+        {
             return Ok(());
         }
-        let pause = supervisor.next().saturating_sub(monotonic_ns()).max(200_000);
+        let pause = supervisor.next().saturating_sub(attune_linux::time::now()).max(200_000);
         sleep(Duration::from_nanos(pause));
     }
 }
 
 /// What was given and used, a line for each program.
 fn summary(status: &Status) -> String {
-    let line = |program: &attune_supervisor::ProgramStatus| {
-        let period =
-            program.period_ms.map_or("no beat".to_owned(), |period| format!("period {period:.3} ms"));
+    let line = |program: &attune_daemon::ProgramStatus| {
+        let period = program
+            .period_ms
+            .map_or("no beat".to_owned(), |period| format!("period {period:.3} ms"));
         let ratio = program.given_ms / program.used_ms.max(1e-9);
         let given = match program.used_ms > 0.0 {
             true => format!(

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::thread;
 
-use attune_vm::{Cache, Command, Control, Kind, Machine, Options, Setup, Streams};
+use attune_vm::{Cache, Command, Control, Kind, Machine, Options, Setup, Streams, Topology};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -48,7 +48,10 @@ fn set_up(args: &VmSetupArgs) -> Result<ExitCode, Failure> {
 
 fn describe(cache: &Cache) -> Result<ExitCode, Failure> {
     let (kernel, qemu) = (cache.kernel_release(), cache.qemu_version());
-    crate::output::print(&format!("kernel {kernel}, QEMU {qemu}, in {}\n", cache.folder().display()))?;
+    crate::output::print(&format!(
+        "kernel {kernel}, QEMU {qemu}, in {}\n",
+        cache.folder().display()
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -59,11 +62,15 @@ fn run_command(args: &VmRunArgs) -> Result<ExitCode, Failure> {
     } else {
         Kind::HostFiles
     };
-    let options = Options { cpus: args.cpus, memory: args.memory, kind, timeout: args.timeout };
+    let topology = args.topology.unwrap_or_else(|| Topology::flat(args.cpus));
+    let options = Options { topology, memory: args.memory, kind, timeout: args.timeout };
     let machine = Machine::boot(&cache, &options, &command(args)?).map_err(failure)?;
     pass_signals_on(machine.control())?;
     let streams = Streams {
-        input: Some(stdin().map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?),
+        input: Some(
+            stdin()
+                .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?,
+        ),
         output: &mut io::stdout().lock(),
         error_output: &mut io::stderr().lock(),
     };
@@ -71,8 +78,9 @@ fn run_command(args: &VmRunArgs) -> Result<ExitCode, Failure> {
     Ok(exit_code(status))
 }
 
-/// The words, in this folder; with this environment if time is real, and with a fixed one if runs are to be the same. In both
-/// `attune` is this very program: its folder is the first of the guest's PATH.
+/// The words, in this folder; with this environment if time is real, and with a fixed one if runs
+/// are to be the same. In both `attune` is this very program: its folder is the first of the
+/// guest's PATH.
 fn command(args: &VmRunArgs) -> Result<Command, Failure> {
     let here = |error| Failure::usage(format!("where am I? {error}"));
     let mut command = Command::new(&args.words);
@@ -97,7 +105,8 @@ fn command(args: &VmRunArgs) -> Result<Command, Failure> {
 /// A PATH with this program's folder in front. None: it lies nowhere, or where no PATH can lead.
 fn own_path_first(path: Option<&OsStr>) -> Option<OsString> {
     let own = std::env::current_exe().ok()?.parent()?.to_owned();
-    let others = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
+    let others =
+        path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
     let others = others.into_iter().filter(|folder| *folder != own);
     std::env::join_paths([own.clone()].into_iter().chain(others)).ok()
 }
@@ -107,7 +116,8 @@ fn stdin() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from).or_else(|_| File::open("/dev/null"))
 }
 
-/// Whether what is written to one comes out where the other's comes out, so that their order is seen.
+/// Whether what is written to one comes out where the other's comes out, so that their order is
+/// seen.
 fn same_file(one: &impl AsFd, other: &impl AsFd) -> bool {
     use std::os::unix::fs::MetadataExt;
     let about = |file: &dyn Fn() -> io::Result<File>| file().and_then(|file| file.metadata()).ok();

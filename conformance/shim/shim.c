@@ -1,19 +1,27 @@
-/* Stands behind a generated scheduler in one file, and lets the tests call its handlers: a failed check comes back as
- * an answer, so does a crash, and what a handler asks of its engine is kept for the tests to read.
+/* Stands behind a generated scheduler in one file, and lets the tests call its handlers: a failed
+ * check comes back as an answer, so does a crash, and what a handler asks of its engine is kept for
+ * the tests to read.
  *
- * Invariant: `trapped` is 1 exactly when the last call ended in a failed check, 2 when it crashed or did not end. Alarms and
- * preemptions beyond KEPT are counted, not kept.
+ * Invariant: `trapped` is 1 exactly when the last call ended in a failed check, 2 when it crashed
+ * or did not end. Alarms and preemptions beyond KEPT are counted, not kept.
  */
 #include <setjmp.h>
+#include <string.h>
 
 #define KEPT 4096
 
 struct conformance {
     uint32_t trapped, check, line, column;
-    const char *file, *message;
+    const char *file;
+    char message[1024];
     uint32_t alarms, preempts;
-    struct { struct attune_thread *thread; int64_t at; } alarm[KEPT];
-    struct { int64_t cpu, at; } preempt[KEPT];
+    struct {
+        struct attune_thread *thread;
+        int64_t at;
+    } alarm[KEPT];
+    struct {
+        int64_t cpu, at;
+    } preempt[KEPT];
 };
 
 static struct conformance conformance;
@@ -27,7 +35,7 @@ static void conformance_trap(void *engine, const struct attune_trap *trap)
     conformance.line = trap->line;
     conformance.column = trap->column;
     conformance.file = trap->file;
-    conformance.message = trap->message;
+    strncpy(conformance.message, trap->message, sizeof conformance.message - 1);
     siglongjmp(conformance_back, 1);
 }
 
@@ -61,7 +69,9 @@ static void conformance_preempt(void *engine, int64_t cpu, int64_t at)
 }
 
 static struct attune_host conformance_host = {
-    .trap = conformance_trap, .alarm = conformance_alarm, .preempt = conformance_preempt,
+    .trap = conformance_trap,
+    .alarm = conformance_alarm,
+    .preempt = conformance_preempt,
 };
 
 static void conformance_begin(void)
@@ -70,27 +80,31 @@ static void conformance_begin(void)
     conformance.alarms = conformance.preempts = 0;
 }
 
-/* Starts anew. */
-const struct conformance *conformance_attach(uint64_t seed, uint32_t cpus);
-const struct conformance *conformance_attach(uint64_t seed, uint32_t cpus)
+/* Starts an instance anew. */
+const struct conformance *conformance_attach(struct attune_instance *instance, uint64_t seed,
+                                             uint32_t cpus);
+const struct conformance *conformance_attach(struct attune_instance *instance, uint64_t seed,
+                                             uint32_t cpus)
 {
     conformance_begin();
     conformance_host.seed = seed;
     conformance_host.cpus = cpus;
     if (!sigsetjmp(conformance_back, 0))
-        attune_scheduler.attach(&conformance_host);
+        attune_scheduler.attach(instance, &conformance_host);
     return &conformance;
 }
 
 /* Runs a handler; for the number past the last one, the beginning of a thread. */
-void conformance_call(uint32_t event, struct attune_call *call, struct attune_thread *thread);
-void conformance_call(uint32_t event, struct attune_call *call, struct attune_thread *thread)
+void conformance_call(uint32_t event, struct attune_instance *instance,
+                      struct attune_thread *thread);
+void conformance_call(uint32_t event, struct attune_instance *instance,
+                      struct attune_thread *thread)
 {
     conformance_begin();
     if (sigsetjmp(conformance_back, 0))
         return;
     if (event == ATTUNE_EVENTS)
-        attune_scheduler.thread_init(call, thread);
+        attune_scheduler.thread_init(instance, thread);
     else if (attune_scheduler.handler[event])
-        attune_scheduler.handler[event](call, thread);
+        attune_scheduler.handler[event](instance, thread);
 }

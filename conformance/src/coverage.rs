@@ -1,23 +1,23 @@
-//! Which of the IR's operations the random cases execute: statement kinds by what they act on, expression kinds by type,
-//! containers by kind, extent and operation.
+//! Which of the IR's operations the random cases execute: statement kinds by what they act on,
+//! expression kinds by type, containers by kind, extent and operation.
 //!
-//! An operation has a name (`transfer first queue -> pqueue`, `time <=`); [`universe`] lists all of them, and a case adds the
-//! names of what the interpreter reached.
+//! An operation has a name (`transfer first queue -> pqueue`, `time <=`); [`universe`] lists all of
+//! them, and a case adds the names of what the interpreter reached.
 
 use std::collections::BTreeSet;
 
 use attune_language::ir::{
-    BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, Place, Program, Returned, Scope,
-    StatementKind, Storage, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
+    BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, Place, Program, Returned,
+    Scope, StatementKind, Storage, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
 };
 use attune_simulator::interpreter::Options;
 
-use crate::effort::Effort;
+use crate::budget::Budget;
+use crate::driver::{self, ProtocolDriver, Setting};
 use crate::generator;
 use crate::interpreted::Interpreted;
 use crate::random::{Random, derive};
 use crate::scheduler::Scheduler;
-use crate::world::{self, Setting, World};
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -25,34 +25,47 @@ pub struct Report {
     pub missing: BTreeSet<String>,
 }
 
-pub fn run(effort: &Effort) -> Report {
+pub fn run(budget: &Budget) -> Report {
     let universe = universe();
     let mut reached = BTreeSet::new();
-    for number in 0..effort.schedulers {
-        let seed = derive(effort.seed, number);
-        if let Ok(scheduler) = Scheduler::new(&generator::scheduler(seed, effort.size)) {
-            execute(&scheduler, effort, seed, &mut reached);
+    for number in 0..budget.schedulers {
+        let seed = derive(budget.seed, number);
+        if let Ok(scheduler) = Scheduler::new(&generator::scheduler(seed, budget.size)) {
+            execute(&scheduler, budget, seed, &mut reached);
         }
     }
     let (covered, missing) = universe.into_iter().partition(|name| reached.contains(name));
     Report { covered, missing }
 }
 
-fn execute(scheduler: &Scheduler, effort: &Effort, seed: u64, reached: &mut BTreeSet<String>) {
+fn execute(scheduler: &Scheduler, budget: &Budget, seed: u64, reached: &mut BTreeSet<String>) {
     let mut random = Random::new(derive(seed, 2));
-    for _ in 0..effort.runs {
+    for _ in 0..budget.runs {
         let cpus = 1 + random.below(3) as u32;
-        let setting =
-            Setting { cpus, pinning: true, preemptive: true, killing: false, max_threads: 8, imports: true };
+        let setting = Setting {
+            instances: 1,
+            cpus,
+            pinning: true,
+            preemptive: true,
+            killing: false,
+            max_threads: 8,
+            imports: true,
+        };
         let options = Options { cpus, seed, debug: true, notes: true };
-        let Ok(mut subject) = Interpreted::new(scheduler.program.clone(), &scheduler.sources, options) else {
+        let Ok(mut subject) =
+            Interpreted::new(scheduler.program.clone(), &scheduler.sources, options, 1)
+        else {
             continue;
         };
         // How the run ends does not matter here.
-        let _ = World::new(setting).run(&world::steps(random.draw(), effort.steps), &mut subject);
-        let found = subject.interpreter.reached();
+        let _ = ProtocolDriver::new(setting)
+            .run(&driver::steps(random.draw(), budget.steps), &mut subject);
+        let found = subject.interpreter(0).reached();
         let program = &scheduler.program;
-        found.statements.iter().for_each(|statement| name_statement(program, &statement.kind, reached));
+        found
+            .statements
+            .iter()
+            .for_each(|statement| name_statement(program, &statement.kind, reached));
         found.exprs.iter().for_each(|&expr| name_expr(program, expr, reached));
     }
 }
@@ -105,7 +118,9 @@ pub fn universe() -> BTreeSet<String> {
         names.insert(name);
     };
     for ty in TYPES.map(type_name) {
-        for place in ["local", "local array", "global", "global array", "per CPU", "per CPU by number"] {
+        for place in
+            ["local", "local array", "global", "global array", "per CPU", "per CPU by number"]
+        {
             add(format!("read {place} {ty}"));
             add(format!("assign {place} {ty}"));
         }
@@ -174,7 +189,9 @@ fn name_statement(program: &Program, kind: &StatementKind, names: &mut BTreeSet<
     };
     match kind {
         StatementKind::Assign { place, .. } => {
-            place_names(program, place).into_iter().for_each(|place| add(format!("assign {place}")));
+            place_names(program, place)
+                .into_iter()
+                .for_each(|place| add(format!("assign {place}")));
             if let Place::Attribute(thread, _) = place {
                 name_thread(program, thread, names);
             }
@@ -200,7 +217,9 @@ fn name_statement(program: &Program, kind: &StatementKind, names: &mut BTreeSet<
         }
         StatementKind::Destroy { thread } => add(format!("destroy {}", thread_name(thread))),
         StatementKind::Alarm { thread, .. } => add(format!("alarm {}", thread_name(thread))),
-        StatementKind::Preempt { at, .. } => add(if at.is_some() { "preempt at" } else { "preempt" }.into()),
+        StatementKind::Preempt { at, .. } => {
+            add(if at.is_some() { "preempt at" } else { "preempt" }.into())
+        }
         StatementKind::If { .. } => add("if".into()),
         StatementKind::Loop(each) if each.test == Test::First => add("loop, test first".into()),
         StatementKind::Loop(_) => add("loop, test last".into()),
@@ -282,7 +301,10 @@ fn place_names(program: &Program, place: &Place) -> Vec<String> {
             let ty = type_name(attribute.ty);
             let import = if attribute.import { " import" } else { "" };
             let mut names = vec![format!("attribute{import} {ty}")];
-            if program.containers.values().any(|container| container.sort.is_some_and(|sort| sort.by == *id))
+            if program
+                .containers
+                .values()
+                .any(|container| container.sort.is_some_and(|sort| sort.by == *id))
             {
                 names.push(format!("attribute that sorts {ty}"));
             }

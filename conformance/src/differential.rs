@@ -1,39 +1,43 @@
-//! Interpreter against a rival, compiled C or BPF in the kernel: random schedulers, each compiled once, each under many random event sequences.
+//! Compares the interpreter with an implementation, compiled C or BPF in the kernel: random
+//! schedulers, each compiled once, each under many random event sequences.
 //!
-//! A difference is shrunk to a small scheduler and a short sequence, and shown with both sides' answers.
+//! A difference is shrunk to a small scheduler and a short sequence, and shown with both sides'
+//! answers.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use attune_backend_c::generate;
+use attune_backend_c::{Policy, generate};
 use attune_kernel::Replay;
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::Verdicts;
 use attune_simulator::interpreter::Options;
 
 use crate::compiled::crash::Limit;
 use crate::compiled::{BuildError, Compiled, Library};
+use crate::driver::{self, Ending, ProtocolDriver, Setting, Step};
 use crate::generator::{self, Sources};
+use crate::implementation::Implementation;
 use crate::interpreted::Interpreted;
 use crate::pair::Pair;
 use crate::random::{Random, derive};
 use crate::replayed::{self, Replayed};
-use crate::rival::Rival;
 use crate::scheduler::{Rejected, Scheduler};
 use crate::shrink::{Candidate, shrink};
-use crate::world::{self, Ending, Setting, Step, World};
 
 /// What the interpreter is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// C in this process, as the threads engine runs it.
     C,
+    /// C in this process, as the embedded engine compiles it.
+    Embedded,
     /// BPF in this machine's kernel, as the kernel engine runs it.
     Kernel,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Effort {
+pub struct Budget {
     pub against: Against,
     pub schedulers: u64,
     /// Event sequences a scheduler: each is one case.
@@ -77,7 +81,7 @@ impl Mode {
             };
         }
         let proved_left_out = random.percent(50);
-        let several = !proved_left_out && random.percent(40);
+        let several = !proved_left_out && random.percent(40) && against != Against::Embedded;
         Mode {
             against,
             proved_left_out,
@@ -89,7 +93,10 @@ impl Mode {
 
     fn setting(self, random: &mut Random) -> Setting {
         let kernel = self.against == Against::Kernel;
+        // Firmware has one instance.
+        let several = self.against != Against::Embedded && random.percent(40);
         Setting {
+            instances: 1 + u32::from(several),
             cpus: self.cpus,
             // Compiled C knows no affinity.
             pinning: kernel && random.percent(60),
@@ -101,7 +108,8 @@ impl Mode {
     }
 }
 
-/// Changes the generated C before it is compiled: how mutants come in. None if it cannot be applied.
+/// Changes the generated C before it is compiled: how mutants come in. None if it cannot be
+/// applied.
 pub type Edit<'e> = &'e (dyn Fn(&str) -> Option<String> + Sync);
 
 #[derive(Clone, Debug, Default)]
@@ -113,7 +121,8 @@ pub struct Report {
     pub skipped: u64,
     pub cases: u64,
     pub calls: u64,
-    /// How cases ended: with their steps, in a failed check, with a decision that no engine accepts.
+    /// How cases ended: with their steps, in a failed check, with a decision that no engine
+    /// accepts.
     pub endings: [u64; 3],
     /// In words, with the scheduler and the events.
     pub differences: Vec<String>,
@@ -137,18 +146,20 @@ enum Failed {
     Broken(String),
 }
 
-pub fn run(effort: &Effort, edit: Edit) -> Report {
+pub fn run(budget: &Budget, edit: Edit) -> Report {
     let next = AtomicU64::new(0);
     let report = Mutex::new(Report::default());
     std::thread::scope(|scope| {
-        for _ in 0..effort.jobs.max(1) {
+        for _ in 0..budget.jobs.max(1) {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= effort.schedulers || lock(&report).differences.len() >= effort.differences {
+                    if number >= budget.schedulers
+                        || lock(&report).differences.len() >= budget.differences
+                    {
                         return;
                     }
-                    let found = one(effort, derive(effort.seed, number), edit);
+                    let found = one(budget, derive(budget.seed, number), edit);
                     lock(&report).add(found);
                 }
             });
@@ -163,12 +174,12 @@ fn lock(report: &Mutex<Report>) -> std::sync::MutexGuard<'_, Report> {
 }
 
 /// One scheduler under all its sequences, up to the first difference.
-fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
+fn one(budget: &Budget, seed: u64, edit: Edit) -> Report {
     let mut random = Random::new(derive(seed, 1));
-    let mode = Mode::random(effort.against, &mut random);
-    let sources = match effort.against {
-        Against::C => generator::scheduler(seed, effort.size),
-        Against::Kernel => generator::for_kernel(seed, effort.size),
+    let mode = Mode::random(budget.against, &mut random);
+    let sources = match budget.against {
+        Against::C | Against::Embedded => generator::scheduler(seed, budget.size),
+        Against::Kernel => generator::for_kernel(seed, budget.size),
     };
     let mut report = Report::default();
     let mut built = match build(&sources, mode, edit) {
@@ -190,7 +201,7 @@ fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
         }
         Err(Failed::Broken(_)) => {
             let case = Candidate { sources, steps: Vec::new() };
-            let small = shrink(case, effort.shrinking, |candidate| {
+            let small = shrink(case, budget.shrinking, |candidate| {
                 matches!(build(&candidate.sources, mode, edit), Err(Failed::Broken(_)))
             });
             let why = match build(&small.sources, mode, edit) {
@@ -204,21 +215,21 @@ fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
         }
     };
     report.schedulers = 1;
-    for _ in 0..effort.runs {
+    for _ in 0..budget.runs {
         let setting = mode.setting(&mut random);
         let run_seed = random.draw();
-        let steps = world::steps(run_seed, effort.steps);
-        let mut world = World::new(setting);
-        let ending = run_case(&mut built, mode, setting, run_seed, &steps, &mut world);
+        let steps = driver::steps(run_seed, budget.steps);
+        let mut driver = ProtocolDriver::new(setting);
+        let ending = run_case(&mut built, mode, setting, run_seed, &steps, &mut driver);
         report.cases += 1;
-        report.calls += world.calls;
+        report.calls += driver.calls;
         match ending {
             Ok(()) => report.endings[0] += 1,
             Err(Ending::Trapped { .. }) => report.endings[1] += 1,
             Err(Ending::Refused(_)) => report.endings[2] += 1,
             Err(Ending::Differs(_)) => {
                 let case = Candidate { sources, steps };
-                report.differences.push(shown(effort, case, mode, setting, run_seed, seed, edit));
+                report.differences.push(shown(budget, case, mode, setting, run_seed, seed, edit));
                 return report;
             }
         }
@@ -228,24 +239,37 @@ fn one(effort: &Effort, seed: u64, edit: Edit) -> Report {
 
 fn build(sources: &Sources, mode: Mode, edit: Edit) -> Result<Built, Failed> {
     let scheduler = Scheduler::new(sources).map_err(Failed::Rejected)?;
-    let engine = if mode.against == Against::Kernel { Engine::Kernel } else { Engine::Threads };
+    let engine = match mode.against {
+        Against::C => Engine::Threads,
+        Against::Embedded => Engine::Embedded,
+        Against::Kernel => Engine::Kernel,
+    };
     let verdicts = match mode.proved_left_out {
         true => scheduler.verdicts(engine),
         false => Verdicts::default(),
     };
     let text = match mode.against {
         Against::C => {
-            let options = attune_backend_c::Options { debug: mode.debug, ..Default::default() };
+            let options = attune_backend_c::Options { debug: mode.debug };
             generate(&scheduler.program, &verdicts, &scheduler.sources, &options)
         }
-        Against::Kernel => attune_kernel::replay_source(&scheduler.program, &verdicts, &scheduler.sources),
+        Against::Embedded => {
+            let (program, sources) = (&scheduler.program, &scheduler.sources);
+            let policy = Policy { program, verdicts: &verdicts, sources };
+            attune_embedded::loadable(policy, mode.debug)
+        }
+        Against::Kernel => {
+            attune_kernel::replay_source(&scheduler.program, &verdicts, &scheduler.sources)
+        }
     };
     let text = text.map_err(|refusal| Failed::Broken(refusal.to_string()))?;
     let text = edit(&text).ok_or(Failed::Skipped)?;
     let code = match mode.against {
-        Against::C => Library::build(&text, mode.cpus, mode.optimised)
+        Against::C | Against::Embedded => Library::build(&text, mode.cpus, mode.optimised)
             .map(Code::C)
-            .map_err(|(BuildError::Compiler(message) | BuildError::System(message))| Failed::Broken(message)),
+            .map_err(|(BuildError::Compiler(message) | BuildError::System(message))| {
+                Failed::Broken(message)
+            }),
         Against::Kernel => replayed::load(&text, mode.cpus)
             .map(|replay| Code::Kernel(Box::new(replay)))
             .map_err(Failed::Broken),
@@ -259,20 +283,21 @@ fn run_case(
     setting: Setting,
     seed: u64,
     steps: &[Step],
-    world: &mut World,
+    driver: &mut ProtocolDriver,
 ) -> Result<(), Ending> {
     let options = Options { cpus: setting.cpus, seed, debug: mode.debug, notes: false };
     let scheduler = &built.scheduler;
-    let interpreted = Interpreted::new(scheduler.program.clone(), &scheduler.sources, options)
-        .map_err(|refusal| Ending::Differs(format!("the interpreter refuses: {refusal}")))?;
+    let interpreted =
+        Interpreted::new(scheduler.program.clone(), &scheduler.sources, options, setting.instances)
+            .map_err(|refusal| Ending::Differs(format!("the interpreter refuses: {refusal}")))?;
     let _limit = Limit::new(20);
-    let (rival, trap): (Box<dyn Rival>, _) = match &mut built.code {
+    let (implementation, trap): (Box<dyn Implementation>, _) = match &mut built.code {
         Code::C(library) => {
-            let (compiled, trap) = Compiled::new(library, setting.cpus, seed, setting.imports);
+            let (compiled, trap) = Compiled::new(library, setting, seed);
             (Box::new(compiled), trap)
         }
         Code::Kernel(replay) => {
-            let (replayed, trap) = Replayed::new(replay, scheduler.program.clone(), setting.cpus, seed);
+            let (replayed, trap) = Replayed::new(replay, scheduler.program.clone(), setting, seed);
             (Box::new(replayed), trap)
         }
     };
@@ -280,13 +305,13 @@ fn run_case(
         let message = if trap.crashed { format!("signal {}", trap.check) } else { trap.message };
         return Err(Ending::Differs(format!("attaching failed: {message}")));
     }
-    let mut pair = Pair::new(interpreted, rival);
-    world.run(steps, &mut pair)
+    let mut pair = Pair::new(interpreted, implementation);
+    driver.run(steps, &mut pair)
 }
 
 /// Shrinks a difference and puts it into words.
 fn shown(
-    effort: &Effort,
+    budget: &Budget,
     case: Candidate,
     mode: Mode,
     setting: Setting,
@@ -296,16 +321,17 @@ fn shown(
 ) -> String {
     let differs = |candidate: &Candidate, history: &mut Vec<String>| -> Option<String> {
         let mut built = build(&candidate.sources, mode, edit).ok()?;
-        let mut world = World::new(setting);
-        world.history = Some(Vec::new());
-        let ending = run_case(&mut built, mode, setting, run_seed, &candidate.steps, &mut world);
-        *history = world.history.unwrap_or_default();
+        let mut driver = ProtocolDriver::new(setting);
+        driver.history = Some(Vec::new());
+        let ending = run_case(&mut built, mode, setting, run_seed, &candidate.steps, &mut driver);
+        *history = driver.history.unwrap_or_default();
         match ending {
             Err(Ending::Differs(difference)) => Some(difference),
             _ => None,
         }
     };
-    let small = shrink(case, effort.shrinking, |candidate| differs(candidate, &mut Vec::new()).is_some());
+    let small =
+        shrink(case, budget.shrinking, |candidate| differs(candidate, &mut Vec::new()).is_some());
     let mut history = Vec::new();
     let difference = differs(&small, &mut history).unwrap_or_default();
     format!(
@@ -330,8 +356,10 @@ impl Report {
 
     pub fn summary(&self) -> String {
         format!(
-            "{} schedulers ({} more refused by the front end), {} cases, {} handler calls compared\n\
-             cases that went through {}, ended in a failed check {}, in a decision no engine accepts {}\n\
+            "{} schedulers ({} more refused by the front end), {} cases, {} handler calls \
+                compared\n\
+             cases that went through {}, ended in a failed check {}, in a decision no engine \
+             accepts {}\n\
              differences: {}",
             self.schedulers,
             self.rejected,

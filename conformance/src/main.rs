@@ -3,8 +3,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitCode;
 
+use attune_conformance::budget::Budget;
 use attune_conformance::differential::Against;
-use attune_conformance::effort::Effort;
 use attune_conformance::mutants::{self, Fate, line, try_mutant};
 use attune_conformance::{coverage, differential, generator, proof, refuted};
 use clap::{Args, Parser, Subcommand};
@@ -28,7 +28,8 @@ enum Command {
     },
     /// Compare interpreter and compiled code; a difference is shrunk and shown
     Differential {
-        /// What the interpreter is compared with: C in this process, or BPF in this machine's kernel (as root)
+        /// What the interpreter is compared with: C in this process, or BPF in this machine's
+        /// kernel (as root)
         #[arg(long, value_enum, default_value_t = Engine::Threads)]
         engine: Engine,
         /// Random schedulers, each compiled once
@@ -107,6 +108,7 @@ enum Command {
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
 enum Engine {
     Threads,
+    Embedded,
     Kernel,
 }
 
@@ -114,6 +116,7 @@ impl Engine {
     fn against(self) -> Against {
         match self {
             Engine::Threads => Against::C,
+            Engine::Embedded => Against::Embedded,
             Engine::Kernel => Against::Kernel,
         }
     }
@@ -138,7 +141,7 @@ fn main() -> ExitCode {
         }
         Command::Differential { engine, cases, runs, steps, jobs, chance } => {
             let Chance { seed, size } = chance;
-            let effort = differential::Effort {
+            let budget = differential::Budget {
                 against: engine.against(),
                 schedulers: cases,
                 runs,
@@ -149,7 +152,7 @@ fn main() -> ExitCode {
                 differences: 1,
                 shrinking: 600,
             };
-            let report = differential::run(&effort, &|text| Some(text.to_string()));
+            let report = differential::run(&budget, &|text| Some(text.to_string()));
             println!("{}", report.summary());
             first_of(&report.differences)
         }
@@ -159,27 +162,27 @@ fn main() -> ExitCode {
         Command::Mutants { name, engine, .. } => try_mutants(&name, engine),
         Command::Coverage { cases, chance } => {
             let Chance { seed, size } = chance;
-            let effort = Effort { schedulers: cases, runs: 4, steps: 60, seed, size };
-            println!("{}", coverage::run(&effort).table());
+            let budget = Budget { schedulers: cases, runs: 4, steps: 60, seed, size };
+            println!("{}", coverage::run(&budget).table());
             ExitCode::SUCCESS
         }
         Command::Refuted { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;
-            let report = refuted::run(&Effort { schedulers: cases, runs, steps, seed, size });
+            let report = refuted::run(&Budget { schedulers: cases, runs, steps, seed, size });
             println!("{}", report.table());
             first_of(&report.wrong)
         }
         Command::Proof { cases, runs, steps, chance } => {
             let Chance { seed, size } = chance;
-            let report = proof::run(&Effort { schedulers: cases, runs, steps, seed, size });
+            let report = proof::run(&Budget { schedulers: cases, runs, steps, seed, size });
             println!("{}", report.table());
             first_of(&report.wrong)
         }
     }
 }
 
-/// Prints the table as it grows. Each mutant has a process of its own with the same options: what it does to memory is its own
-/// affair, and a crash is a difference like any other.
+/// Prints the table as it grows. Each mutant has a process of its own with the same options: what
+/// it does to memory is its own affair, and a crash is a difference like any other.
 fn try_mutants(name: &str, engine: Option<Engine>) -> ExitCode {
     let mut missed = 0;
     let mut tried = 0;
@@ -220,9 +223,18 @@ fn mutant_alone(name: &str, schedulers: u64, jobs: usize, chance: Chance) -> Exi
         return ExitCode::from(2);
     };
     let against = mutant.against;
-    let effort =
-        differential::Effort { against, schedulers, runs, steps, seed, size, jobs, differences, shrinking };
-    let fate = try_mutant(mutant, &effort);
+    let budget = differential::Budget {
+        against,
+        schedulers,
+        runs,
+        steps,
+        seed,
+        size,
+        jobs,
+        differences,
+        shrinking,
+    };
+    let fate = try_mutant(mutant, &budget);
     println!("{}", line(mutant, fate));
     if matches!(fate, Fate::Caught { .. }) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,17 +1,17 @@
-//! Interpreter and a rival side by side: every call goes to both, and after every call everything that they show is
-//! compared.
+//! The interpreter and an implementation side by side: every call goes to both, and after every
+//! call everything that they show is compared.
 
 use std::time::{Duration, Instant};
 
 use attune_kernel::{Contents, Found};
-use attune_language::event::{Answer, Event};
+use attune_language::engine::event::{Answer, Event};
 use attune_language::ir::{Program, Scope, Storage, Value as IrValue};
 use attune_simulator::interpreter::{Failure, Snapshot};
-use attune_simulator::policy::{Call, CpuSet, Decision, ThreadId, Value};
+use attune_simulator::scheduler::{Call, CpuSet, Decision, ThreadId, Value};
 
+use crate::driver::{Ending, Subject};
+use crate::implementation::{Bits, Implementation, Trap};
 use crate::interpreted::{Interpreted, check_number, trapped};
-use crate::rival::{Bits, Rival, Trap};
-use crate::world::{Ending, Subject};
 
 /// Threads that are noted of a container: ATTUNE_LISTED of failure.h.
 const LISTED: usize = 16;
@@ -21,19 +21,19 @@ const ALLOWED: Duration = Duration::from_millis(200);
 
 pub struct Pair<'r> {
     interpreted: Interpreted,
-    rival: Box<dyn Rival + 'r>,
-    /// Of the rival; its memory is kept.
+    implementation: Box<dyn Implementation + 'r>,
+    /// The implementation's answer; each call uses its memory again.
     decision: Decision,
     living: Vec<ThreadId>,
 }
 
 impl<'r> Pair<'r> {
-    pub fn new(interpreted: Interpreted, rival: Box<dyn Rival + 'r>) -> Pair<'r> {
-        Pair { interpreted, rival, decision: Decision::default(), living: Vec::new() }
+    pub fn new(interpreted: Interpreted, implementation: Box<dyn Implementation + 'r>) -> Pair<'r> {
+        Pair { interpreted, implementation, decision: Decision::default(), living: Vec::new() }
     }
 
     fn program(&self) -> &Program {
-        self.interpreted.interpreter.program()
+        self.interpreted.interpreter(0).program()
     }
 
     fn compare_outcomes(
@@ -44,15 +44,17 @@ impl<'r> Pair<'r> {
         trap: &Option<Trap>,
     ) -> Result<(), String> {
         if let Some(trap) = trap.as_ref().filter(|trap| trap.crashed) {
-            return Err(format!("rival: ended by signal {} {}", trap.check, trap.message));
+            return Err(format!("implementation: ended by signal {} {}", trap.check, trap.message));
         }
         match (outcome, trap) {
             (Ok(()), None) => self.compare_decisions(call.event, mine),
             (Err(failure), Some(trap)) => compare_traps(failure, trap),
             (Ok(()), Some(trap)) => {
-                Err(format!("interpreter: no check failed\nrival:       {}", trap.message))
+                Err(format!("interpreter:    no check failed\nimplementation: {}", trap.message))
             }
-            (Err(failure), None) => Err(format!("interpreter: {failure:?}\nrival:       no check failed")),
+            (Err(failure), None) => {
+                Err(format!("interpreter:    {failure:?}\nimplementation: no check failed"))
+            }
         }
     }
 
@@ -70,19 +72,28 @@ impl<'r> Pair<'r> {
         }
     }
 
-    /// What a rival noted that went on behind the check: the interpreter still stands there.
-    fn compare_found(&self, outcome: &Result<(), Failure>, found: &Found) -> Result<(), String> {
+    /// What an implementation noted that went on behind the check, where the interpreter stands.
+    fn compare_found(
+        &self,
+        instance: u32,
+        outcome: &Result<(), Failure>,
+        found: &Found,
+    ) -> Result<(), String> {
         let message = outcome.as_ref().err().map_or("", |failure| failure.message.as_str());
         match found {
-            Found::Index { index, length } => {
-                differ("what was found", &message, &format!("index {index} is outside 0..{length}").as_str())
-            }
+            Found::Index { index, length } => differ(
+                "what was found",
+                &message,
+                &format!("index {index} is outside 0..{length}").as_str(),
+            ),
             Found::Thread(thread) if message.contains(&format!("thread {thread} ")) => Ok(()),
-            Found::Thread(thread) => Err(format!("interpreter: {message}\nrival:       thread {thread}")),
+            Found::Thread(thread) => {
+                Err(format!("interpreter:    {message}\nimplementation: thread {thread}"))
+            }
             // Dealt with before anything is compared.
             Found::Cut => Ok(()),
             Found::Containers(all) => {
-                let snapshot = self.interpreted.interpreter.snapshot();
+                let snapshot = self.interpreted.interpreter(instance).snapshot();
                 let mut names: Vec<&str> = all.iter().map(|noted| noted.name.as_str()).collect();
                 names.sort_unstable();
                 differ("containers that were found", &contents_named(message), &names)?;
@@ -103,21 +114,45 @@ impl<'r> Pair<'r> {
             .filter_map(|(_, elements)| {
                 let threads = elements.get(element)?;
                 let listed = threads.iter().take(LISTED).map(|thread| thread.0.into()).collect();
-                Some(Contents { name: noted.name.clone(), size: threads.len() as u32, threads: listed })
+                Some(Contents {
+                    name: noted.name.clone(),
+                    size: threads.len() as u32,
+                    threads: listed,
+                })
             })
             .collect();
-        if mine.contains(noted) { Ok(()) } else { differ("what was found", &mine.first(), &Some(noted)) }
+        if mine.contains(noted) {
+            Ok(())
+        } else {
+            differ("what was found", &mine.first(), &Some(noted))
+        }
     }
 
     fn compare_states(&mut self) -> Result<(), String> {
-        let snapshot = self.interpreted.interpreter.snapshot();
-        let theirs = self.rival.state();
-        let program = self.interpreted.interpreter.program().clone();
+        (0..self.interpreted.instances()).try_for_each(|instance| {
+            self.compare_instance(instance).map_err(|difference| match instance {
+                0 => difference,
+                _ => format!("in instance {instance}: {difference}"),
+            })
+        })?;
+        for &thread in &self.living {
+            let (mine, found) =
+                (self.interpreted.is_stored(thread), self.implementation.is_stored(thread));
+            differ(&format!("thread {thread} sits in a container"), &mine, &found)?;
+        }
+        Ok(())
+    }
+
+    fn compare_instance(&mut self, instance: u32) -> Result<(), String> {
+        let snapshot = self.interpreted.interpreter(instance).snapshot();
+        let theirs = self.implementation.state(instance);
+        let program = self.program().clone();
         for (container, mine) in program.containers.values().zip(&snapshot.containers) {
             if container.scope == Scope::Scheduler {
                 let found = theirs.containers.get(&container.name);
-                let found =
-                    found.ok_or_else(|| format!("the rival shows no container {}", container.name))?;
+                let found = found.ok_or_else(|| {
+                    format!("the implementation shows no container {}", container.name)
+                })?;
                 differ(&container.name, mine, found)?;
             }
         }
@@ -126,22 +161,21 @@ impl<'r> Pair<'r> {
             let found = match (found, global.storage) {
                 (Some(found), _) => found,
                 (None, Storage::Const) => continue,
-                (None, _) => return Err(format!("the rival shows no variable {}", global.name)),
+                (None, _) => {
+                    return Err(format!("the implementation shows no variable {}", global.name));
+                }
             };
             compare_values(&global.name, mine, found)?;
         }
         for (thread, mine) in &snapshot.threads {
-            let found = self.rival.attributes_of(*thread);
+            let found = self.implementation.attributes_of(*thread);
             for (attribute, value) in program.attributes.values().zip(mine) {
                 let found = found.get(&attribute.name);
-                let found =
-                    found.ok_or_else(|| format!("the rival shows no thread variable {}", attribute.name))?;
+                let found = found.ok_or_else(|| {
+                    format!("the implementation shows no thread variable {}", attribute.name)
+                })?;
                 compare_values(&format!("{}.{}", thread, attribute.name), &[*value], &[*found])?;
             }
-        }
-        for &thread in &self.living {
-            let (mine, found) = (self.interpreted.is_stored(thread), self.rival.is_stored(thread));
-            differ(&format!("thread {thread} sits in a container"), &mine, &found)?;
         }
         differ("divisions by zero", &snapshot.divisions_by_zero, &theirs.divisions_by_zero)
     }
@@ -156,61 +190,76 @@ impl Subject for Pair<'_> {
         self.interpreted.imports()
     }
 
-    fn create(&mut self, thread: ThreadId, affinity: &CpuSet, now: i64) -> Result<(), Ending> {
+    fn create(
+        &mut self,
+        instance: u32,
+        thread: ThreadId,
+        affinity: &CpuSet,
+        now: i64,
+    ) -> Result<(), Ending> {
         self.living.push(thread);
-        self.interpreted.create(thread, affinity, now)?;
-        match self.rival.create(thread, now) {
+        self.interpreted.create(instance, thread, affinity, now)?;
+        match self.implementation.create(instance, thread, now) {
             None => {
-                self.rival.set_affinity(thread, affinity);
+                self.implementation.set_affinity(thread, affinity);
                 Ok(())
             }
-            // The interpreter runs the prologue with `newthread`: initial values that fail are no part of the comparison.
+            // The interpreter runs the prologue with `newthread`: initial values that fail are no
+            // part of the comparison.
             Some(trap) => Err(Ending::Trapped { check: Some(trap.check), message: trap.message }),
         }
     }
 
+    fn move_thread(&mut self, thread: ThreadId, to: u32, affinity: &CpuSet) {
+        self.interpreted.move_thread(thread, to, affinity);
+        self.implementation.leave(thread);
+        self.implementation.set_affinity(thread, affinity);
+    }
+
     fn set_affinity(&mut self, thread: ThreadId, affinity: &CpuSet) {
         self.interpreted.set_affinity(thread, affinity);
-        self.rival.set_affinity(thread, affinity);
+        self.implementation.set_affinity(thread, affinity);
     }
 
     fn remove(&mut self, thread: ThreadId) {
         self.living.retain(|&living| living != thread);
         self.interpreted.remove(thread);
-        self.rival.remove(thread);
+        self.implementation.remove(thread);
     }
 
     fn write_thread_import(&mut self, thread: ThreadId, import: usize, value: Value) {
         self.interpreted.write_thread_import(thread, import, value);
-        self.rival.write_thread_import(thread, import, value);
+        self.implementation.write_thread_import(thread, import, value);
     }
 
     fn write_global_import(&mut self, import: usize, value: Value) {
         self.interpreted.write_global_import(import, value);
-        self.rival.write_global_import(import, value);
+        self.implementation.write_global_import(import, value);
     }
 
-    fn call(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Ending> {
-        if self.rival.handles(call.event) != self.handles(call.event) {
+    fn call(&mut self, instance: u32, call: &Call, decision: &mut Decision) -> Result<(), Ending> {
+        if self.implementation.handles(call.event) != self.handles(call.event) {
             return Err(Ending::Differs(format!("{}: only one engine has a handler", call.event)));
         }
-        let outcome = self.interpreted.interpreter.run(call, decision);
+        let outcome = self.interpreted.run(instance, call, decision);
         self.decision.clear();
         let began = Instant::now();
-        let trap = self.rival.call(call, &mut self.decision);
+        let trap = self.implementation.call(instance, call, &mut self.decision);
         if let Some(trap) = trap.as_ref().filter(|trap| trap.found == Some(Found::Cut)) {
             return Err(cut_short(call, trap, began.elapsed()));
         }
-        let same = self.compare_outcomes(call, decision, &outcome, &trap).and_then(|()| {
-            match trap.and_then(|trap| trap.found) {
-                Some(found) => self.compare_found(&outcome, &found),
-                None => self.compare_states(),
-            }
+        let same = self.compare_outcomes(call, decision, &outcome, &trap).and_then(|()| match trap
+            .and_then(|trap| trap.found)
+        {
+            Some(found) => self.compare_found(instance, &outcome, &found),
+            None => self.compare_states(),
         });
         match (same, outcome) {
-            (Err(difference), _) => {
-                Err(Ending::Differs(format!("{} of {}: {difference}", call.event, self.program().name)))
-            }
+            (Err(difference), _) => Err(Ending::Differs(format!(
+                "{} of {}: {difference}",
+                call.event,
+                self.program().name
+            ))),
             (Ok(()), Err(failure)) => Err(trapped(&failure)),
             (Ok(()), Ok(())) => Ok(()),
         }
@@ -226,16 +275,19 @@ impl Subject for Pair<'_> {
     }
 }
 
-/// The containers that a message of the interpreter's tells, each once: `.. (current: 3; RQ: empty)`.
+/// The containers that a message of the interpreter's tells, each once: `.. (current: 3; RQ:
+/// empty)`.
 fn contents_named(message: &str) -> Vec<&str> {
     let told = message.rsplit_once('(').map_or("", |(_, told)| told.trim_end_matches(')'));
-    let mut names: Vec<&str> = told.split("; ").filter_map(|one| Some(one.split_once(':')?.0)).collect();
+    let mut names: Vec<&str> =
+        told.split("; ").filter_map(|one| Some(one.split_once(':')?.0)).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
-/// The kernel ends a loop after a time. What other engines would have done then is no matter, but it must have been long.
+/// The kernel ends a loop after a time. What other engines would have done then is no matter, but
+/// it must have been long.
 fn cut_short(call: &Call, trap: &Trap, took: Duration) -> Ending {
     if took < ALLOWED || trap.line == 0 {
         return Ending::Differs(format!("{}: ended after {took:?}: {}", call.event, trap.message));
@@ -245,14 +297,16 @@ fn cut_short(call: &Call, trap: &Trap, took: Duration) -> Ending {
 
 fn compare_traps(failure: &Failure, trap: &Trap) -> Result<(), String> {
     let place = failure.place.as_ref();
-    let mine =
-        (failure.check.map(check_number), place.map(|place| (place.file.clone(), place.line, place.column)));
+    let mine = (
+        failure.check.map(check_number),
+        place.map(|place| (place.file.clone(), place.line, place.column)),
+    );
     let theirs = (Some(trap.check), Some((trap.file.clone(), trap.line, trap.column)));
     if mine == theirs {
         return Ok(());
     }
     Err(format!(
-        "different checks failed\ninterpreter: {:?} {:?} {}\nrival:       {:?} {:?} {}",
+        "different checks failed\ninterpreter:    {:?} {:?} {}\nimplementation: {:?} {:?} {}",
         mine.0, mine.1, failure.message, theirs.0, theirs.1, trap.message
     ))
 }
@@ -270,17 +324,20 @@ fn compare_values(name: &str, mine: &[IrValue], theirs: &[Bits]) -> Result<(), S
         return Ok(());
     }
     let float = matches!(mine.first(), Some(IrValue::Float(_)));
-    let shown: Vec<IrValue> = theirs
-        .iter()
-        .map(|&bits| if float { IrValue::Float(f64::from_bits(bits as u64)) } else { IrValue::Int(bits) })
-        .collect();
-    Err(format!("{name} differs\ninterpreter: {mine:?}\nrival:       {shown:?}"))
+    let shown: Vec<IrValue> =
+        theirs
+            .iter()
+            .map(|&bits| {
+                if float { IrValue::Float(f64::from_bits(bits as u64)) } else { IrValue::Int(bits) }
+            })
+            .collect();
+    Err(format!("{name} differs\ninterpreter:    {mine:?}\nimplementation: {shown:?}"))
 }
 
 fn differ<T: PartialEq + std::fmt::Debug>(name: &str, mine: &T, theirs: &T) -> Result<(), String> {
     if mine == theirs {
         Ok(())
     } else {
-        Err(format!("{name} differs\ninterpreter: {mine:?}\nrival:       {theirs:?}"))
+        Err(format!("{name} differs\ninterpreter:    {mine:?}\nimplementation: {theirs:?}"))
     }
 }

@@ -1,21 +1,22 @@
-//! What the analysis proved never fails: random schedulers are run with every check performed, on one CPU as the threads
-//! engine does and on several as the simulator does, and no check that is proved there may trip.
+//! What the analysis proved never fails: random schedulers are run with every check performed, on
+//! one CPU as the threads engine does and on several as the simulator does, and no check that is
+//! proved there may trip.
 //!
-//! The statistics say how good the analysis is: of the transfer checks that were reached and never tripped in many
-//! events, the share that it proved.
+//! The statistics say how good the analysis is: of the transfer checks that were reached and never
+//! tripped in many events, the share that it proved.
 
 use std::collections::HashSet;
 
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::{CheckKind, Program, Verdict, Verdicts};
 use attune_simulator::interpreter::Options;
 
-use crate::effort::Effort;
+use crate::budget::Budget;
+use crate::driver::{self, Ending, ProtocolDriver, Setting};
 use crate::generator::{self, Sources};
 use crate::interpreted::{Interpreted, check_number};
 use crate::random::{Random, derive};
 use crate::scheduler::Scheduler;
-use crate::world::{self, Ending, Setting, World};
 
 /// Counts for one engine's verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,16 +43,16 @@ pub struct Report {
     pub wrong: Vec<String>,
 }
 
-pub fn run(effort: &Effort) -> Report {
+pub fn run(budget: &Budget) -> Report {
     let mut report = Report::default();
-    for number in 0..effort.schedulers {
-        let seed = derive(effort.seed, number);
-        let sources = generator::scheduler(seed, effort.size);
+    for number in 0..budget.schedulers {
+        let seed = derive(budget.seed, number);
+        let sources = generator::scheduler(seed, budget.size);
         match Scheduler::new(&sources) {
             Ok(scheduler) => {
                 report.schedulers += 1;
-                examine(&sources, &scheduler, Engine::Threads, effort, seed, &mut report);
-                examine(&sources, &scheduler, Engine::Simulator, effort, seed, &mut report);
+                examine(&sources, &scheduler, Engine::Threads, budget, seed, &mut report);
+                examine(&sources, &scheduler, Engine::Simulator, budget, seed, &mut report);
             }
             Err(_) => report.rejected += 1,
         }
@@ -59,10 +60,11 @@ pub fn run(effort: &Effort) -> Report {
     report
 }
 
-/// A world as that engine makes it.
+/// The events that the engine makes.
 pub fn setting(engine: Engine, random: &mut Random) -> Setting {
     let simulator = engine == Engine::Simulator;
     Setting {
+        instances: 1 + u32::from(random.percent(30)),
         cpus: if simulator { 1 + random.below(4) as u32 } else { 1 },
         pinning: random.percent(50),
         preemptive: simulator,
@@ -76,25 +78,30 @@ fn examine(
     sources: &Sources,
     scheduler: &Scheduler,
     engine: Engine,
-    effort: &Effort,
+    budget: &Budget,
     seed: u64,
     report: &mut Report,
 ) {
     let verdicts = scheduler.verdicts(engine);
     let mut tripped = HashSet::new();
     let mut random = Random::new(derive(seed, engine as u64));
-    for _ in 0..effort.runs {
+    for _ in 0..budget.runs {
         let setting = setting(engine, &mut random);
         let run_seed = random.draw();
         let options = Options { cpus: setting.cpus, seed: run_seed, debug: true, notes: false };
         // Cases that only other engines could run are never generated.
-        let Ok(mut subject) = Interpreted::new(scheduler.program.clone(), &scheduler.sources, options) else {
+        let Ok(mut subject) = Interpreted::new(
+            scheduler.program.clone(),
+            &scheduler.sources,
+            options,
+            setting.instances,
+        ) else {
             continue;
         };
-        let mut world = World::new(setting);
-        world.history = Some(Vec::new());
-        let ending = world.run(&world::steps(run_seed, effort.steps), &mut subject);
-        report.calls += world.calls;
+        let mut driver = ProtocolDriver::new(setting);
+        driver.history = Some(Vec::new());
+        let ending = driver.run(&driver::steps(run_seed, budget.steps), &mut subject);
+        report.calls += driver.calls;
         report.endings[match ending {
             Ok(()) => 0,
             Err(Ending::Trapped { .. }) => 1,
@@ -104,7 +111,7 @@ fn examine(
             && tripped.insert(check)
             && is_proved(&scheduler.program, &verdicts, check)
         {
-            let history = world.history.unwrap_or_default().join("\n");
+            let history = driver.history.unwrap_or_default().join("\n");
             report.wrong.push(format!(
                 "a check proved for the {engine} engine failed: {message}\n{}\n{history}",
                 sources.listing()
@@ -144,7 +151,8 @@ impl Report {
         };
         format!(
             "{} schedulers ({} more refused by the front end), {} handler calls\n\
-             runs that went through {}, ended in a failed check {}, in a decision no engine accepts {}\n\n\
+             runs that went through {}, ended in a failed check {}, in a decision no engine \
+             accepts {}\n\n\
              engine       checks   proved  refuted  never tripped  proved / never tripped\n{}{}\n\
              proved checks that failed: {}\n",
             self.schedulers,

@@ -1,17 +1,18 @@
-//! What the analysis refuted always fails: random schedulers that leave guards out are run although the front end refuses them,
-//! and whenever a statement with a refuted check is reached, the run ends in that statement.
+//! What the analysis refuted always fails: random schedulers that leave guards out are run although
+//! the front end refuses them, and whenever a statement with a refuted check is reached, the run
+//! ends in that statement.
 
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::{CheckId, Statement, StatementKind, Verdict};
 use attune_simulator::interpreter::Options;
 
-use crate::effort::Effort;
+use crate::budget::Budget;
+use crate::driver::{self, Ending, ProtocolDriver, Setting};
 use crate::generator::{self, Sources};
 use crate::interpreted::{Interpreted, check_number};
 use crate::proof::setting;
 use crate::random::{Random, derive};
 use crate::scheduler::Scheduler;
-use crate::world::{self, Ending, World};
 
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -24,15 +25,15 @@ pub struct Report {
     pub wrong: Vec<String>,
 }
 
-pub fn run(effort: &Effort) -> Report {
+pub fn run(budget: &Budget) -> Report {
     let mut report = Report::default();
-    for number in 0..effort.schedulers {
-        let seed = derive(effort.seed, number);
-        let sources = generator::reckless(seed, effort.size);
+    for number in 0..budget.schedulers {
+        let seed = derive(budget.seed, number);
+        let sources = generator::reckless(seed, budget.size);
         if let Some(scheduler) = Scheduler::refuted(&sources) {
             report.schedulers += 1;
             for engine in [Engine::Threads, Engine::Simulator] {
-                examine(&sources, &scheduler, engine, effort, seed, &mut report);
+                examine(&sources, &scheduler, engine, budget, seed, &mut report);
             }
         }
     }
@@ -43,28 +44,32 @@ fn examine(
     sources: &Sources,
     scheduler: &Scheduler,
     engine: Engine,
-    effort: &Effort,
+    budget: &Budget,
     seed: u64,
     report: &mut Report,
 ) {
     let verdicts = scheduler.verdicts(engine);
     let program = &scheduler.program;
     let mut random = Random::new(derive(seed, engine as u64));
-    for _ in 0..effort.runs {
-        let setting = setting(engine, &mut random);
+    for _ in 0..budget.runs {
+        let setting = Setting { instances: 1, ..setting(engine, &mut random) };
         let run_seed = random.draw();
         let options = Options { cpus: setting.cpus, seed: run_seed, debug: false, notes: true };
-        let Ok(mut subject) = Interpreted::new(program.clone(), &scheduler.sources, options) else {
+        let Ok(mut subject) = Interpreted::new(program.clone(), &scheduler.sources, options, 1)
+        else {
             continue;
         };
-        let mut world = World::new(setting);
-        world.history = Some(Vec::new());
-        let ending = world.run(&world::steps(run_seed, effort.steps), &mut subject);
+        let mut driver = ProtocolDriver::new(setting);
+        driver.history = Some(Vec::new());
+        let ending = driver.run(&driver::steps(run_seed, budget.steps), &mut subject);
         report.runs += 1;
 
-        let reached = subject.interpreter.reached();
+        let reached = subject.interpreter(0).reached();
         let refuted = |statement: &&&Statement| {
-            checks(statement).into_iter().flatten().any(|check| verdicts.of(check) == Verdict::Refuted)
+            checks(statement)
+                .into_iter()
+                .flatten()
+                .any(|check| verdicts.of(check) == Verdict::Refuted)
         };
         let Some(statement) = reached.statements.iter().find(refuted) else { continue };
         report.reached += 1;
@@ -78,7 +83,7 @@ fn examine(
         };
         if !matches!(ending, Err(Ending::Trapped { check: Some(check), .. }) if within(check)) {
             let place = scheduler.sources.location(statement.span);
-            let history = world.history.unwrap_or_default().join("\n");
+            let history = driver.history.unwrap_or_default().join("\n");
             report.wrong.push(format!(
                 "refuted for the {engine} engine and done: line {}, column {}\n{}\n{history}",
                 place.line,
@@ -92,7 +97,9 @@ fn examine(
 /// The checks of a statement itself, which are performed whenever it is.
 fn checks(statement: &Statement) -> [Option<CheckId>; 2] {
     match &statement.kind {
-        StatementKind::Transfer { source, destination_check, .. } => [source.check, *destination_check],
+        StatementKind::Transfer { source, destination_check, .. } => {
+            [source.check, *destination_check]
+        }
         StatementKind::Dispatch { thread, .. }
         | StatementKind::Destroy { thread }
         | StatementKind::Alarm { thread, .. } => [thread.check, None],
@@ -103,7 +110,8 @@ fn checks(statement: &Statement) -> [Option<CheckId>; 2] {
 impl Report {
     pub fn table(&self) -> String {
         format!(
-            "{} schedulers with refuted checks, {} runs, of which {} reached one\nrefuted checks that held: {}\n",
+            "{} schedulers with refuted checks, {} runs, of which {} reached one\nrefuted checks \
+                that held: {}\n",
             self.schedulers,
             self.runs,
             self.reached,

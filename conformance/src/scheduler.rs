@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use attune_language::Checked;
 use attune_language::diagnostic::{Diagnostic, render};
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::{Program, Verdicts};
 use attune_language::source::SourceMap;
 
@@ -21,7 +21,8 @@ pub struct Scheduler {
 pub struct Rejected {
     /// The findings as a person reads them.
     pub messages: Vec<String>,
-    /// Only because a transfer fails whenever it is reached: the generator may write such a thing, but nothing ill typed.
+    /// Only because a transfer fails whenever it is reached: the generator may write such a thing,
+    /// but nothing ill typed.
     pub refuted_only: bool,
 }
 
@@ -29,7 +30,8 @@ impl Scheduler {
     pub fn new(sources: &Sources) -> Result<Scheduler, Rejected> {
         let mut checked = sources.checked();
         let Some(program) = checked.program.take() else {
-            let errors: Vec<_> = checked.diagnostics.iter().filter(|each| each.is_error()).collect();
+            let errors: Vec<_> =
+                checked.diagnostics.iter().filter(|each| each.is_error()).collect();
             return Err(Rejected {
                 messages: errors.iter().map(|each| render(each, &checked.sources)).collect(),
                 refuted_only: errors.iter().all(|each| is_flow_finding(each.code.name())),
@@ -42,7 +44,8 @@ impl Scheduler {
     pub fn refuted(sources: &Sources) -> Option<Scheduler> {
         let mut checked = sources.checked();
         let only_refuted = |each: &Diagnostic| !each.is_error() || is_refutation(each.code.name());
-        let program = checked.refuted.take().filter(|_| checked.diagnostics.iter().all(only_refuted))?;
+        let program =
+            checked.refuted.take().filter(|_| checked.diagnostics.iter().all(only_refuted))?;
         Some(Scheduler { program: Arc::new(program), sources: checked.sources.clone(), checked })
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Invariant: the result has passed the same test as the case given.
 
+use crate::driver::Step;
 use crate::generator::Sources;
-use crate::world::Step;
 
 /// What is made smaller.
 #[derive(Clone, Debug)]
@@ -13,7 +13,11 @@ pub struct Candidate {
 }
 
 /// `shows` says whether a candidate still shows it; it is asked so many times at most.
-pub fn shrink(case: Candidate, attempts: usize, mut shows: impl FnMut(&Candidate) -> bool) -> Candidate {
+pub fn shrink(
+    case: Candidate,
+    attempts: usize,
+    mut shows: impl FnMut(&Candidate) -> bool,
+) -> Candidate {
     let mut left = attempts;
     let mut best = case;
     loop {
@@ -81,16 +85,17 @@ fn simpler_sources(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{generator, world};
+    use crate::{driver, generator};
 
     #[test]
     fn a_case_shrinks_to_what_it_takes() {
         let sources = generator::scheduler(3, 8);
-        let steps = world::steps(1, 60);
+        let steps = driver::steps(1, 60);
         let wanted = steps[41];
         let case = Candidate { sources, steps };
         let small = shrink(case, 100_000, |candidate| {
-            candidate.steps.contains(&wanted) && candidate.sources.listing().contains("event switch_out")
+            candidate.steps.contains(&wanted)
+                && candidate.sources.listing().contains("event switch_out")
         });
         assert_eq!(small.steps, [wanted]);
         assert!(small.sources.pieces() <= 4, "{}", small.sources.listing());

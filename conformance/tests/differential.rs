@@ -1,18 +1,19 @@
-//! Interpreter, compiled C and BPF in the kernel decide the same; mistakes put into the generated code are found.
+//! Interpreter, compiled C and BPF in the kernel decide the same; mistakes put into the generated
+//! code are found.
 //!
 //! A bounded part of what `attune-conformance differential` and `attune-conformance mutants` do.
 
 use std::sync::Mutex;
 
-use attune_conformance::differential::{Against, Effort, run};
+use attune_conformance::differential::{Against, Budget, run};
 use attune_conformance::mutants::{self, Fate, Mutant, line, try_mutant};
 use attune_conformance::replayed;
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use attune_language::ir::Verdicts;
 use attune_language::resolve::SourceText;
 use attune_language::{Options, check};
 
-const EFFORT: Effort = Effort {
+const BUDGET: Budget = Budget {
     against: Against::C,
     schedulers: 150,
     runs: 10,
@@ -26,7 +27,7 @@ const EFFORT: Effort = Effort {
 
 #[test]
 fn interpreter_and_compiled_c_decide_the_same() {
-    let report = run(&EFFORT, &|text| Some(text.to_string()));
+    let report = run(&BUDGET, &|text| Some(text.to_string()));
     println!("{}", report.summary());
     assert!(report.differences.is_empty(), "{}", report.differences[0]);
     assert!(
@@ -34,7 +35,38 @@ fn interpreter_and_compiled_c_decide_the_same() {
         "the front end refuses too many generated schedulers:\n{}",
         report.summary()
     );
-    assert!(report.endings.iter().all(|&count| count > 0), "cases all end alike:\n{}", report.summary());
+    assert!(
+        report.endings.iter().all(|&count| count > 0),
+        "cases all end alike:\n{}",
+        report.summary()
+    );
+}
+
+#[test]
+fn interpreter_and_the_embedded_engines_c_decide_the_same() {
+    let budget = Budget { against: Against::Embedded, schedulers: 80, ..BUDGET };
+    let report = run(&budget, &|text| Some(text.to_string()));
+    println!("{}", report.summary());
+    assert!(report.differences.is_empty(), "{}", report.differences[0]);
+    assert!(
+        report.cases >= 350,
+        "the front end refuses too many generated schedulers:\n{}",
+        report.summary()
+    );
+    assert!(
+        report.endings.iter().all(|&count| count > 0),
+        "cases all end alike:\n{}",
+        report.summary()
+    );
+}
+
+#[test]
+fn mistakes_in_the_embedded_engines_c_are_found() {
+    for mutant in mutants::all().filter(|mutant| mutant.against == Against::Embedded) {
+        let budget = Budget { against: Against::Embedded, ..BUDGET };
+        let fate = try_mutant(mutant, &budget);
+        assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
+    }
 }
 
 #[test]
@@ -54,12 +86,12 @@ fn mistakes_in_the_generated_c_are_found() {
         "removal-forgotten",
     ];
     for mutant in mutants::all().filter(|mutant| quick.contains(&mutant.name)) {
-        let fate = try_mutant(mutant, &EFFORT);
+        let fate = try_mutant(mutant, &BUDGET);
         assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
     }
 }
 
-const KERNEL: Effort = Effort { against: Against::Kernel, schedulers: 60, ..EFFORT };
+const KERNEL: Budget = Budget { against: Against::Kernel, schedulers: 60, ..BUDGET };
 
 /// Whether this machine's kernel can run the programs made for the kernel engine. On CI it must.
 fn can_replay() -> bool {
@@ -86,7 +118,11 @@ fn interpreter_and_bpf_in_the_kernel_decide_the_same() {
         "the front end refuses too many generated schedulers:\n{}",
         report.summary()
     );
-    assert!(report.endings.iter().all(|&count| count > 0), "cases all end alike:\n{}", report.summary());
+    assert!(
+        report.endings.iter().all(|&count| count > 0),
+        "cases all end alike:\n{}",
+        report.summary()
+    );
 }
 
 #[test]
@@ -140,14 +176,15 @@ fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
     let mut nothing: &[(&str, &str)] = &[];
     let checked = check(&file, &mut nothing, &Options::default());
     let program = checked.program.as_ref().expect("it checks");
-    let text = attune_kernel::replay_source(program, &Verdicts::default(), &checked.sources).expect("C");
+    let text =
+        attune_kernel::replay_source(program, &Verdicts::default(), &checked.sources).expect("C");
     let mut replay = replayed::load(&text, 2).expect("the kernel takes it");
     for thread in 0..50 {
-        replay.begin(thread, 0).unwrap();
-        replay.call(Event::NewThread, Some(thread), 0, 0).unwrap();
+        replay.begin(0, thread, 0).unwrap();
+        replay.call(0, Event::NewThread, Some(thread), 0, 0).unwrap();
     }
     assert_eq!(replay.failed(), None);
-    replay.call(Event::Schedule, None, 0, 0).unwrap();
+    replay.call(0, Event::Schedule, None, 0, 0).unwrap();
     let failed = replay.failed().expect("it went on for too long");
     assert_eq!((failed.file.as_str(), failed.line), ("long.sched", 9), "{failed:?}");
     assert_eq!(
@@ -155,19 +192,19 @@ fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
         "long.sched:9:25: the foreach over RQ went on for longer than the kernel allows, 250 ms"
     );
     // Loops that end in 1 048 576 rounds are not cut short: their own check says so.
-    replay.start(0).unwrap();
-    replay.begin(0, 0).unwrap();
-    replay.call(Event::SetWaiting, Some(0), 0, 0).unwrap();
+    replay.start(0, 0).unwrap();
+    replay.begin(0, 0, 0).unwrap();
+    replay.call(0, Event::SetWaiting, Some(0), 0, 0).unwrap();
     let failed = replay.failed().expect("the loop has no end");
     assert_eq!(failed.line, 15, "{failed:?}");
     assert!(failed.sentence.contains("more than 1048576 iterations"), "{failed:?}");
 }
 
 /// Those that replace something that no generated text holds.
-fn without_place(effort: &Effort) -> Vec<&'static str> {
-    let all = mutants::all().filter(|mutant| mutant.against == effort.against);
+fn without_place(budget: &Budget) -> Vec<&'static str> {
+    let all = mutants::all().filter(|mutant| mutant.against == budget.against);
     let left = Mutex::new(all.collect::<Vec<&Mutant>>());
-    run(effort, &|text| {
+    run(budget, &|text| {
         left.lock().unwrap().retain(|mutant| !text.contains(mutant.find));
         None
     });
@@ -176,7 +213,9 @@ fn without_place(effort: &Effort) -> Vec<&'static str> {
 
 #[test]
 fn every_mutant_has_a_place_in_the_generated_code() {
-    let lost = [without_place(&EFFORT), without_place(&KERNEL)].concat();
+    let embedded = Budget { against: Against::Embedded, ..BUDGET };
+    let all = [without_place(&BUDGET), without_place(&embedded), without_place(&KERNEL)];
+    let lost = all.concat();
     assert!(lost.is_empty(), "what these replace is nowhere: {lost:?}");
 }
 

@@ -12,7 +12,12 @@ fn generated_schedulers_are_well_typed() {
     for number in 0..400 {
         let sources = generator::scheduler(derive(11, number), 6);
         if let Err(rejected) = Scheduler::new(&sources) {
-            assert!(rejected.refuted_only, "{}\n{}", rejected.messages.join("\n"), sources.listing());
+            assert!(
+                rejected.refuted_only,
+                "{}\n{}",
+                rejected.messages.join("\n"),
+                sources.listing()
+            );
         }
         assert!(texts.insert(sources.listing()), "the same scheduler twice");
     }

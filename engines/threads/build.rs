@@ -1,11 +1,11 @@
-//! Makes the built-in scheduler, `schedulers/pth.sched`, part of the library: checked, generated and compiled like any
-//! other, under a symbol of its own.
+//! Makes the built-in scheduler, `schedulers/pth.sched`, part of the library: checked, generated
+//! and compiled like any other, under a symbol of its own.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::{Options, check};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,5 @@
-/* See coroutine.h. glibc's contexts: a switch is two system calls for the signal mask, 0.3 us, once in 100 us. */
+/* See coroutine.h. glibc's contexts: a switch is two system calls for the signal mask, 0.3 us, once
+ * in 100 us. */
 #define _GNU_SOURCE
 #include "coroutine.h"
 
@@ -23,20 +24,24 @@ struct coroutine {
 };
 
 /* makecontext passes numbers of the size of an int, so a pointer comes in two. */
-static void start(unsigned high, unsigned low) {
+static void start(unsigned high, unsigned low)
+{
     struct coroutine *coroutine = (struct coroutine *)((uintptr_t)high << 32 | low);
     coroutine->body(coroutine->data);
     abort();
 }
 
-struct coroutine *coroutine_new(void (*body)(void *), void *data) {
+struct coroutine *coroutine_new(void (*body)(void *), void *data)
+{
     struct coroutine *volatile new = calloc(1, sizeof *new);
     if (new == NULL)
         return NULL;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     new->size = STACK + page;
-    new->memory = mmap(NULL, new->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (new->memory == MAP_FAILED || mprotect(new->memory, page, PROT_NONE) != 0 || getcontext(&new->inside) != 0) {
+    new->memory = mmap(NULL, new->size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (new->memory == MAP_FAILED || mprotect(new->memory, page, PROT_NONE) != 0 ||
+        getcontext(&new->inside) != 0) {
         if (new->memory != MAP_FAILED)
             munmap(new->memory, new->size);
         free(new);
@@ -51,22 +56,26 @@ struct coroutine *coroutine_new(void (*body)(void *), void *data) {
     return new;
 }
 
-void coroutine_free(struct coroutine *coroutine) {
+void coroutine_free(struct coroutine *coroutine)
+{
     if (coroutine == NULL)
         return;
     munmap(coroutine->memory, coroutine->size);
     free(coroutine);
 }
 
-void coroutine_resume(struct coroutine *coroutine) {
+void coroutine_resume(struct coroutine *coroutine)
+{
     if (!coroutine->began) {
-        /* A context has a signal mask of its own: the one of its maker, who may have blocked signals since. */
+        /* A context has a signal mask of its own: its maker's of that time. The maker may have
+         * blocked signals since. */
         sigprocmask(SIG_BLOCK, NULL, &coroutine->inside.uc_sigmask);
         coroutine->began = true;
     }
     swapcontext(&coroutine->outside, &coroutine->inside);
 }
 
-void coroutine_pause(struct coroutine *coroutine) {
+void coroutine_pause(struct coroutine *coroutine)
+{
     swapcontext(&coroutine->inside, &coroutine->outside);
 }

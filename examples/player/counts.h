@@ -15,13 +15,15 @@ struct samples {
 };
 
 struct counts {
-    uint64_t read[RANKS];    /* in the file, as far as it was read */
+    uint64_t read[RANKS]; /* in the file, as far as it was read */
     uint64_t shown[RANKS];
     uint64_t expired[RANKS]; /* their time came, and they were not ready */
     uint64_t dropped[RANKS]; /* left out, so that more important ones would be ready */
     uint64_t broken[RANKS];  /* the decoder could make nothing of them */
-    struct samples tardiness;  /* of display events: from presentation time to the event's beginning */
-    struct samples drawn;      /* from presentation time to when we heard that the picture was drawn */
+    /* of display events: from presentation time to the event's beginning */
+    struct samples tardiness;
+    /* from presentation time to when we heard that the picture was drawn */
+    struct samples drawn;
 };
 
 void samples_add(struct samples *samples, uint64_t value);

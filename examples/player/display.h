@@ -1,7 +1,8 @@
-/* Where pictures are shown: windows of an X server, through memory that is shared with it, or nowhere (for measurements).
+/* Where pictures are shown: windows of an X server, through memory that is shared with it, or
+ * nowhere (for measurements).
  *
- * A picture's memory belongs to the window, and is the player's while `free` or until it is shown; it comes back when the
- * display has drawn it. Pixels are 32 bits: blue, green, red, nothing. */
+ * A picture's memory belongs to the window, and is the player's while `free` or until it is shown;
+ * it comes back when the display has drawn it. Pixels are 32 bits: blue, green, red, nothing. */
 #ifndef PLAYER_DISPLAY_H
 #define PLAYER_DISPLAY_H
 
@@ -16,7 +17,7 @@ struct window;
 struct picture {
     struct window *window;
     uint8_t *pixels;
-    int stride;            /* bytes a row */
+    int stride; /* bytes a row */
     bool free;
     uint64_t presentation; /* CLOCK_MONOTONIC */
     uint32_t segment;      /* the display's own */
@@ -34,18 +35,22 @@ struct window {
 
 struct display {
     /* NULL after saying why. */
-    struct window *(*open_window)(struct display *display, int width, int height, const char *title);
+    struct window *(*open_window)(struct display *display, int width, int height,
+                                  const char *title);
     void (*close_window)(struct window *window);
     void (*show)(struct picture *picture);
-    /* What happened: `drawn` calls are made. False: the user wants to end, or (with *lost) the display has gone. */
+    /* What happened: `drawn` calls are made. False: the user wants to end, or (with *lost) the
+     * display has gone. */
     bool (*take_events)(struct display *display, bool *lost);
     void (*close)(struct display *display);
-    int fd;         /* readable when something happened; -1: never */
-    uint64_t ahead; /* pictures are to be handed over so much before their time; the display waits */
-    uint64_t tick;  /* of the clock by which it waits: pictures are due at whole ticks */
+    int fd; /* readable when something happened; -1: never */
+    /* pictures are to be handed over so much before their time; the display waits */
+    uint64_t ahead;
+    uint64_t tick; /* of the clock by which it waits: pictures are due at whole ticks */
 };
 
-/* ahead as above: the server holds pictures back by its own clock (SYNC extension, in milliseconds). NULL after saying why. */
+/* ahead as above: the server holds pictures back by its own clock (SYNC extension, in
+ * milliseconds). NULL after saying why. */
 struct display *display_x11(uint64_t ahead);
 struct display *display_null(void);
 

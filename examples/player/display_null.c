@@ -1,4 +1,5 @@
-/* The display that is none: pictures are made in memory and thrown away when they would be shown. */
+/* The display that is none: pictures are made in memory and thrown away when they would be shown.
+ */
 #include "display.h"
 
 #include <stdlib.h>
@@ -6,22 +7,26 @@
 
 #include "say.h"
 
-static void close_window(struct window *window) {
+static void close_window(struct window *window)
+{
     for (int i = 0; i < PICTURES; i++)
         free(window->pictures[i].pixels);
     free(window);
 }
 
-static struct window *open_window(struct display *display, int width, int height, const char *title) {
+static struct window *open_window(struct display *display, int width, int height, const char *title)
+{
     struct window *new = calloc(1, sizeof *new);
     bool memory = new != NULL;
     for (int i = 0; memory && i < PICTURES; i++) {
         /* swscale writes whole vectors. */
-        struct picture picture = { .window = new, .stride = (width * 4 + 63) / 64 * 64, .free = true };
+        struct picture picture = {
+            .window = new, .stride = (width * 4 + 63) / 64 * 64, .free = true};
         picture.pixels = aligned_alloc(64, (size_t)picture.stride * (size_t)(height + 1));
         memory = picture.pixels != NULL;
         if (memory)
-            memset(picture.pixels, 0, (size_t)picture.stride * (size_t)height); /* now, and not in an event */
+            /* now, and not in an event */
+            memset(picture.pixels, 0, (size_t)picture.stride * (size_t)height);
         new->pictures[i] = picture;
     }
     if (!memory) {
@@ -36,22 +41,27 @@ static struct window *open_window(struct display *display, int width, int height
     return new;
 }
 
-static void show(struct picture *picture) {
+static void show(struct picture *picture)
+{
     picture->free = true;
     picture->window->drawn(picture->window->data, picture);
 }
 
-static bool take_events(struct display *display, bool *lost) {
+static bool take_events(struct display *display, bool *lost)
+{
     (void)display;
     *lost = false;
     return true;
 }
 
-static void close_nothing(struct display *display) {
+static void close_nothing(struct display *display)
+{
     (void)display;
 }
 
-struct display *display_null(void) {
-    static struct display nowhere = { open_window, close_window, show, take_events, close_nothing, -1, 0, 1 };
+struct display *display_null(void)
+{
+    static struct display nowhere = {open_window,   close_window, show, take_events,
+                                     close_nothing, -1,           0,    1};
     return &nowhere;
 }

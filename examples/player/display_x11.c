@@ -1,8 +1,10 @@
-/* Windows of an X server. Pictures lie in System V segments that the server has attached (MIT-SHM); it draws from there and says
- * when it has. With `ahead` they are handed over before their time, behind a request that makes the server wait for its own clock (the
- * SYNC extension's SERVERTIME): then the server's timer says when, and not the moment in which we get the CPU. It waits for whole
- * milliseconds from when it has read the request: one more if that was before the turn of a millisecond than if it was behind it. So
- * pictures are due, and handed over, at whole ones; between two, some would be drawn a millisecond sooner than others. */
+/* Windows of an X server. Pictures lie in System V segments that the server has attached (MIT-SHM);
+ * it draws from there and says when it has. With `ahead` they are handed over before their time,
+ * behind a request that makes the server wait for its own clock (the SYNC extension's SERVERTIME):
+ * then the server's timer says when, and not the moment in which we get the CPU. It waits for whole
+ * milliseconds from when it has read the request: one more if that was before the turn of a
+ * millisecond than if it was behind it. So pictures are due, and handed over, at whole ones;
+ * between two, some would be drawn a millisecond sooner than others. */
 #include "display.h"
 
 #include <stdlib.h>
@@ -33,32 +35,37 @@ struct x11 {
     int next_x, next_y, row_height;
 };
 
-static int64_t milliseconds(void) {
+static int64_t milliseconds(void)
+{
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static xcb_atom_t atom(struct x11 *x, const char *name) {
-    xcb_intern_atom_reply_t *reply =
-        xcb_intern_atom_reply(x->connection, xcb_intern_atom(x->connection, 0, (uint16_t)strlen(name), name), NULL);
+static xcb_atom_t atom(struct x11 *x, const char *name)
+{
+    xcb_intern_atom_reply_t *reply = xcb_intern_atom_reply(
+        x->connection, xcb_intern_atom(x->connection, 0, (uint16_t)strlen(name), name), NULL);
     xcb_atom_t found = reply == NULL ? XCB_ATOM_NONE : reply->atom;
     free(reply);
     return found;
 }
 
-static void close_display(struct display *display) {
+static void close_display(struct display *display)
+{
     struct x11 *x = (struct x11 *)display;
     xcb_disconnect(x->connection);
     free(x);
 }
 
-static void release(struct picture *picture) {
+static void release(struct picture *picture)
+{
     if (picture->pixels != NULL)
         shmdt(picture->pixels);
 }
 
-static void close_window(struct window *window) {
+static void close_window(struct window *window)
+{
     struct x11 *x = (struct x11 *)window->display;
     for (int i = 0; i < WINDOWS; i++)
         if (x->windows[i] == window)
@@ -75,7 +82,8 @@ static void close_window(struct window *window) {
 }
 
 /* Memory that both have; it vanishes with the last of the two. */
-static bool share(struct x11 *x, struct picture *picture, size_t size) {
+static bool share(struct x11 *x, struct picture *picture, size_t size)
+{
     int id = shmget(IPC_PRIVATE, size, IPC_CREAT | 0600);
     if (id < 0)
         return fail("shared memory for a picture of %zu bytes: %m", size);
@@ -84,18 +92,21 @@ static bool share(struct x11 *x, struct picture *picture, size_t size) {
     if (memory != (void *)-1) {
         picture->pixels = memset(memory, 0, size); /* now, and not in an event */
         uint32_t segment = xcb_generate_id(x->connection);
-        refused = xcb_request_check(x->connection, xcb_shm_attach_checked(x->connection, segment, (uint32_t)id, 0));
+        refused = xcb_request_check(
+            x->connection, xcb_shm_attach_checked(x->connection, segment, (uint32_t)id, 0));
         picture->segment = refused == NULL ? segment : 0;
     }
     shmctl(id, IPC_RMID, NULL);
     if (memory != (void *)-1 && refused == NULL && !xcb_connection_has_error(x->connection))
         return true;
     free(refused);
-    return fail("the X server cannot use our memory; it must run on this machine, and for this user");
+    return fail(
+        "the X server cannot use our memory; it must run on this machine, and for this user");
 }
 
 /* Windows side by side, as long as there is room; a window manager may know better. */
-static void place(struct x11 *x, const struct window *window, int *left, int *top) {
+static void place(struct x11 *x, const struct window *window, int *left, int *top)
+{
     if (x->next_x > 0 && x->next_x + window->width > x->screen->width_in_pixels) {
         x->next_x = 0;
         x->next_y += x->row_height;
@@ -108,7 +119,8 @@ static void place(struct x11 *x, const struct window *window, int *left, int *to
         x->row_height = window->height;
 }
 
-static struct window *open_window(struct display *display, int width, int height, const char *title) {
+static struct window *open_window(struct display *display, int width, int height, const char *title)
+{
     struct x11 *x = (struct x11 *)display;
     int slot = 0;
     while (slot < WINDOWS && x->windows[slot] != NULL)
@@ -118,10 +130,10 @@ static struct window *open_window(struct display *display, int width, int height
         fail("%s: no room for more windows", title);
         return NULL;
     }
-    *new = (struct window) { .display = display, .width = width, .height = height };
+    *new = (struct window){.display = display, .width = width, .height = height};
     x->windows[slot] = new;
     for (int i = 0; i < PICTURES; i++) {
-        new->pictures[i] = (struct picture) { .window = new, .stride = width * 4, .free = true };
+        new->pictures[i] = (struct picture){.window = new, .stride = width * 4, .free = true};
         /* swscale writes whole vectors, so the last row needs some room behind it. */
         if (!share(x, &new->pictures[i], (size_t)width * 4 * (size_t)height + 64)) {
             close_window(new);
@@ -131,36 +143,43 @@ static struct window *open_window(struct display *display, int width, int height
     int left, top;
     place(x, new, &left, &top);
     new->id = xcb_generate_id(x->connection);
-    uint32_t values[] = { x->screen->black_pixel, XCB_EVENT_MASK_KEY_PRESS | XCB_EVENT_MASK_STRUCTURE_NOTIFY };
-    xcb_create_window(x->connection, XCB_COPY_FROM_PARENT, new->id, x->screen->root, (int16_t)left, (int16_t)top, (uint16_t)width,
-                      (uint16_t)height, 0, XCB_WINDOW_CLASS_INPUT_OUTPUT, XCB_COPY_FROM_PARENT,
+    uint32_t values[] = {x->screen->black_pixel,
+                         XCB_EVENT_MASK_KEY_PRESS | XCB_EVENT_MASK_STRUCTURE_NOTIFY};
+    xcb_create_window(x->connection, XCB_COPY_FROM_PARENT, new->id, x->screen->root, (int16_t)left,
+                      (int16_t)top, (uint16_t)width, (uint16_t)height, 0,
+                      XCB_WINDOW_CLASS_INPUT_OUTPUT, XCB_COPY_FROM_PARENT,
                       XCB_CW_BACK_PIXEL | XCB_CW_EVENT_MASK, values);
-    xcb_change_property(x->connection, XCB_PROP_MODE_REPLACE, new->id, XCB_ATOM_WM_NAME, XCB_ATOM_STRING, 8,
-                        (uint32_t)strlen(title), title);
-    xcb_change_property(x->connection, XCB_PROP_MODE_REPLACE, new->id, x->protocols, XCB_ATOM_ATOM, 32, 1, &x->delete);
+    xcb_change_property(x->connection, XCB_PROP_MODE_REPLACE, new->id, XCB_ATOM_WM_NAME,
+                        XCB_ATOM_STRING, 8, (uint32_t)strlen(title), title);
+    xcb_change_property(x->connection, XCB_PROP_MODE_REPLACE, new->id, x->protocols, XCB_ATOM_ATOM,
+                        32, 1, &x->delete);
     xcb_map_window(x->connection, new->id);
     xcb_flush(x->connection);
     return new;
 }
 
-static void show(struct picture *picture) {
+static void show(struct picture *picture)
+{
     struct window *window = picture->window;
     struct x11 *x = (struct x11 *)window->display;
     if (x->display.ahead > 0) {
         int64_t when = (int64_t)(picture->presentation / MILLISECOND) + x->offset;
-        xcb_sync_waitcondition_t condition = { .trigger = { .counter = x->server_time,
-                                                            .wait_type = XCB_SYNC_VALUETYPE_ABSOLUTE,
-                                                            .wait_value = { .hi = (int32_t)(when >> 32), .lo = (uint32_t)when },
-                                                            .test_type = XCB_SYNC_TESTTYPE_POSITIVE_COMPARISON } };
+        xcb_sync_waitcondition_t condition = {
+            .trigger = {.counter = x->server_time,
+                        .wait_type = XCB_SYNC_VALUETYPE_ABSOLUTE,
+                        .wait_value = {.hi = (int32_t)(when >> 32), .lo = (uint32_t)when},
+                        .test_type = XCB_SYNC_TESTTYPE_POSITIVE_COMPARISON}};
         xcb_sync_await(x->connection, 1, &condition);
     }
-    xcb_shm_put_image(x->connection, window->id, x->gc, (uint16_t)window->width, (uint16_t)window->height, 0, 0,
-                      (uint16_t)window->width, (uint16_t)window->height, 0, 0, x->screen->root_depth, XCB_IMAGE_FORMAT_Z_PIXMAP, 1,
-                      picture->segment, 0);
+    xcb_shm_put_image(x->connection, window->id, x->gc, (uint16_t)window->width,
+                      (uint16_t)window->height, 0, 0, (uint16_t)window->width,
+                      (uint16_t)window->height, 0, 0, x->screen->root_depth,
+                      XCB_IMAGE_FORMAT_Z_PIXMAP, 1, picture->segment, 0);
     xcb_flush(x->connection);
 }
 
-static void drawn(struct x11 *x, const xcb_shm_completion_event_t *event) {
+static void drawn(struct x11 *x, const xcb_shm_completion_event_t *event)
+{
     for (int i = 0; i < WINDOWS; i++)
         for (int j = 0; x->windows[i] != NULL && j < PICTURES; j++) {
             struct picture *picture = &x->windows[i]->pictures[j];
@@ -171,7 +190,8 @@ static void drawn(struct x11 *x, const xcb_shm_completion_event_t *event) {
         }
 }
 
-static bool take_events(struct display *display, bool *lost) {
+static bool take_events(struct display *display, bool *lost)
+{
     struct x11 *x = (struct x11 *)display;
     bool goes_on = true;
     xcb_generic_event_t *event;
@@ -179,7 +199,8 @@ static bool take_events(struct display *display, bool *lost) {
         uint8_t type = event->response_type & 0x7f;
         if (type == x->drawn_event)
             drawn(x, (const void *)event);
-        else if (type == XCB_CLIENT_MESSAGE && ((const xcb_client_message_event_t *)event)->data.data32[0] == x->delete)
+        else if (type == XCB_CLIENT_MESSAGE &&
+                 ((const xcb_client_message_event_t *)event)->data.data32[0] == x->delete)
             goes_on = false;
         else if (type == XCB_KEY_PRESS && ((const xcb_key_press_event_t *)event)->detail == x->quit)
             goes_on = false;
@@ -190,10 +211,11 @@ static bool take_events(struct display *display, bool *lost) {
 }
 
 /* The key that is labelled q. */
-static xcb_keycode_t quit_key(struct x11 *x) {
+static xcb_keycode_t quit_key(struct x11 *x)
+{
     uint8_t count = (uint8_t)(x->setup->max_keycode - x->setup->min_keycode + 1);
-    xcb_get_keyboard_mapping_reply_t *map =
-        xcb_get_keyboard_mapping_reply(x->connection, xcb_get_keyboard_mapping(x->connection, x->setup->min_keycode, count), NULL);
+    xcb_get_keyboard_mapping_reply_t *map = xcb_get_keyboard_mapping_reply(
+        x->connection, xcb_get_keyboard_mapping(x->connection, x->setup->min_keycode, count), NULL);
     xcb_keycode_t found = 0;
     for (int i = 0; map != NULL && i < count && found == 0; i++)
         if (xcb_get_keyboard_mapping_keysyms(map)[i * map->keysyms_per_keycode] == KEY_Q_UNSHIFTED)
@@ -202,41 +224,48 @@ static xcb_keycode_t quit_key(struct x11 *x) {
     return found;
 }
 
-static bool has_usual_pixels(const struct x11 *x) {
+static bool has_usual_pixels(const struct x11 *x)
+{
     xcb_depth_iterator_t depth = xcb_screen_allowed_depths_iterator(x->screen);
     for (; depth.rem > 0; xcb_depth_next(&depth)) {
         xcb_visualtype_iterator_t visual = xcb_depth_visuals_iterator(depth.data);
         for (; visual.rem > 0; xcb_visualtype_next(&visual))
             if (visual.data->visual_id == x->screen->root_visual)
-                return depth.data->depth >= 24 && visual.data->red_mask == 0xff0000 && visual.data->blue_mask == 0xff
-                       && x->setup->image_byte_order == XCB_IMAGE_ORDER_LSB_FIRST;
+                return depth.data->depth >= 24 && visual.data->red_mask == 0xff0000 &&
+                       visual.data->blue_mask == 0xff &&
+                       x->setup->image_byte_order == XCB_IMAGE_ORDER_LSB_FIRST;
     }
     return false;
 }
 
 /* Finds the server's clock and how it differs from ours. */
-static bool find_server_time(struct x11 *x) {
-    const xcb_query_extension_reply_t *extension = xcb_get_extension_data(x->connection, &xcb_sync_id);
+static bool find_server_time(struct x11 *x)
+{
+    const xcb_query_extension_reply_t *extension =
+        xcb_get_extension_data(x->connection, &xcb_sync_id);
     if (extension == NULL || !extension->present)
         return false;
     free(xcb_sync_initialize_reply(x->connection, xcb_sync_initialize(x->connection, 3, 1), NULL));
-    xcb_sync_list_system_counters_reply_t *list =
-        xcb_sync_list_system_counters_reply(x->connection, xcb_sync_list_system_counters(x->connection), NULL);
+    xcb_sync_list_system_counters_reply_t *list = xcb_sync_list_system_counters_reply(
+        x->connection, xcb_sync_list_system_counters(x->connection), NULL);
     if (list == NULL)
         return false;
-    xcb_sync_systemcounter_iterator_t counter = xcb_sync_list_system_counters_counters_iterator(list);
+    xcb_sync_systemcounter_iterator_t counter =
+        xcb_sync_list_system_counters_counters_iterator(list);
     for (; counter.rem > 0; xcb_sync_systemcounter_next(&counter)) {
-        /* Directly behind its length; xcb_sync_systemcounter_name counts the structure's padding, too. */
+        /* Directly behind its length; xcb_sync_systemcounter_name counts the structure's padding,
+         * too. */
         const char *name = (const char *)(&counter.data->name_len + 1);
-        if (xcb_sync_systemcounter_name_length(counter.data) == 10 && memcmp(name, "SERVERTIME", 10) == 0)
+        if (xcb_sync_systemcounter_name_length(counter.data) == 10 &&
+            memcmp(name, "SERVERTIME", 10) == 0)
             x->server_time = counter.data->counter;
     }
     free(list);
     if (x->server_time == XCB_NONE)
         return false;
     int64_t before = milliseconds();
-    xcb_sync_query_counter_reply_t *value =
-        xcb_sync_query_counter_reply(x->connection, xcb_sync_query_counter(x->connection, x->server_time), NULL);
+    xcb_sync_query_counter_reply_t *value = xcb_sync_query_counter_reply(
+        x->connection, xcb_sync_query_counter(x->connection, x->server_time), NULL);
     if (value == NULL)
         return false;
     int64_t there = (int64_t)value->counter_value.hi << 32 | value->counter_value.lo;
@@ -247,14 +276,17 @@ static bool find_server_time(struct x11 *x) {
     return true;
 }
 
-static struct display *refused(struct x11 *x, const char *why) {
+static struct display *refused(struct x11 *x, const char *why)
+{
     const char *name = getenv("DISPLAY");
-    fail("display %s: %s; --display null plays without one", name == NULL || *name == 0 ? "(DISPLAY is not set)" : name, why);
+    fail("display %s: %s; --display null plays without one",
+         name == NULL || *name == 0 ? "(DISPLAY is not set)" : name, why);
     close_display(&x->display);
     return NULL;
 }
 
-struct display *display_x11(uint64_t ahead) {
+struct display *display_x11(uint64_t ahead)
+{
     struct x11 *x = calloc(1, sizeof *x);
     if (x == NULL) {
         fail("no memory");
@@ -284,8 +316,9 @@ struct display *display_x11(uint64_t ahead) {
     x->quit = quit_key(x);
     x->gc = xcb_generate_id(x->connection);
     xcb_create_gc(x->connection, x->gc, x->screen->root, 0, NULL);
-    x->display = (struct display) { open_window, close_window, show, take_events, close_display,
-                                    xcb_get_file_descriptor(x->connection), ahead,
-                                    ahead > 0 ? MILLISECOND : 1 };
+    x->display = (struct display){open_window,   close_window,
+                                  show,          take_events,
+                                  close_display, xcb_get_file_descriptor(x->connection),
+                                  ahead,         ahead > 0 ? MILLISECOND : 1};
     return &x->display;
 }

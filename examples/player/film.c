@@ -9,13 +9,16 @@
 /* A frame of a film that does not say how fast it is. */
 #define USUAL_DURATION UINT64_C(40000000)
 
-static AVStream *best(struct film *film, enum AVMediaType type, const AVCodec **codec) {
+static AVStream *best(struct film *film, enum AVMediaType type, const AVCodec **codec)
+{
     int found = av_find_best_stream(film->format, type, -1, -1, codec, 0);
     return found < 0 ? NULL : film->format->streams[found];
 }
 
-/* A film of a codec that could have dependencies has none if its first frames are all key frames. */
-static bool look_for_dependencies(struct film *film) {
+/* A film of a codec that could have dependencies has none if its first frames are all key frames.
+ */
+static bool look_for_dependencies(struct film *film)
+{
     enum { FRAMES = 16 };
     AVPacket *packet = film->held[0];
     int frames = 0, keys = 0;
@@ -27,13 +30,16 @@ static bool look_for_dependencies(struct film *film) {
         av_packet_unref(packet);
     }
     film->independent = frames > 1 && frames == keys;
-    int error = av_seek_frame(film->format, -1, film->format->start_time == AV_NOPTS_VALUE ? 0 : film->format->start_time,
-                              AVSEEK_FLAG_BACKWARD);
-    return error >= 0 || fail("%s: going back to its beginning: %s", film->path, ffmpeg_error(error));
+    int error = av_seek_frame(
+        film->format, -1, film->format->start_time == AV_NOPTS_VALUE ? 0 : film->format->start_time,
+        AVSEEK_FLAG_BACKWARD);
+    return error >= 0 ||
+           fail("%s: going back to its beginning: %s", film->path, ffmpeg_error(error));
 }
 
-bool film_open(struct film *film, const char *path, bool with_sound) {
-    *film = (struct film) { .path = path };
+bool film_open(struct film *film, const char *path, bool with_sound)
+{
+    *film = (struct film){.path = path};
     int error = avformat_open_input(&film->format, path, NULL, NULL);
     if (error < 0)
         return fail("%s: %s", path, ffmpeg_error(error));
@@ -46,13 +52,15 @@ bool film_open(struct film *film, const char *path, bool with_sound) {
         if (undecoded < 0)
             return fail("%s: there are no pictures in it", path);
         enum AVCodecID id = film->format->streams[undecoded]->codecpar->codec_id;
-        return fail("%s: this FFmpeg has no decoder for its pictures (%s)", path, avcodec_get_name(id));
+        return fail("%s: this FFmpeg has no decoder for its pictures (%s)", path,
+                    avcodec_get_name(id));
     }
     if (with_sound)
         film->audio = best(film, AVMEDIA_TYPE_AUDIO, &film->audio_codec);
     for (unsigned i = 0; i < film->format->nb_streams; i++) {
         AVStream *stream = film->format->streams[i];
-        stream->discard = stream == film->video || stream == film->audio ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+        stream->discard =
+            stream == film->video || stream == film->audio ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
     }
     const AVCodecParameters *parameters = film->video->codecpar;
     if (parameters->width <= 0 || parameters->height <= 0 || parameters->format < 0)
@@ -73,7 +81,8 @@ bool film_open(struct film *film, const char *path, bool with_sound) {
     return film->independent || look_for_dependencies(film);
 }
 
-void film_close(struct film *film) {
+void film_close(struct film *film)
+{
     if (film->parser != NULL)
         av_parser_close(film->parser);
     for (int i = 0; i < FILM_HELD; i++)
@@ -82,17 +91,21 @@ void film_close(struct film *film) {
     avformat_close_input(&film->format);
 }
 
-static uint64_t time_of(const struct film *film, const AVPacket *packet) {
+static uint64_t time_of(const struct film *film, const AVPacket *packet)
+{
     const AVStream *stream = film->format->streams[packet->stream_index];
     int64_t time = packet->pts != AV_NOPTS_VALUE ? packet->pts : packet->dts;
     int64_t start = film->format->start_time != AV_NOPTS_VALUE ? film->format->start_time : 0;
-    int64_t since = av_rescale_q(time == AV_NOPTS_VALUE ? 0 : time, stream->time_base, (AVRational) { 1, 1000000000 });
+    int64_t since = av_rescale_q(time == AV_NOPTS_VALUE ? 0 : time, stream->time_base,
+                                 (AVRational){1, 1000000000});
     since -= av_rescale(start, 1000000000, AV_TIME_BASE);
     return since > 0 ? (uint64_t)since : 0;
 }
 
-/* The nal_ref_idc of an H.264 picture: 0 when no other refers to it. -1: there is none in the packet. */
-static int h264_reference(const AVPacket *packet, const AVCodecParameters *parameters) {
+/* The nal_ref_idc of an H.264 picture: 0 when no other refers to it. -1: there is none in the
+ * packet. */
+static int h264_reference(const AVPacket *packet, const AVCodecParameters *parameters)
+{
     const uint8_t *at = packet->data, *end = packet->data + packet->size;
     bool lengths = parameters->extradata_size > 4 && parameters->extradata[0] == 1;
     int bytes = lengths ? (parameters->extradata[4] & 3) + 1 : 0;
@@ -120,7 +133,8 @@ static int h264_reference(const AVPacket *packet, const AVCodecParameters *param
     return -1;
 }
 
-static int rank_of(struct film *film, const AVPacket *packet) {
+static int rank_of(struct film *film, const AVPacket *packet)
+{
     if ((packet->flags & AV_PKT_FLAG_KEY) != 0)
         return 0;
     enum AVCodecID codec = film->video->codecpar->codec_id;
@@ -128,30 +142,35 @@ static int rank_of(struct film *film, const AVPacket *packet) {
     if (film->parser != NULL) {
         uint8_t *out;
         int size;
-        av_parser_parse2(film->parser, film->parsed, &out, &size, packet->data, packet->size, packet->pts, packet->dts, packet->pos);
+        av_parser_parse2(film->parser, film->parsed, &out, &size, packet->data, packet->size,
+                         packet->pts, packet->dts, packet->pos);
         type = film->parser->pict_type;
     }
-    bool old = codec == AV_CODEC_ID_MPEG1VIDEO || codec == AV_CODEC_ID_MPEG2VIDEO || codec == AV_CODEC_ID_MPEG4;
-    if ((packet->flags & AV_PKT_FLAG_DISPOSABLE) != 0 || (old && type == AV_PICTURE_TYPE_B)
-        || (codec == AV_CODEC_ID_H264 && h264_reference(packet, film->video->codecpar) == 0))
+    bool old = codec == AV_CODEC_ID_MPEG1VIDEO || codec == AV_CODEC_ID_MPEG2VIDEO ||
+               codec == AV_CODEC_ID_MPEG4;
+    if ((packet->flags & AV_PKT_FLAG_DISPOSABLE) != 0 || (old && type == AV_PICTURE_TYPE_B) ||
+        (codec == AV_CODEC_ID_H264 && h264_reference(packet, film->video->codecpar) == 0))
         return DISPOSABLE;
     return type == AV_PICTURE_TYPE_B ? 2 : 1;
 }
 
-static bool read_wanted(struct film *film, AVPacket *packet) {
+static bool read_wanted(struct film *film, AVPacket *packet)
+{
     while (!film->ended) {
         if (av_read_frame(film->format, packet) < 0) {
             film->ended = true;
             break;
         }
-        if (packet->stream_index == film->video->index || (film->audio != NULL && packet->stream_index == film->audio->index))
+        if (packet->stream_index == film->video->index ||
+            (film->audio != NULL && packet->stream_index == film->audio->index))
             return true;
         av_packet_unref(packet);
     }
     return false;
 }
 
-static bool next_packet(struct film *film, AVPacket *packet) {
+static bool next_packet(struct film *film, AVPacket *packet)
+{
     if (film->holding == 0)
         return read_wanted(film, packet);
     AVPacket *first = film->held[0];
@@ -163,7 +182,8 @@ static bool next_packet(struct film *film, AVPacket *packet) {
 }
 
 /* The next frame's packet, which stays where it is; NULL: there is none, or it is far. */
-static const AVPacket *following_frame(struct film *film) {
+static const AVPacket *following_frame(struct film *film)
+{
     for (int i = 0; i < FILM_HELD; i++) {
         if (i == film->holding && !read_wanted(film, film->held[film->holding++])) {
             film->holding--;
@@ -175,7 +195,8 @@ static const AVPacket *following_frame(struct film *film) {
     return NULL;
 }
 
-bool film_read(struct film *film, struct film_packet *next) {
+bool film_read(struct film *film, struct film_packet *next)
+{
     if (!next_packet(film, next->packet))
         return false;
     next->time = time_of(film, next->packet);
@@ -184,7 +205,8 @@ bool film_read(struct film *film, struct film_packet *next) {
         return true;
     next->rank = rank_of(film, next->packet);
     if (next->rank == 0) {
-        /* A frame that is shown before the key frame, and decoded after it, refers to what came before it. */
+        /* A frame that is shown before the key frame, and decoded after it, refers to what came
+         * before it. */
         const AVPacket *following = following_frame(film);
         film->chain += following == NULL || time_of(film, following) >= next->time;
     } else {

@@ -1,7 +1,9 @@
-/* A film's file: packets in the order in which they must be decoded, each with its rank and the chain it belongs to.
+/* A film's file: packets in the order in which they must be decoded, each with its rank and the
+ * chain it belongs to.
  *
- * A chain is a key frame and the frames up to the next one that nobody refers across: it can be decoded knowing no other chain. Of a
- * film whose frames need no others each frame is a chain. Times are nanoseconds from the film's beginning. */
+ * A chain is a key frame and the frames up to the next one across which no frame refers: it can be
+ * decoded without any other chain. In a film whose frames need no others each frame is a chain.
+ * Times are nanoseconds from the film's beginning. */
 #ifndef PLAYER_FILM_H
 #define PLAYER_FILM_H
 
@@ -10,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Packets of sound between two frames, and one; a film with more is taken for one in which a chain begins. */
+/* Packets of sound between two frames, and one; a film with more is taken for one in which a chain
+ * begins. */
 enum { FILM_HELD = 64 };
 
 struct film {
@@ -18,12 +21,13 @@ struct film {
     AVFormatContext *format;
     AVStream *video, *audio; /* audio: NULL without */
     const AVCodec *video_codec, *audio_codec;
-    bool independent;        /* no frame needs another, as far as it is known */
+    bool independent; /* no frame needs another, as far as it is known */
     uint64_t independent_read;
-    uint64_t frame_duration; /* of most frames */
+    uint64_t frame_duration;      /* of most frames */
     AVCodecParserContext *parser; /* says what kind a frame is; NULL: the codec has none */
     AVCodecContext *parsed;
-    AVPacket *held[FILM_HELD]; /* read already, because what follows a key frame says whether a chain begins there */
+    /* read already, because what follows a key frame says whether a chain begins there */
+    AVPacket *held[FILM_HELD];
     int holding;
     bool ended;
     unsigned chain;

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Makes films to play: each a different order of easy and hard scenes, so their bit rates vary strongly, and differently.
+# Makes films to play. Each has easy and hard scenes in an order of its own, so that their bit rates
+# vary strongly, and differently.
 #
 #     films.sh DIRECTORY COUNT SECONDS [SIZE] [RATE] [KIND]
 #
-# KIND: pyramid (H.264, strict pyramids of B frames, the default) or independent (H.264 without dependencies between frames). The same
-# arguments make the same films: film-1.mkv to film-COUNT.mkv. Needs ffmpeg.
+# KIND: pyramid (H.264, strict pyramids of B frames, the default) or independent (H.264 without
+# dependencies between frames). The same arguments make the same films: film-1.mkv to
+# film-COUNT.mkv. Needs ffmpeg.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,7s/^# \?//p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,9s/^# \?//p' "$0" >&2; exit 2; }
 directory=$1 count=$2 seconds=$3 size=${4:-640x360} rate=${5:-25} kind=${6:-pyramid}
 scene_seconds=2
 
@@ -35,16 +37,23 @@ for ((film = 1; film <= count; film++)); do
         colour=$((RANDOM * 512 % 16777216))
         case ${order[i % 4]} in
         0) scene="testsrc2=$common" ;;
-        1) scene="mandelbrot=$common:maxiter=300:start_x=-0.74$((RANDOM % 10)):start_scale=0.$((RANDOM % 8 + 1)):end_scale=0.001:end_pts=$((seconds * rate))" ;;
+        1)
+            start="start_x=-0.74$((RANDOM % 10)):start_scale=0.$((RANDOM % 8 + 1))"
+            end="end_scale=0.001:end_pts=$((seconds * rate))"
+            scene="mandelbrot=$common:maxiter=300:$start:$end"
+            ;;
         2) scene="testsrc=$common,noise=alls=$((RANDOM % 8 + 4)):allf=t:all_seed=$RANDOM" ;;
         3) scene="color=0x$(printf %06x $colour):$common" ;;
         esac
-        scenes+="$scene,trim=duration=$scene_seconds,setpts=PTS-STARTPTS,format=yuv420p,setsar=1[s$i];"
+        scenes+="$scene,trim=duration=$scene_seconds,setpts=PTS-STARTPTS,"
+        scenes+="format=yuv420p,setsar=1[s$i];"
         joined+="[s$i]"
     done
     tone=$((220 + film * 55))
-    ffmpeg -v error -y -f lavfi -i "aevalsrc='0.2*sin($tone*2*PI*t)*(1+sin(2*PI*t))':s=48000:d=$seconds" \
-        -filter_complex "$scenes${joined}concat=n=$number:v=1:a=0[v]" -map '[v]' -map 0:a -t "$seconds" \
+    sound="aevalsrc='0.2*sin($tone*2*PI*t)*(1+sin(2*PI*t))':s=48000:d=$seconds"
+    ffmpeg -v error -y -f lavfi -i "$sound" \
+        -filter_complex "$scenes${joined}concat=n=$number:v=1:a=0[v]" \
+        -map '[v]' -map 0:a -t "$seconds" \
         -c:v libx264 -preset veryfast -crf 23 -threads 1 -x264-params "$coding" -c:a aac -ac 2 \
         -fflags +bitexact -flags:v +bitexact -flags:a +bitexact \
         "$directory/film-$film.mkv.part.mkv"

@@ -4,8 +4,9 @@
  *        packet      in the      picture    in the
  *        is read     decoder     as coded   display's memory
  *
- * Each ends exactly once: it is shown, expired, dropped or broken, and counted. A frame that others need and whose time has come is `late`: counted
- * as expired, it waits on to be decoded for the others' sake. */
+ * Each ends exactly once: it is shown, expired, dropped or broken, and counted. A frame that others
+ * need and whose time has come is `late`: counted as expired, it waits on to be decoded for the
+ * others' sake. */
 #ifndef PLAYER_FRAMES_H
 #define PLAYER_FRAMES_H
 
@@ -42,8 +43,10 @@ struct frames {
     bool ended; /* no more will be read */
 };
 
-/* The packet's content moves into the new frame, which is due at the last whole tick before its time. NULL: no room or no memory. */
-struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start, uint64_t tick);
+/* The packet's content moves into the new frame, which is due at the last whole tick before its
+ * time. NULL: no room or no memory. */
+struct frame *frames_add(struct frames *frames, struct film_packet *packet, uint64_t start,
+                         uint64_t tick);
 
 /* The frame has ended; counts it among `ended`, unless it was counted as late before. */
 void frames_end(struct frames *frames, struct frame *frame, uint64_t ended[RANKS]);
@@ -65,7 +68,7 @@ int64_t frames_importance(const struct frames *frames, unsigned chain);
 /* No more frames of the chain will be read. */
 bool frames_complete(const struct frames *frames, unsigned chain);
 
-/* Ends late frames that nobody needs any more. */
+/* Ends late frames that no other frame needs any more. */
 void frames_prune(struct frames *frames);
 
 #endif

@@ -1,17 +1,20 @@
 /* How much a frame matters: Priority-Progress.
  *
- * Presentation times are cut into windows. What comes first counts for all windows before the next; inside a window the kind of frame
- * counts before its time: first all frames that many others need, last those that nobody needs. So when time runs short it is
- * the frames of the last kind that are missing, evenly over the window, and not the end of the film.
+ * Presentation times are cut into windows, and an earlier window comes before a later one. Inside a
+ * window the kind of frame counts before its time: first the frames that many others need, last
+ * those that no other needs. When time runs short, frames of the last kind are missing, evenly over
+ * the window, and not the end of the film.
  *
- * The scale is CLOCK_MONOTONIC, so players of one group that know nothing of each other mean the same by it. Nanoseconds. */
+ * The scale is CLOCK_MONOTONIC, so that it means the same in all players of a group. Nanoseconds.
+ */
 #ifndef PLAYER_IMPORTANCE_H
 #define PLAYER_IMPORTANCE_H
 
 #include <stdint.h>
 
-/* Of a film with dependencies: key frames, other references, B frames that others refer to, frames that nobody refers to.
- * Of one without: every eighth frame, then those that make it every fourth, every second, each. */
+/* Ranks in a film with dependencies: key frames, other references, B frames that others refer to,
+ * frames that no other refers to. In one without: every eighth frame, then those that make it every
+ * fourth, every second, each. */
 enum { RANKS = 4, DISPOSABLE = RANKS - 1 };
 
 #define WINDOW UINT64_C(500000000)

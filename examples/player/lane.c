@@ -4,18 +4,23 @@
 #include "coroutine.h"
 #include "say.h"
 
-static void pause_if_time_is_up(struct lane *lane) {
+static void pause_if_time_is_up(struct lane *lane)
+{
     uint64_t now = attune_coop_now();
     if (now - lane->step_began >= LANE_STEP || now >= attune_coop_until(lane->loop))
         coroutine_pause(lane->coroutine);
 }
 
-static void row_is_done(AVCodecContext *codec, const AVFrame *frame, int offset[AV_NUM_DATA_POINTERS], int y, int type, int height) {
+static void row_is_done(AVCodecContext *codec, const AVFrame *frame,
+                        int offset[AV_NUM_DATA_POINTERS], int y, int type, int height)
+{
     (void)frame, (void)offset, (void)y, (void)type, (void)height;
     pause_if_time_is_up(codec->opaque);
 }
 
-static int execute(AVCodecContext *codec, int (*slice)(AVCodecContext *, void *), void *arguments, int *results, int count, int size) {
+static int execute(AVCodecContext *codec, int (*slice)(AVCodecContext *, void *), void *arguments,
+                   int *results, int count, int size)
+{
     for (int i = 0; i < count; i++) {
         int result = slice(codec, (char *)arguments + (ptrdiff_t)i * size);
         if (results != NULL)
@@ -25,7 +30,9 @@ static int execute(AVCodecContext *codec, int (*slice)(AVCodecContext *, void *)
     return 0;
 }
 
-static int execute2(AVCodecContext *codec, int (*slice)(AVCodecContext *, void *, int, int), void *argument, int *results, int count) {
+static int execute2(AVCodecContext *codec, int (*slice)(AVCodecContext *, void *, int, int),
+                    void *argument, int *results, int count)
+{
     for (int i = 0; i < count; i++) {
         int result = slice(codec, argument, i, 0);
         if (results != NULL)
@@ -36,16 +43,19 @@ static int execute2(AVCodecContext *codec, int (*slice)(AVCodecContext *, void *
 }
 
 /* What a decoder does before the first row is a step of its own. */
-static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags) {
+static int get_buffer(AVCodecContext *codec, AVFrame *frame, int flags)
+{
     int result = avcodec_default_get_buffer2(codec, frame, flags);
     pause_if_time_is_up(codec->opaque);
     return result;
 }
 
-/* Fills the decoder's pool. A new buffer costs a fault of the page table for each page of it, which is as long as two steps. */
-static void warm_up(AVCodecContext *codec, int frames) {
+/* Fills the decoder's pool. A new buffer costs a fault of the page table for each page of it, which
+ * is as long as two steps. */
+static void warm_up(AVCodecContext *codec, int frames)
+{
     enum { MOST = 128 };
-    AVFrame *held[MOST] = { NULL };
+    AVFrame *held[MOST] = {NULL};
     for (int i = 0; i < frames && i < MOST; i++) {
         AVFrame *frame = held[i] = av_frame_alloc();
         if (frame == NULL)
@@ -60,7 +70,8 @@ static void warm_up(AVCodecContext *codec, int frames) {
         av_frame_free(&held[i]);
 }
 
-static void receive(struct lane *lane) {
+static void receive(struct lane *lane)
+{
     AVFrame *frame;
     while ((frame = av_frame_alloc()) != NULL) {
         int result = avcodec_receive_frame(lane->codec, frame);
@@ -75,7 +86,8 @@ static void receive(struct lane *lane) {
     lane->error = AVERROR(ENOMEM);
 }
 
-static void work(void *data) {
+static void work(void *data)
+{
     struct lane *lane = data;
     for (;;) {
         lane->error = 0;
@@ -91,8 +103,9 @@ static void work(void *data) {
     }
 }
 
-bool lane_open(struct lane *lane, attune_coop_loop *loop, const AVCodec *codec, const AVCodecParameters *parameters, int frames,
-               const char *path) {
+bool lane_open(struct lane *lane, attune_coop_loop *loop, const AVCodec *codec,
+               const AVCodecParameters *parameters, int frames, const char *path)
+{
     lane->loop = loop;
     lane->codec = avcodec_alloc_context3(codec);
     lane->packet = av_packet_alloc();
@@ -111,33 +124,39 @@ bool lane_open(struct lane *lane, attune_coop_loop *loop, const AVCodec *codec, 
         error = avcodec_open2(lane->codec, codec, NULL);
     if (error >= 0)
         warm_up(lane->codec, frames);
-    return error >= 0 || fail("%s: opening the decoder %s: %s", path, codec->name, ffmpeg_error(error));
+    return error >= 0 ||
+           fail("%s: opening the decoder %s: %s", path, codec->name, ffmpeg_error(error));
 }
 
-void lane_begin(struct lane *lane, AVPacket *packet) {
+void lane_begin(struct lane *lane, AVPacket *packet)
+{
     lane->draining = packet == NULL;
     if (packet != NULL)
         av_packet_move_ref(lane->packet, packet);
     lane->busy = true;
 }
 
-void lane_step(struct lane *lane) {
+void lane_step(struct lane *lane)
+{
     lane->step_began = attune_coop_now();
     coroutine_resume(lane->coroutine);
 }
 
-static void throw_away(void *data, AVFrame *frame) {
+static void throw_away(void *data, AVFrame *frame)
+{
     (void)data;
     av_frame_free(&frame);
 }
 
-void lane_abandon(struct lane *lane) {
+void lane_abandon(struct lane *lane)
+{
     lane->decoded = throw_away;
     while (lane->busy)
         lane_step(lane);
 }
 
-void lane_close(struct lane *lane) {
+void lane_close(struct lane *lane)
+{
     if (lane->coroutine != NULL)
         lane_abandon(lane);
     coroutine_free(lane->coroutine);

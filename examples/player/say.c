@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool fail(const char *format, ...) {
+bool fail(const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
     fputs("player: ", stderr);
@@ -15,7 +16,8 @@ bool fail(const char *format, ...) {
     return false;
 }
 
-const char *ffmpeg_error(int error) {
+const char *ffmpeg_error(int error)
+{
     static char text[AV_ERROR_MAX_STRING_SIZE];
     return av_strerror(error, text, sizeof text) == 0 ? text : "unknown error";
 }

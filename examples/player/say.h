@@ -1,4 +1,4 @@
-/* Messages to whoever started the program. */
+/* Messages to the user. */
 #ifndef PLAYER_SAY_H
 #define PLAYER_SAY_H
 

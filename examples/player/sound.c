@@ -15,9 +15,10 @@
 enum {
     PACKETS = 1024,
     DECODED_AHEAD = SOUND_RATE / 2,
-    TOLERANCE = SOUND_RATE / 25, /* 40 ms: nobody sees lips move so little too late */
+    TOLERANCE = SOUND_RATE / 25, /* 40 ms: too little to be seen on lips */
     CHUNK = 4096,
-    MOST_DRAINS = 100, /* a server that says for so many turns that it has not played the last samples never will */
+    /* a server that says for so many turns that it has not played the last samples never will */
+    MOST_DRAINS = 100,
 };
 
 struct sound {
@@ -44,24 +45,28 @@ struct sound {
     void *data;
 };
 
-static void arm(struct sound *sound) {
+static void arm(struct sound *sound)
+{
     bool wanted = sound->count > 0 && av_audio_fifo_size(sound->decoded) < DECODED_AHEAD;
     uint64_t needed = sound->start + (uint64_t)sound->given * 1000000000 / SOUND_RATE;
     /* A gap in the sound is heard by everyone: before the pictures of the same time. */
     if (wanted)
-        attune_coop_submit_best_effort(sound->loop, sound->decode, (int64_t)(needed - WINDOW), ATTUNE_COOP_NEVER);
+        attune_coop_submit_best_effort(sound->loop, sound->decode, (int64_t)(needed - WINDOW),
+                                       ATTUNE_COOP_NEVER);
     else
         attune_coop_cancel(sound->loop, sound->decode);
 }
 
-static void add_silence(struct sound *sound, int64_t samples) {
+static void add_silence(struct sound *sound, int64_t samples)
+{
     static const uint8_t silence[CHUNK * SOUND_BYTES];
-    void *from[] = { (void *)silence };
+    void *from[] = {(void *)silence};
     for (; samples > 0; samples -= CHUNK)
         av_audio_fifo_write(sound->decoded, from, samples < CHUNK ? (int)samples : CHUNK);
 }
 
-static bool resample(struct sound *sound) {
+static bool resample(struct sound *sound)
+{
     AVFrame *out = sound->resampled;
     av_frame_unref(out);
     out->sample_rate = SOUND_RATE;
@@ -70,7 +75,8 @@ static bool resample(struct sound *sound) {
     if (swr_convert_frame(sound->resampler, out, sound->frame) < 0) {
         /* The stream changed its format: begin anew with what it is now. */
         swr_close(sound->resampler);
-        if (swr_config_frame(sound->resampler, out, sound->frame) < 0 || swr_convert_frame(sound->resampler, out, sound->frame) < 0)
+        if (swr_config_frame(sound->resampler, out, sound->frame) < 0 ||
+            swr_convert_frame(sound->resampler, out, sound->frame) < 0)
             return false;
     }
     av_audio_fifo_write(sound->decoded, (void **)out->data, out->nb_samples);
@@ -78,7 +84,8 @@ static bool resample(struct sound *sound) {
     return true;
 }
 
-static void on_decode(attune_coop_loop *loop, attune_coop_event event, void *data) {
+static void on_decode(attune_coop_loop *loop, attune_coop_event event, void *data)
+{
     (void)loop, (void)event;
     struct sound *sound = data;
     if (sound->count == 0)
@@ -100,11 +107,13 @@ static void on_decode(attune_coop_loop *loop, attune_coop_event event, void *dat
 }
 
 /* Lets the sound catch up with the clock, or wait for it. */
-static void follow_clock(struct sound *sound, uint64_t now) {
+static void follow_clock(struct sound *sound, uint64_t now)
+{
     int64_t unheard = sound->output->unheard(sound->output);
     if (now < sound->start || sound->given == 0)
         return;
-    int64_t heard = sound->given - unheard, due = (int64_t)((now - sound->start) * SOUND_RATE / 1000000000);
+    int64_t heard = sound->given - unheard,
+            due = (int64_t)((now - sound->start) * SOUND_RATE / 1000000000);
     if (due - heard > TOLERANCE) {
         int behind = (int)(due - heard), there = av_audio_fifo_size(sound->decoded);
         int left_out = behind < there ? behind : there;
@@ -114,7 +123,8 @@ static void follow_clock(struct sound *sound, uint64_t now) {
     }
 }
 
-static void on_play(attune_coop_loop *loop, attune_coop_event event, void *data) {
+static void on_play(attune_coop_loop *loop, attune_coop_event event, void *data)
+{
     struct sound *sound = data;
     uint64_t now = attune_coop_now();
     int room = sound->output->room(sound->output);
@@ -127,7 +137,7 @@ static void on_play(attune_coop_loop *loop, attune_coop_event event, void *data)
     follow_clock(sound, now);
     while (room > 0 && av_audio_fifo_size(sound->decoded) > 0) {
         uint8_t samples[CHUNK * SOUND_BYTES];
-        void *to[] = { samples };
+        void *to[] = {samples};
         int count = av_audio_fifo_read(sound->decoded, to, room < CHUNK ? room : CHUNK);
         if (count <= 0)
             break;
@@ -146,7 +156,9 @@ static void on_play(attune_coop_loop *loop, attune_coop_event event, void *data)
     arm(sound);
 }
 
-struct sound *sound_open(attune_coop_loop *loop, const struct film *film, struct sound_output *output) {
+struct sound *sound_open(attune_coop_loop *loop, const struct film *film,
+                         struct sound_output *output)
+{
     struct sound *new = calloc(1, sizeof *new);
     if (new == NULL) {
         output->close(output);
@@ -163,14 +175,16 @@ struct sound *sound_open(attune_coop_loop *loop, const struct film *film, struct
     new->frame = av_frame_alloc();
     new->resampled = av_frame_alloc();
     int error = AVERROR(ENOMEM);
-    if (new->codec != NULL && new->resampler != NULL && new->decoded != NULL && new->frame != NULL && new->resampled != NULL)
+    if (new->codec != NULL &&new->resampler != NULL &&new->decoded != NULL &&new->frame !=
+        NULL &&new->resampled != NULL)
         error = avcodec_parameters_to_context(new->codec, film->audio->codecpar);
     if (error >= 0) {
         new->codec->thread_count = 1;
         error = avcodec_open2(new->codec, film->audio_codec, NULL);
     }
     if (error < 0) {
-        fail("%s: opening the decoder %s of its sound: %s", film->path, film->audio_codec->name, ffmpeg_error(error));
+        fail("%s: opening the decoder %s of its sound: %s", film->path, film->audio_codec->name,
+             ffmpeg_error(error));
         sound_close(new);
         return NULL;
     }
@@ -179,38 +193,45 @@ struct sound *sound_open(attune_coop_loop *loop, const struct film *film, struct
     return new;
 }
 
-void sound_start(struct sound *sound, uint64_t start, void (*at_end)(void *data), void *data) {
+void sound_start(struct sound *sound, uint64_t start, void (*at_end)(void *data), void *data)
+{
     sound->at_end = at_end;
     sound->data = data;
     sound->start = sound->turn = start;
     attune_coop_submit_timer(sound->loop, sound->play, start);
 }
 
-void sound_packet(struct sound *sound, AVPacket *packet) {
+void sound_packet(struct sound *sound, AVPacket *packet)
+{
     AVPacket *own = sound->count == PACKETS ? NULL : av_packet_alloc();
     if (own == NULL) {
         sound->broken++;
         return;
     }
     av_packet_move_ref(own, packet);
-    int64_t since = av_rescale_q(own->pts == AV_NOPTS_VALUE ? 0 : own->pts, sound->time_base, (AVRational) { 1, 1000000000 })
-                    - av_rescale(sound->start_time, 1000000000, AV_TIME_BASE);
+    int64_t since = av_rescale_q(own->pts == AV_NOPTS_VALUE ? 0 : own->pts, sound->time_base,
+                                 (AVRational){1, 1000000000}) -
+                    av_rescale(sound->start_time, 1000000000, AV_TIME_BASE);
     unsigned at = (sound->first + sound->count++) % PACKETS;
     sound->packets[at].packet = own;
     sound->packets[at].time = since > 0 ? (uint64_t)since : 0;
     arm(sound);
 }
 
-void sound_end(struct sound *sound) {
+void sound_end(struct sound *sound)
+{
     sound->ended = true;
 }
 
-struct sound_counts sound_counts(const struct sound *sound) {
-    return (struct sound_counts) { sound->output->name, (double)(sound->given - sound->missing) / SOUND_RATE,
-                                   (double)sound->missing / SOUND_RATE, sound->broken };
+struct sound_counts sound_counts(const struct sound *sound)
+{
+    return (struct sound_counts){sound->output->name,
+                                 (double)(sound->given - sound->missing) / SOUND_RATE,
+                                 (double)sound->missing / SOUND_RATE, sound->broken};
 }
 
-void sound_close(struct sound *sound) {
+void sound_close(struct sound *sound)
+{
     for (; sound->count > 0; sound->count--, sound->first = (sound->first + 1) % PACKETS)
         av_packet_free(&sound->packets[sound->first].packet);
     sound->output->close(sound->output);

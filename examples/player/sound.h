@@ -1,7 +1,8 @@
-/* The sound of a film: decoded ahead as best-effort events, one packet each, and given to the output by a timer event every 20 ms.
+/* The sound of a film: decoded ahead as best-effort events, one packet each, and given to the
+ * output by a timer event every 20 ms.
  *
- * Samples are pairs of 16 bits at 48 kHz. The picture's clock leads: where sound and clock come apart by more than 40 ms, samples are
- * left out or silence is put in. */
+ * Samples are pairs of 16 bits at 48 kHz. The picture's clock leads: where sound and clock come
+ * apart by more than 40 ms, samples are left out or silence is put in. */
 #ifndef PLAYER_SOUND_H
 #define PLAYER_SOUND_H
 
@@ -28,13 +29,14 @@ struct sound_output {
     void (*close)(struct sound_output *output);
 };
 
-/* PulseAudio, or a server that speaks like it. NULL: nobody answers. */
+/* PulseAudio, or a server that speaks like it. NULL: no server answers. */
 struct sound_output *sound_output_pulse(void);
 /* A clock that takes samples as they would be played. */
 struct sound_output *sound_output_null(void);
 
 /* Takes over the output. Says what is wrong when it fails (NULL). */
-struct sound *sound_open(attune_coop_loop *loop, const struct film *film, struct sound_output *output);
+struct sound *sound_open(attune_coop_loop *loop, const struct film *film,
+                         struct sound_output *output);
 /* Begins to be heard at `start`; `at_end` is called when all has been heard. */
 void sound_start(struct sound *sound, uint64_t start, void (*at_end)(void *data), void *data);
 

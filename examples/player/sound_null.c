@@ -1,4 +1,4 @@
-/* A sound output that nobody hears: it takes samples as a card with a buffer of 100 ms would. */
+/* A silent sound output: it takes samples as a card with a buffer of 100 ms would. */
 #include <attune_coop.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,19 +15,23 @@ struct null_output {
 };
 
 /* Samples that a card would still hold; less than nothing: it ran dry so long ago. */
-static int64_t unheard(struct sound_output *output) {
+static int64_t unheard(struct sound_output *output)
+{
     const struct null_output *null = (struct null_output *)output;
     if (null->began == 0)
         return 0;
-    int64_t left = null->given - (int64_t)((attune_coop_now() - null->began) * SOUND_RATE / 1000000000);
+    int64_t left =
+        null->given - (int64_t)((attune_coop_now() - null->began) * SOUND_RATE / 1000000000);
     return left > 0 ? left : 0;
 }
 
-static int room(struct sound_output *output) {
+static int room(struct sound_output *output)
+{
     return BUFFER - (int)unheard(output);
 }
 
-static void give(struct sound_output *output, const void *samples, int count) {
+static void give(struct sound_output *output, const void *samples, int count)
+{
     (void)samples;
     struct null_output *null = (struct null_output *)output;
     if (unheard(output) == 0) {
@@ -37,18 +41,21 @@ static void give(struct sound_output *output, const void *samples, int count) {
     null->given += count;
 }
 
-static bool drained(struct sound_output *output) {
+static bool drained(struct sound_output *output)
+{
     return unheard(output) == 0;
 }
 
-static void close_output(struct sound_output *output) {
+static void close_output(struct sound_output *output)
+{
     free(output);
 }
 
-struct sound_output *sound_output_null(void) {
+struct sound_output *sound_output_null(void)
+{
     struct null_output *new = calloc(1, sizeof *new);
     if (new == NULL)
         abort(); /* 64 bytes */
-    new->output = (struct sound_output) { "null", room, give, unheard, drained, close_output };
+    new->output = (struct sound_output){"null", room, give, unheard, drained, close_output};
     return &new->output;
 }

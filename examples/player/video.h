@@ -7,7 +7,8 @@
  *     show      timer: its presentation time          hands a picture that is ready to the display
  *     expire    timer: the same                       gives up a frame that is not ready
  *
- * Two chains are decoded side by side, so that the key frame of the next is not behind the last frames of this one. */
+ * Two chains are decoded side by side, so that the key frame of the next is not behind the last
+ * frames of this one. */
 #ifndef PLAYER_VIDEO_H
 #define PLAYER_VIDEO_H
 
@@ -37,9 +38,9 @@ struct video_lane {
 };
 
 struct video_settings {
-    uint64_t lookahead;          /* how far ahead frames are read and decoded */
+    uint64_t lookahead; /* how far ahead frames are read and decoded */
     bool drop_reference_b;
-    FILE *log;                   /* NULL, or a line for each frame shown */
+    FILE *log; /* NULL, or a line for each frame shown */
 };
 
 struct video {
@@ -55,17 +56,18 @@ struct video {
     int rows_converted;
     attune_coop_event read, convert, show, expire;
     AVPacket *packet;
-    uint64_t start;      /* when time 0 of the film is shown; CLOCK_MONOTONIC */
-    uint64_t last_read;  /* presentation time of the last packet that was read */
+    uint64_t start;     /* when time 0 of the film is shown; CLOCK_MONOTONIC */
+    uint64_t last_read; /* presentation time of the last packet that was read */
     struct counts counts;
     bool finished;
     void (*at_end)(void *data);
     void *data;
 };
 
-/* Opens the film, its decoders and its window. Says what is wrong when it fails; close it then, too. */
-bool video_open(struct video *video, attune_coop_loop *loop, struct display *display, const char *path, const struct video_settings *settings,
-                bool with_sound);
+/* Opens the film, its decoders and its window. Says what is wrong when it fails; close it then,
+ * too. */
+bool video_open(struct video *video, attune_coop_loop *loop, struct display *display,
+                const char *path, const struct video_settings *settings, bool with_sound);
 
 /* Plays from `start` on; at_end is called once when all has been shown or given up. */
 void video_start(struct video *video, uint64_t start, struct sound *sound);

@@ -15,13 +15,15 @@
 
 #define MAX_DEPTH 64
 
-static bool complain(const char *what, const char *reason) {
+static bool complain(const char *what, const char *reason)
+{
     fprintf(stderr, "webserver: %s: %s\n", what, reason);
     return false;
 }
 
 /* Takes path and body over, also when it fails. */
-static bool add(struct files *files, char *path, char *body, size_t size) {
+static bool add(struct files *files, char *path, char *body, size_t size)
+{
     if (files->count == files->room) {
         size_t room = files->room != 0 ? files->room * 2 : 64;
         struct file *grown = realloc(files->file, room * sizeof *grown);
@@ -34,14 +36,16 @@ static bool add(struct files *files, char *path, char *body, size_t size) {
         files->room = room;
     }
     struct file *file = &files->file[files->count++];
-    *file = (struct file){ .path = path, .body = body, .size = size };
-    file->head_size = (size_t)snprintf(file->head, sizeof file->head, "Content-Type: %s\r\nContent-Length: %zu\r\n",
+    *file = (struct file){.path = path, .body = body, .size = size};
+    file->head_size = (size_t)snprintf(file->head, sizeof file->head,
+                                       "Content-Type: %s\r\nContent-Length: %zu\r\n",
                                        http_content_type(path), size);
     files->bytes += size;
     return true;
 }
 
-static bool read_all(int fd, char *body, size_t size) {
+static bool read_all(int fd, char *body, size_t size)
+{
     for (size_t done = 0; done < size;) {
         ssize_t got = read(fd, body + done, size - done);
         if (got < 0 && errno == EINTR)
@@ -53,7 +57,8 @@ static bool read_all(int fd, char *body, size_t size) {
     return true;
 }
 
-static bool load_file(struct files *files, int fd, const char *path) {
+static bool load_file(struct files *files, int fd, const char *path)
+{
     struct stat status;
     if (fstat(fd, &status) != 0)
         return complain(path, strerror(errno));
@@ -74,7 +79,8 @@ static bool load_file(struct files *files, int fd, const char *path) {
 }
 
 /* path is the directory's, without a slash at its end. Takes fd over. */
-static bool load_directory(struct files *files, int fd, const char *path, int depth) {
+static bool load_directory(struct files *files, int fd, const char *path, int depth)
+{
     DIR *directory = fdopendir(fd);
     if (directory == NULL) {
         close(fd);
@@ -112,16 +118,19 @@ static bool load_directory(struct files *files, int fd, const char *path, int de
     return fine;
 }
 
-static int by_path(const void *a, const void *b) {
+static int by_path(const void *a, const void *b)
+{
     return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-static void sort(struct files *files) {
+static void sort(struct files *files)
+{
     if (files->count > 0)
         qsort(files->file, files->count, sizeof *files->file, by_path);
 }
 
-bool files_load(struct files *files, const char *directory) {
+bool files_load(struct files *files, const char *directory)
+{
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return complain(directory, strerror(errno));
@@ -130,8 +139,10 @@ bool files_load(struct files *files, const char *directory) {
     return fine;
 }
 
-/* Text that looks like nothing, the same for the same path, so that a client can tell a wrong answer from the right one. */
-static char *generate_body(const char *path, size_t size) {
+/* Text that looks like nothing, the same for the same path, so that a client can tell a wrong
+ * answer from the right one. */
+static char *generate_body(const char *path, size_t size)
+{
     char *body = malloc(size);
     if (body == NULL)
         return NULL;
@@ -147,7 +158,8 @@ static char *generate_body(const char *path, size_t size) {
     return body;
 }
 
-static bool generate_file(struct files *files, const char *folder, size_t name, size_t size) {
+static bool generate_file(struct files *files, const char *folder, size_t name, size_t size)
+{
     char *path = NULL;
     if (asprintf(&path, "/%s/%zu", folder, name) < 0)
         return complain("files", "out of memory");
@@ -159,7 +171,8 @@ static bool generate_file(struct files *files, const char *folder, size_t name, 
     return add(files, path, body, size);
 }
 
-bool files_generate(struct files *files) {
+bool files_generate(struct files *files)
+{
     bool fine = true;
     for (size_t i = 0; fine && i < 64; i++) {
         size_t size = 600 + (26000 - 600) * i / 63;
@@ -171,7 +184,8 @@ bool files_generate(struct files *files) {
     return fine;
 }
 
-const struct file *files_find(const struct files *files, const char *path) {
+const struct file *files_find(const struct files *files, const char *path)
+{
     static const char index[] = "index.html";
     size_t size = strlen(path);
     bool directory = size > 0 && path[size - 1] == '/';
@@ -192,11 +206,12 @@ const struct file *files_find(const struct files *files, const char *path) {
     return NULL;
 }
 
-void files_free(struct files *files) {
+void files_free(struct files *files)
+{
     for (size_t i = 0; i < files->count; i++) {
         free(files->file[i].path);
         free(files->file[i].body);
     }
     free(files->file);
-    *files = (struct files){ .count = 0 };
+    *files = (struct files){.count = 0};
 }

@@ -7,7 +7,8 @@
 /* Bytes of empty lines that are forgiven before a request. */
 #define MAX_BLANK 8
 
-enum http_scan http_scan_head(const char *bytes, size_t size, size_t *scanned) {
+enum http_scan http_scan_head(const char *bytes, size_t size, size_t *scanned)
+{
     size_t i = *scanned;
     while (i < size) {
         unsigned char c = (unsigned char)bytes[i];
@@ -16,7 +17,8 @@ enum http_scan http_scan_head(const char *bytes, size_t size, size_t *scanned) {
         i++;
         if (c != '\n')
             continue;
-        /* An empty line ends the head, unless nothing but empty lines came before it: some clients send one too many. */
+        /* An empty line ends the head, unless nothing but empty lines came before it: some clients
+         * send one too many. */
         size_t end = i - 1, blank = 0;
         if (end > 0 && bytes[end - 1] == '\r')
             end--;
@@ -40,7 +42,8 @@ struct cursor {
 };
 
 /* The next line without its line end, cut to a string in place; false at the end. */
-static bool next_line(struct cursor *cursor, char **line, size_t *size) {
+static bool next_line(struct cursor *cursor, char **line, size_t *size)
+{
     char *newline = memchr(cursor->at, '\n', (size_t)(cursor->end - cursor->at));
     if (newline == NULL)
         return false;
@@ -53,24 +56,28 @@ static bool next_line(struct cursor *cursor, char **line, size_t *size) {
     return true;
 }
 
-static bool is_token_char(unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-        || (c != 0 && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+static bool is_token_char(unsigned char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c != 0 && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static size_t token_size(const char *text) {
+static size_t token_size(const char *text)
+{
     size_t size = 0;
     while (is_token_char((unsigned char)text[size]))
         size++;
     return size;
 }
 
-static bool is(const char *text, size_t size, const char *word) {
+static bool is(const char *text, size_t size, const char *word)
+{
     return strlen(word) == size && strncasecmp(text, word, size) == 0;
 }
 
 /* Whether a comma-separated list has the word. */
-static bool list_has(const char *list, const char *word) {
+static bool list_has(const char *list, const char *word)
+{
     while (*list != 0) {
         list += strspn(list, ", \t");
         size_t size = strcspn(list, ", \t");
@@ -81,7 +88,8 @@ static bool list_has(const char *list, const char *word) {
     return false;
 }
 
-static bool parse_number(const char *text, uint64_t *number) {
+static bool parse_number(const char *text, uint64_t *number)
+{
     if (*text == 0)
         return false;
     uint64_t value = 0;
@@ -95,8 +103,10 @@ static bool parse_number(const char *text, uint64_t *number) {
 }
 
 /* 200 for those served, 405 for those that exist, 501 for others. Methods are case-sensitive. */
-static int method_status(const char *method, bool *head_only) {
-    static const char *const known[] = { "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT" };
+static int method_status(const char *method, bool *head_only)
+{
+    static const char *const known[] = {"POST",  "PUT",   "DELETE", "OPTIONS",
+                                        "PATCH", "TRACE", "CONNECT"};
     *head_only = strcmp(method, "HEAD") == 0;
     if (*head_only || strcmp(method, "GET") == 0)
         return 200;
@@ -106,8 +116,10 @@ static int method_status(const char *method, bool *head_only) {
     return 501;
 }
 
-/* The path of a target, which is "/path?query" or "http://host/path?query"; NULL if it is neither. */
-static char *target_path(char *target, size_t *size) {
+/* The path of a target, which is "/path?query" or "http://host/path?query"; NULL if it is neither.
+ */
+static char *target_path(char *target, size_t *size)
+{
     static const char scheme[] = "http://";
     if (strncasecmp(target, scheme, sizeof scheme - 1) == 0) {
         target += sizeof scheme - 1;
@@ -115,7 +127,8 @@ static char *target_path(char *target, size_t *size) {
         if (host == 0)
             return NULL;
         target += host;
-        if (*target != '/') {       /* "http://host" means its root; there is room, the scheme stood before it */
+        if (*target !=
+            '/') { /* "http://host" means its root; there is room, the scheme stood before it */
             target--;
             *target = '/';
             target[1] = 0;
@@ -127,7 +140,9 @@ static char *target_path(char *target, size_t *size) {
     return target;
 }
 
-static int parse_request_line(char *line, size_t size, size_t target_limit, struct http_request *request, int *minor) {
+static int parse_request_line(char *line, size_t size, size_t target_limit,
+                              struct http_request *request, int *minor)
+{
     size_t method = token_size(line);
     if (method == 0 || line[method] != ' ')
         return 400;
@@ -137,8 +152,8 @@ static int parse_request_line(char *line, size_t size, size_t target_limit, stru
         return 400;
     line[method] = 0;
     *version++ = 0;
-    if (strncmp(version, "HTTP/", 5) != 0 || strlen(version) != 8 || version[6] != '.' || version[5] < '0'
-        || version[5] > '9' || version[7] < '0' || version[7] > '9')
+    if (strncmp(version, "HTTP/", 5) != 0 || strlen(version) != 8 || version[6] != '.' ||
+        version[5] < '0' || version[5] > '9' || version[7] < '0' || version[7] > '9')
         return 400;
     if (version[5] != '1')
         return 505;
@@ -162,9 +177,10 @@ struct fields {
     uint64_t length;
 };
 
-static void parse_field(char *line, size_t size, struct fields *fields) {
+static void parse_field(char *line, size_t size, struct fields *fields)
+{
     size_t name = token_size(line);
-    if (name == 0 || line[name] != ':') {   /* also a folded line, and a space before the colon */
+    if (name == 0 || line[name] != ':') { /* also a folded line, and a space before the colon */
         fields->bad = true;
         return;
     }
@@ -193,9 +209,10 @@ static void parse_field(char *line, size_t size, struct fields *fields) {
     }
 }
 
-int http_parse(char *head, size_t size, size_t target_limit, struct http_request *request) {
-    *request = (struct http_request){ .keep_alive = false };
-    struct cursor cursor = { head, head + size };
+int http_parse(char *head, size_t size, size_t target_limit, struct http_request *request)
+{
+    *request = (struct http_request){.keep_alive = false};
+    struct cursor cursor = {head, head + size};
     char *line;
     size_t length;
     do {
@@ -205,14 +222,15 @@ int http_parse(char *head, size_t size, size_t target_limit, struct http_request
     int minor = 0;
     int status = parse_request_line(line, length, target_limit, request, &minor);
 
-    struct fields fields = { .hosts = 0 };
+    struct fields fields = {.hosts = 0};
     while (next_line(&cursor, &line, &length) && length > 0)
         parse_field(line, length, &fields);
-    if (fields.bad || fields.hosts > 1 || (minor > 0 && fields.hosts == 0) || (fields.has_length && fields.has_coding))
+    if (fields.bad || fields.hosts > 1 || (minor > 0 && fields.hosts == 0) ||
+        (fields.has_length && fields.has_coding))
         return status == 505 ? 505 : 400;
     if (status != 200)
         return status;
-    if (fields.has_coding)      /* a body of unknown size, for a method that has no use for one */
+    if (fields.has_coding) /* a body of unknown size, for a method that has no use for one */
         return 501;
     request->keep_alive = !fields.close && (minor > 0 || fields.keep_alive);
     request->expects_continue = fields.expects_continue;
@@ -220,7 +238,8 @@ int http_parse(char *head, size_t size, size_t target_limit, struct http_request
     return 200;
 }
 
-static int hex_digit(char c) {
+static int hex_digit(char c)
+{
     if (c >= '0' && c <= '9')
         return c - '0';
     if (c >= 'a' && c <= 'f')
@@ -228,7 +247,8 @@ static int hex_digit(char c) {
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-static bool decode(char *path, size_t *size) {
+static bool decode(char *path, size_t *size)
+{
     size_t to = 0;
     for (size_t from = 0; from < *size; from++) {
         char c = path[from];
@@ -246,12 +266,14 @@ static bool decode(char *path, size_t *size) {
     return true;
 }
 
-bool http_normalise_path(char *path, size_t size) {
+bool http_normalise_path(char *path, size_t size)
+{
     if (size == 0 || path[0] != '/' || !decode(path, &size))
         return false;
-    size_t to = 0;                                  /* path[0..to] is normal and has no '/' at its end */
+    /* path[0..to] is normal and has no '/' at its end */
+    size_t to = 0;
     for (size_t from = 0; from < size;) {
-        from++;                                     /* the '/' before the segment */
+        from++; /* the '/' before the segment */
         size_t end = from;
         while (end < size && path[end] != '/')
             end++;
@@ -261,7 +283,8 @@ bool http_normalise_path(char *path, size_t size) {
         if (segment == 2 && path[from] == '.' && path[from + 1] == '.') {
             if (to == 0)
                 return false;
-            while (path[--to] != '/') {}
+            while (path[--to] != '/') {
+            }
             here = true;
         }
         if (!here) {
@@ -269,7 +292,7 @@ bool http_normalise_path(char *path, size_t size) {
             memmove(path + to, path + from, segment);
             to += segment;
         } else if (last) {
-            path[to++] = '/';                       /* a directory */
+            path[to++] = '/'; /* a directory */
         }
         from = end;
     }
@@ -277,30 +300,57 @@ bool http_normalise_path(char *path, size_t size) {
     return true;
 }
 
-const char *http_reason(int status) {
+const char *http_reason(int status)
+{
     switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 413: return "Content Too Large";
-    case 414: return "URI Too Long";
-    case 431: return "Request Header Fields Too Large";
-    case 501: return "Not Implemented";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Error";
+    case 200:
+        return "OK";
+    case 400:
+        return "Bad Request";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 408:
+        return "Request Timeout";
+    case 413:
+        return "Content Too Large";
+    case 414:
+        return "URI Too Long";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 501:
+        return "Not Implemented";
+    case 505:
+        return "HTTP Version Not Supported";
+    default:
+        return "Error";
     }
 }
 
-const char *http_content_type(const char *path) {
-    static const struct { const char *extension, *type; } types[] = {
-        { "html", "text/html; charset=utf-8" }, { "htm", "text/html; charset=utf-8" },
-        { "css", "text/css; charset=utf-8" },   { "txt", "text/plain; charset=utf-8" },
-        { "js", "text/javascript; charset=utf-8" }, { "json", "application/json" }, { "xml", "application/xml" },
-        { "svg", "image/svg+xml" }, { "png", "image/png" }, { "jpg", "image/jpeg" }, { "jpeg", "image/jpeg" },
-        { "gif", "image/gif" }, { "webp", "image/webp" }, { "ico", "image/x-icon" }, { "pdf", "application/pdf" },
-        { "woff2", "font/woff2" }, { "wasm", "application/wasm" }, { "mp4", "video/mp4" },
+const char *http_content_type(const char *path)
+{
+    static const struct {
+        const char *extension, *type;
+    } types[] = {
+        {"html", "text/html; charset=utf-8"},
+        {"htm", "text/html; charset=utf-8"},
+        {"css", "text/css; charset=utf-8"},
+        {"txt", "text/plain; charset=utf-8"},
+        {"js", "text/javascript; charset=utf-8"},
+        {"json", "application/json"},
+        {"xml", "application/xml"},
+        {"svg", "image/svg+xml"},
+        {"png", "image/png"},
+        {"jpg", "image/jpeg"},
+        {"jpeg", "image/jpeg"},
+        {"gif", "image/gif"},
+        {"webp", "image/webp"},
+        {"ico", "image/x-icon"},
+        {"pdf", "application/pdf"},
+        {"woff2", "font/woff2"},
+        {"wasm", "application/wasm"},
+        {"mp4", "video/mp4"},
     };
     const char *slash = strrchr(path, '/');
     const char *dot = strrchr(slash != NULL ? slash : path, '.');

@@ -1,9 +1,9 @@
-/* HTTP/1.1 on bytes: finds where a request's head ends, reads it, formats heads of replies. Pure: no input or output,
- * no allocation, no time.
+/* HTTP/1.1 on bytes: finds where a request's head ends, reads it, formats heads of replies. Pure:
+ * no input or output, no allocation, no time.
  *
- * Invariant: nothing is read beyond the given size, whatever the bytes; what http_parse accepts has exactly one meaning
- * (no folded lines, no two lengths, no length beside a transfer coding), so that two servers in a row cannot disagree
- * on where a request ends. */
+ * Invariant: nothing is read beyond the given size, whatever the bytes; what http_parse accepts has
+ * exactly one meaning (no folded lines, no two lengths, no length beside a transfer coding), so
+ * that two servers in a row cannot disagree on where a request ends. */
 #ifndef WEBSERVER_HTTP_H
 #define WEBSERVER_HTTP_H
 
@@ -12,29 +12,33 @@
 #include <stdint.h>
 
 enum http_scan {
-    HTTP_INCOMPLETE,        /* no end of the head in sight yet */
+    HTTP_INCOMPLETE, /* no end of the head in sight yet */
     HTTP_COMPLETE,
-    HTTP_GARBAGE            /* bytes that no head contains: not worth waiting for more */
+    HTTP_GARBAGE /* bytes that no head contains: not worth waiting for more */
 };
 
-/* Looks for the empty line that ends a head. *scanned is 0 at first and remembers how far earlier calls came, so that a
- * client that sends byte by byte costs no more than one that does not. On HTTP_COMPLETE *scanned is the head's size. */
+/* Looks for the empty line that ends a head. *scanned is 0 at first and remembers how far earlier
+ * calls came, so that a client that sends byte by byte costs no more than one that does not. On
+ * HTTP_COMPLETE *scanned is the head's size. */
 enum http_scan http_scan_head(const char *bytes, size_t size, size_t *scanned);
 
 struct http_request {
-    bool head_only;         /* HEAD: the reply has no body */
+    bool head_only; /* HEAD: the reply has no body */
     bool keep_alive;
-    bool expects_continue;  /* the client waits for permission before it sends the body */
-    uint64_t body_size;     /* bytes that follow the head */
-    const char *path;       /* decoded, begins with '/', without empty, "." and ".." segments; ends in 0, inside the head */
+    bool expects_continue; /* the client waits for permission before it sends the body */
+    uint64_t body_size;    /* bytes that follow the head */
+    const char *path; /* decoded, begins with '/', without empty, "." and ".." segments; ends in 0,
+                         inside the head */
 };
 
-/* Reads the head of `size` bytes that http_scan_head found, overwriting it. Returns 200, or the status to refuse it with:
- * 400, 405, 414, 501, 505; the fields of request other than keep_alive are then meaningless. */
+/* Reads the head of `size` bytes that http_scan_head found, overwriting it. Returns 200, or the
+ * status to refuse it with: 400, 405, 414, 501, 505; the fields of request other than keep_alive
+ * are then meaningless. */
 int http_parse(char *head, size_t size, size_t target_limit, struct http_request *request);
 
-/* Decodes %XX in the path of `size` bytes and removes empty, "." and ".." segments, in place; the result ends in 0, so one
- * byte beyond must be writable. False: a bad escape, an encoded 0, or a path that leaves the root. */
+/* Decodes %XX in the path of `size` bytes and removes empty, "." and ".." segments, in place; the
+ * result ends in 0, so one byte beyond must be writable. False: a bad escape, an encoded 0, or a
+ * path that leaves the root. */
 bool http_normalise_path(char *path, size_t size);
 
 /* The reason phrase of a status that this server sends. */

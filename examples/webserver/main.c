@@ -2,7 +2,8 @@
  *
  *     ATTUNE_SCHED=./shortest_reply.so ./webserver --port 8080
  *
- * The main thread starts the others, sees that nobody waits for ever, and ends them on SIGINT or SIGTERM; a second signal ends the process at once. */
+ * The main thread starts the others, sees that no client waits for ever, and ends them on SIGINT or
+ * SIGTERM; a second signal ends the process at once. */
 #define _GNU_SOURCE
 #include "pool.h"
 
@@ -18,16 +19,19 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-/* Descriptors that are no connections: standard streams, listener, signals, epoll, the scheduler's. */
+/* Descriptors that are no connections: standard streams, listener, signals, epoll, the scheduler's.
+ */
 #define OTHER_DESCRIPTORS 32
 
-static bool complain(const char *what) {
+static bool complain(const char *what)
+{
     fprintf(stderr, "webserver: %s: %s\n", what, strerror(errno));
     return false;
 }
 
 /* As many descriptors as handlers want, if the system lets us. */
-static bool allow_descriptors(struct server *server) {
+static bool allow_descriptors(struct server *server)
+{
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return complain("getrlimit");
@@ -37,17 +41,20 @@ static bool allow_descriptors(struct server *server) {
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
             return complain("setrlimit");
         if (limit.rlim_cur < wanted)
-            fprintf(stderr, "webserver: only %llu descriptors for %d handlers; some will stay idle\n",
+            fprintf(stderr,
+                    "webserver: only %llu descriptors for %d handlers; some will stay idle\n",
                     (unsigned long long)limit.rlim_cur, server->options.handlers);
     }
     rlim_t left = limit.rlim_cur > OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : 1;
-    server->policy.descriptors_left = left < INT32_MAX ? (int)left : INT32_MAX;
+    server->imports.descriptors_left = left < INT32_MAX ? (int)left : INT32_MAX;
     return true;
 }
 
-static bool listen_at(struct server *server, struct sockaddr_in *address) {
+static bool listen_at(struct server *server, struct sockaddr_in *address)
+{
     const struct options *options = &server->options;
-    *address = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)options->port) };
+    *address =
+        (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)options->port)};
     if (inet_pton(AF_INET, options->host, &address->sin_addr) != 1) {
         fprintf(stderr, "webserver: --host %s: no IPv4 address\n", options->host);
         return false;
@@ -57,22 +64,25 @@ static bool listen_at(struct server *server, struct sockaddr_in *address) {
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (server->listener < 0)
         return complain("socket");
-    /* Accepted connections inherit TCP_NODELAY: a chunk goes out when it is written. A connection is to be accepted when its
-     * request has come, and not before (TCP_DEFER_ACCEPT): silent ones cost no handler for the first second or so. */
-    if (setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0
-        || setsockopt(server->listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0
-        || setsockopt(server->listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) != 0)
+    /* Accepted connections inherit TCP_NODELAY: a chunk goes out when it is written. A connection
+     * is to be accepted when its request has come, and not before (TCP_DEFER_ACCEPT): silent ones
+     * cost no handler for the first second or so. */
+    if (setsockopt(server->listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        setsockopt(server->listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+        setsockopt(server->listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) != 0)
         return complain("setsockopt");
-    if (bind(server->listener, (struct sockaddr *)address, size) != 0
-        || listen(server->listener, options->backlog) != 0
-        || getsockname(server->listener, (struct sockaddr *)address, &size) != 0) {
-        fprintf(stderr, "webserver: listening at %s:%d: %s\n", options->host, options->port, strerror(errno));
+    if (bind(server->listener, (struct sockaddr *)address, size) != 0 ||
+        listen(server->listener, options->backlog) != 0 ||
+        getsockname(server->listener, (struct sockaddr *)address, &size) != 0) {
+        fprintf(stderr, "webserver: listening at %s:%d: %s\n", options->host, options->port,
+                strerror(errno));
         return false;
     }
     return true;
 }
 
-static void block_signals(sigset_t *signals) {
+static void block_signals(sigset_t *signals)
+{
     sigemptyset(signals);
     sigaddset(signals, SIGINT);
     sigaddset(signals, SIGTERM);
@@ -81,7 +91,8 @@ static void block_signals(sigset_t *signals) {
 }
 
 /* Returns when a signal has come (true) or accepting has failed. */
-static bool await_signal(struct server *server, int signals) {
+static bool await_signal(struct server *server, int signals)
+{
     struct signalfd_siginfo info;
     while (!server->failed) {
         ssize_t got = attune_read_timed(signals, &info, sizeof info, POOL_MAKE_ROOM_EVERY);
@@ -94,24 +105,28 @@ static bool await_signal(struct server *server, int signals) {
     return false;
 }
 
-static void print_summary(const struct server *server) {
+static void print_summary(const struct server *server)
+{
     const struct counters *c = &server->counters;
     if (server->options.json)
-        printf("{\"connections\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"ok\":%" PRIu64 ",\"not_found\":%" PRIu64
-               ",\"refused\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"timeouts\":%" PRIu64 ",\"resets\":%" PRIu64
-               ",\"reclaimed\":%" PRIu64 ",\"no_descriptors\":%" PRIu64 ",\"aborted\":%" PRIu64 "}\n",
-               c->connections, c->requests, c->ok, c->not_found, c->refused, c->bytes, c->timeouts, c->resets,
-               c->reclaimed, c->no_descriptors, c->aborted);
+        printf("{\"connections\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"ok\":%" PRIu64
+               ",\"not_found\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"bytes\":%" PRIu64
+               ",\"timeouts\":%" PRIu64 ",\"resets\":%" PRIu64 ",\"reclaimed\":%" PRIu64
+               ",\"no_descriptors\":%" PRIu64 ",\"aborted\":%" PRIu64 "}\n",
+               c->connections, c->requests, c->ok, c->not_found, c->refused, c->bytes, c->timeouts,
+               c->resets, c->reclaimed, c->no_descriptors, c->aborted);
     else
-        printf("served %" PRIu64 " requests on %" PRIu64 " connections: %" PRIu64 " files, %" PRIu64 " not found, %" PRIu64
-               " refused; %.1f MB; %" PRIu64 " timed out, %" PRIu64 " gone, %" PRIu64 " reclaimed, %" PRIu64 " cut; %" PRIu64
+        printf("served %" PRIu64 " requests on %" PRIu64 " connections: %" PRIu64 " files, %" PRIu64
+               " not found, %" PRIu64 " refused; %.1f MB; %" PRIu64 " timed out, %" PRIu64
+               " gone, %" PRIu64 " reclaimed, %" PRIu64 " cut; %" PRIu64
                " pauses for want of descriptors\n",
-               c->requests, c->connections, c->ok, c->not_found, c->refused, (double)c->bytes / 1e6, c->timeouts,
-               c->resets, c->reclaimed, c->aborted, c->no_descriptors);
+               c->requests, c->connections, c->ok, c->not_found, c->refused, (double)c->bytes / 1e6,
+               c->timeouts, c->resets, c->reclaimed, c->aborted, c->no_descriptors);
     fflush(stdout);
 }
 
-static bool serve(struct server *server) {
+static bool serve(struct server *server)
+{
     sigset_t signals;
     block_signals(&signals);
     struct sockaddr_in address;
@@ -122,15 +137,16 @@ static bool serve(struct server *server) {
         return complain("signalfd");
 
     /* A scheduler that wants to know nothing of the server is welcome. */
-    struct attune_options attune = { .size = sizeof attune, .ignore_unknown_imports = 1 };
+    struct attune_options attune = {.size = sizeof attune, .ignore_unknown_imports = 1};
     if (attune_init(&attune) != 0)
         return complain("attune_init");
-    if (!policy_register(&server->policy) || !pool_start(server))
+    if (!imports_register(&server->imports) || !pool_start(server))
         return false;
 
     const char *scheduler = attune_scheduler_name();
-    printf("listening on %s:%d, %zu files of %.1f MB, %d handlers, scheduler %s\n", server->options.host,
-           ntohs(address.sin_port), server->files.count, (double)server->files.bytes / 1e6, server->options.handlers,
+    printf("listening on %s:%d, %zu files of %.1f MB, %d handlers, scheduler %s\n",
+           server->options.host, ntohs(address.sin_port), server->files.count,
+           (double)server->files.bytes / 1e6, server->options.handlers,
            scheduler != NULL ? scheduler : "unknown");
     fflush(stdout);
     bool fine = await_signal(server, wakeup);
@@ -140,7 +156,8 @@ static bool serve(struct server *server) {
     return fine;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     static struct server server;
     int status = options_parse(&server.options, argc, argv);
     if (status >= 0)

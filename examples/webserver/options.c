@@ -11,12 +11,15 @@
 
 static const char usage[] =
     "usage: webserver [OPTION]...\n"
-    "Serves files from memory over HTTP/1.1, on threads that a scheduler of your choice (ATTUNE_SCHED=FILE.so) switches.\n"
+    "Serves files from memory over HTTP/1.1, on threads that a scheduler of your choice "
+    "(ATTUNE_SCHED=FILE.so) switches.\n"
     "\n"
-    "  --files DIR           serve the files below DIR; without it a generated set: /bytes/N, /large/0 to /large/7\n"
+    "  --files DIR           serve the files below DIR; without it a generated set: /bytes/N, "
+    "/large/0 to /large/7\n"
     "  --host ADDRESS        IPv4 address to listen at (127.0.0.1)\n"
     "  --port N              port; 0 takes a free one and prints it (8080)\n"
-    "  --handlers N          handler threads, which is also the number of connections served at a time (512)\n"
+    "  --handlers N          handler threads, which is also the number of connections served at a "
+    "time (512)\n"
     "  --chunk BYTES         how much of a reply is written between two yields (65536)\n"
     "  --backlog N           connections that may wait to be accepted (4096)\n"
     "  --head-limit BYTES    size of a request's head beyond which it is refused (8192)\n"
@@ -25,12 +28,14 @@ static const char usage[] =
     "  --idle-timeout S      how long a connection may wait for its next request (15)\n"
     "  --head-timeout S      how long a request may take to arrive (10)\n"
     "  --reply-timeout S     how long a client may take nothing of its reply (10)\n"
-    "  --slowest BYTES       bytes a second below which a client that takes its reply is given up (4096)\n"
+    "  --slowest BYTES       bytes a second below which a client that takes its reply is given up "
+    "(4096)\n"
     "  --grace S             how long replies under way may go on after SIGINT or SIGTERM (5)\n"
     "  --json                print the summary at the end as JSON\n"
     "  --help                print this\n"
     "\n"
-    "Exit status: 0 after SIGINT or SIGTERM, 1 if it cannot serve, 2 for a wrong command line or an unusable scheduler.\n";
+    "Exit status: 0 after SIGINT or SIGTERM, 1 if it cannot serve, 2 for a wrong command line or "
+    "an unusable scheduler.\n";
 
 enum kind { TEXT, COUNT, BYTES, SECONDS, FLAG, HELP };
 
@@ -44,27 +49,28 @@ struct option_word {
 #define AT(member) offsetof(struct options, member)
 
 static const struct option_word words[] = {
-    { "files", TEXT, AT(files), 0, 0 },
-    { "host", TEXT, AT(host), 0, 0 },
-    { "port", COUNT, AT(port), 0, 65535 },
-    { "handlers", COUNT, AT(handlers), 1, 100000 },
-    { "backlog", COUNT, AT(backlog), 1, 65535 },
-    { "chunk", BYTES, AT(chunk), 1, 1 << 30 },
-    { "head-limit", BYTES, AT(head_limit), 64, 1 << 20 },
-    { "target-limit", BYTES, AT(target_limit), 1, 1 << 20 },
-    { "body-limit", BYTES, AT(body_limit), 0, 1 << 30 },
-    { "idle-timeout", SECONDS, AT(idle_timeout), 0.001, 86400 },
-    { "head-timeout", SECONDS, AT(head_timeout), 0.001, 86400 },
-    { "reply-timeout", SECONDS, AT(reply_timeout), 0.001, 86400 },
-    { "slowest", BYTES, AT(slowest), 1, 1 << 30 },
-    { "grace", SECONDS, AT(grace), 0, 86400 },
-    { "json", FLAG, AT(json), 0, 0 },
-    { "help", HELP, 0, 0, 0 },
+    {"files", TEXT, AT(files), 0, 0},
+    {"host", TEXT, AT(host), 0, 0},
+    {"port", COUNT, AT(port), 0, 65535},
+    {"handlers", COUNT, AT(handlers), 1, 100000},
+    {"backlog", COUNT, AT(backlog), 1, 65535},
+    {"chunk", BYTES, AT(chunk), 1, 1 << 30},
+    {"head-limit", BYTES, AT(head_limit), 64, 1 << 20},
+    {"target-limit", BYTES, AT(target_limit), 1, 1 << 20},
+    {"body-limit", BYTES, AT(body_limit), 0, 1 << 30},
+    {"idle-timeout", SECONDS, AT(idle_timeout), 0.001, 86400},
+    {"head-timeout", SECONDS, AT(head_timeout), 0.001, 86400},
+    {"reply-timeout", SECONDS, AT(reply_timeout), 0.001, 86400},
+    {"slowest", BYTES, AT(slowest), 1, 1 << 30},
+    {"grace", SECONDS, AT(grace), 0, 86400},
+    {"json", FLAG, AT(json), 0, 0},
+    {"help", HELP, 0, 0, 0},
 };
 
 enum { WORDS = sizeof words / sizeof words[0] };
 
-static bool set(struct options *options, const struct option_word *word, char *value) {
+static bool set(struct options *options, const struct option_word *word, char *value)
+{
     void *field = (char *)options + word->offset;
     if (word->kind == TEXT) {
         *(const char **)field = value;
@@ -73,7 +79,8 @@ static bool set(struct options *options, const struct option_word *word, char *v
     char *end;
     errno = 0;
     double number = word->kind == SECONDS ? strtod(value, &end) : (double)strtoll(value, &end, 10);
-    if (errno != 0 || end == value || *end != 0 || !(number >= word->least && number <= word->most)) {
+    if (errno != 0 || end == value || *end != 0 ||
+        !(number >= word->least && number <= word->most)) {
         fprintf(stderr, "webserver: --%s %s: wants a %snumber from %g to %.0f\n", word->name, value,
                 word->kind == SECONDS ? "" : "whole ", word->least, word->most);
         return false;
@@ -87,19 +94,31 @@ static bool set(struct options *options, const struct option_word *word, char *v
     return true;
 }
 
-int options_parse(struct options *options, int argc, char **argv) {
+int options_parse(struct options *options, int argc, char **argv)
+{
     *options = (struct options){
-        .host = "127.0.0.1", .port = 8080, .handlers = 512, .backlog = 4096, .chunk = 65536,
-        .head_limit = 8192, .target_limit = 4096, .body_limit = 65536, .slowest = 4096,
-        .idle_timeout = 15000000000, .head_timeout = 10000000000, .reply_timeout = 10000000000, .grace = 5000000000,
+        .host = "127.0.0.1",
+        .port = 8080,
+        .handlers = 512,
+        .backlog = 4096,
+        .chunk = 65536,
+        .head_limit = 8192,
+        .target_limit = 4096,
+        .body_limit = 65536,
+        .slowest = 4096,
+        .idle_timeout = 15000000000,
+        .head_timeout = 10000000000,
+        .reply_timeout = 10000000000,
+        .grace = 5000000000,
     };
-    struct option table[WORDS + 1] = { { 0 } };
+    struct option table[WORDS + 1] = {{0}};
     for (int i = 0; i < WORDS; i++) {
         bool valued = words[i].kind != FLAG && words[i].kind != HELP;
-        table[i] = (struct option){ words[i].name, valued ? required_argument : no_argument, NULL, 256 + i };
+        table[i] =
+            (struct option){words[i].name, valued ? required_argument : no_argument, NULL, 256 + i};
     }
     for (int found; (found = getopt_long(argc, argv, "", table, NULL)) != -1;) {
-        if (found == '?') {         /* getopt_long has said what is wrong */
+        if (found == '?') { /* getopt_long has said what is wrong */
             fputs("webserver: try --help\n", stderr);
             return 2;
         }

@@ -7,17 +7,17 @@
 
 struct options {
     const char *host;
-    int port;                   /* 0: the system chooses */
-    const char *files;          /* directory; NULL: generate */
+    int port;          /* 0: the system chooses */
+    const char *files; /* directory; NULL: generate */
     int handlers, backlog;
-    int64_t chunk;              /* of a reply between two yields */
+    int64_t chunk; /* of a reply between two yields */
     int64_t head_limit, target_limit, body_limit;
-    int64_t idle_timeout;       /* for the next request of a connection to begin */
-    int64_t head_timeout;       /* for a request that has begun to arrive */
-    int64_t reply_timeout;      /* for a client that takes nothing */
-    int64_t slowest;            /* bytes a second below which a client counts as stuck */
-    int64_t grace;              /* between the signal to end and the end of replies under way */
-    bool json;                  /* the summary as JSON */
+    int64_t idle_timeout;  /* for the next request of a connection to begin */
+    int64_t head_timeout;  /* for a request that has begun to arrive */
+    int64_t reply_timeout; /* for a client that takes nothing */
+    int64_t slowest;       /* bytes a second below which a client counts as stuck */
+    int64_t grace;         /* between the signal to end and the end of replies under way */
+    bool json;             /* the summary as JSON */
 };
 
 /* Returns -1 to go on, or the status to exit with. */

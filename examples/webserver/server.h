@@ -1,23 +1,25 @@
-/* The server's state, and who may touch it.
+/* The server's state, and which thread may change it.
  *
  *     listener --accept--> acceptor --semaphore work--> handler 1..n --reply--> client
  *                             ^                            |
  *                             +------ semaphore idle ------+
  *
- * All threads are user-level threads of one process: they switch only inside attune_ calls, so what stands between two
- * such calls needs no lock.
+ * All threads are user-level threads of one process. They switch only inside attune_ calls, so the
+ * code between two such calls needs no lock.
  *
  * Invariants
- *   - A handler is either on the stack of idle handlers, with fd -1, or has a connection that it alone closes.
- *   - policy.idle_handlers is the height of that stack. The semaphore `idle` counts the same less those promised to
- *     the acceptor.
- *   - A connection is in the list `quiet` exactly while its handler waits for a request's first byte. */
+ *   - A handler is either on the stack of idle handlers, with fd -1, or has a connection that it
+ *     alone closes.
+ *   - imports.idle_handlers is the height of that stack. The semaphore `idle` counts the same less
+ *     those promised to the acceptor.
+ *   - A connection is in the list `quiet` exactly while its handler waits for a request's first
+ *     byte. */
 #ifndef WEBSERVER_SERVER_H
 #define WEBSERVER_SERVER_H
 
 #include "files.h"
 #include "options.h"
-#include "policy.h"
+#include "imports.h"
 
 #include <attune.h>
 #include <time.h>
@@ -25,53 +27,56 @@
 struct server;
 
 struct handler {
-    struct policy_thread policy;    /* the thread's userdata */
+    struct thread_imports imports; /* the thread's userdata */
     struct server *server;
     attune_t thread;
-    attune_semaphore work;          /* posted when fd is a new connection, or -1 to end */
+    attune_semaphore work; /* posted when fd is a new connection, or -1 to end */
     int fd;
     bool ended;
-    struct handler *below;          /* next on the stack of idle handlers */
-    struct handler *older, *newer;  /* neighbours in the list of quiet connections */
+    struct handler *below;         /* next on the stack of idle handlers */
+    struct handler *older, *newer; /* neighbours in the list of quiet connections */
     int64_t quiet_since;
-    char *buffer;                   /* head_limit bytes: what has been received and not yet understood */
+    /* head_limit bytes: what has been received and not yet understood */
+    char *buffer;
     size_t filled;
 };
 
 /* Counted since the start. */
 struct counters {
     uint64_t connections, requests;
-    uint64_t ok, not_found, refused;    /* replies: 200, 404, any other */
-    uint64_t bytes;                     /* of replies, heads included, that the system took */
-    uint64_t timeouts;                  /* clients too slow in sending or taking */
-    uint64_t resets;                    /* clients gone in the middle of a request or a reply */
-    uint64_t reclaimed;                 /* quiet connections closed in favour of new ones */
-    uint64_t no_descriptors;            /* times that accept had to pause for want of descriptors or memory */
-    uint64_t aborted;                   /* replies cut at the end of the grace period */
+    uint64_t ok, not_found, refused; /* replies: 200, 404, any other */
+    uint64_t bytes;                  /* of replies, heads included, that the system took */
+    uint64_t timeouts;               /* clients too slow in sending or taking */
+    uint64_t resets;                 /* clients gone in the middle of a request or a reply */
+    uint64_t reclaimed;              /* quiet connections closed in favour of new ones */
+    /* times that accept had to pause for want of descriptors or memory */
+    uint64_t no_descriptors;
+    uint64_t aborted; /* replies cut at the end of the grace period */
 };
 
 struct server {
     struct options options;
     struct files files;
-    struct policy_server policy;
+    struct server_imports imports;
     struct counters counters;
     int listener;
     bool stopping;
-    bool failed;                        /* accept failed for good */
-    bool starved;                       /* somebody waits to be accepted and no handler becomes idle */
-    uint64_t connections_before;        /* counters.connections when that was last looked at */
+    bool failed; /* accept failed for good */
+    /* a client waits to be accepted and no handler becomes idle */
+    bool starved;
+    uint64_t connections_before; /* counters.connections when that was last looked at */
 
-    struct policy_thread acceptor_policy;
+    struct thread_imports acceptor_imports;
     attune_t acceptor;
-    struct handler *handlers;           /* options.handlers of them */
+    struct handler *handlers; /* options.handlers of them */
     char *buffers;
     struct handler *idle_top;
     attune_semaphore idle;
-    attune_semaphore ended;             /* posted by each handler that ends */
-    struct handler *quietest, *latest;  /* quiet connections, the longest quiet first */
+    attune_semaphore ended;            /* posted by each handler that ends */
+    struct handler *quietest, *latest; /* quiet connections, the longest quiet first */
 
     time_t date_second;
-    char date[48];                      /* of date_second, as replies show it */
+    char date[48]; /* of date_second, as replies show it */
 };
 
 #endif

@@ -1,11 +1,20 @@
 //! Experiments: workloads, peers, figures.
-pub mod cpu;
+
+pub mod cluster;
+pub mod columns;
+pub mod demo;
+pub mod embedded;
 pub mod experiment;
+mod files;
+pub mod http;
 pub mod kernel;
-pub mod load;
+pub mod median_interval;
 pub mod plot;
+pub mod pool;
 mod programs;
+pub mod registry;
 pub mod report;
 pub mod rhythm;
 pub mod schedulers;
 pub mod webserver;
+pub mod workloads;

@@ -1,10 +1,10 @@
-//! Programs of this machine that experiments need and the project does not build.
+//! Finds programs of this machine that experiments need and the project does not build.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-/// Where a program is, by the search path.
+/// Finds a program by the search path.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
@@ -26,7 +26,10 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let error = installed(&["sh", "no-such-player", "no-such-server"]).unwrap_err().to_string();
-        assert!(error.contains("no-such-player, no-such-server") && error.contains("tools/setup.sh players"));
+        assert!(
+            error.contains("no-such-player, no-such-server")
+                && error.contains("tools/setup.sh players")
+        );
         assert_eq!(installed(&["sh"]).unwrap(), [find("sh").unwrap()]);
     }
 }

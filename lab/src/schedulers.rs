@@ -1,10 +1,10 @@
-//! Schedulers of the standard library, made ready to run.
+//! Makes schedulers of the standard library ready to run.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::{Checked, check};
 use attune_simulator::interpreter::{self, Interpreter};
 
@@ -18,7 +18,7 @@ fn checked(name: &str) -> Result<Checked> {
     Ok(checked)
 }
 
-/// For the simulator, on one CPU.
+/// Interprets a scheduler in the simulator, on one CPU.
 pub fn interpret(name: &str) -> Result<Interpreter> {
     let checked = checked(name)?;
     let program = checked.program.ok_or_else(|| anyhow!("{name} cannot be run"))?;
@@ -27,7 +27,7 @@ pub fn interpret(name: &str) -> Result<Interpreter> {
         .map_err(|refusal| anyhow!("{name}: {refusal}"))
 }
 
-/// For the threads engine: a shared object at `out`.
+/// Compiles a scheduler for the threads engine: a shared object at `out`.
 pub fn compile(name: &str, out: &Path) -> Result<()> {
     let checked = checked(name)?;
     let report = checked.engine(Engine::Threads);

@@ -1,12 +1,13 @@
-//! The front end from end to end: texts in; a checked program, findings and what each engine says of it out.
+//! The front end from end to end: texts in; a checked program, findings and what each engine says
+//! of it out.
 
-use crate::analysis::{EngineFindings, Explanation, analyse};
+use crate::analysis::analyse;
 use crate::diagnostic::{Diagnostic, has_errors};
-use crate::event::{Engine, Event};
-use crate::ir::{CheckId, CheckKind, Program, Role, Verdict, Verdicts};
-use crate::kernel;
+use crate::engine::Engine;
+use crate::engine::report::EngineReport;
+use crate::ir::Program;
 use crate::lower;
-use crate::resolve::{Loader, Resolved, SourceText, resolve};
+use crate::resolve::{FlatDistributed, Loader, Resolved, SourceText, resolve};
 use crate::source::SourceMap;
 
 /// What is checked besides the scheduler itself.
@@ -25,11 +26,33 @@ pub struct Checked {
     pub scheduler_name: Option<String>,
     /// None if there was an error, and for distributed schedulers.
     pub program: Option<Program>,
-    /// Instead, when all is well but for what the analyses found, such as a check that always fails. Nobody should run it,
-    /// except to see that they are right.
+    /// A distributed scheduler without errors.
+    pub cluster: Option<Cluster>,
+    /// Instead, when all is well but for what the analyses found, such as a check that always
+    /// fails. Nobody should run it, except to see that they are right.
     pub refuted: Option<Program>,
     /// In the order of the files and of the places in them.
     pub diagnostics: Vec<Diagnostic>,
+    /// One for each of [`Engine::ALL`], in that order.
+    pub engines: [EngineReport; Engine::ALL.len()],
+}
+
+/// The programs of a distributed scheduler.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    pub master: Program,
+    /// What is proved of the master wherever it runs.
+    pub report: EngineReport,
+    pub families: Vec<Family>,
+}
+
+/// The nodes of a cluster that run the same program.
+#[derive(Clone, Debug)]
+pub struct Family {
+    pub name: String,
+    /// How many of them must have come before any node's `schedule` is called.
+    pub expects: u32,
+    pub program: Program,
     /// One for each of [`Engine::ALL`], in that order.
     pub engines: [EngineReport; Engine::ALL.len()],
 }
@@ -45,40 +68,12 @@ impl Checked {
     }
 }
 
-/// Whether an engine can run the scheduler, and what of it is proved there.
-#[derive(Clone, Debug)]
-pub struct EngineReport {
-    pub engine: Engine,
-    pub accepted: bool,
-    /// The handlers that the engine requires and the scheduler lacks; alternatives are joined by `or`.
-    pub missing: Vec<String>,
-    /// Why it is not accepted, in one sentence; none if it is.
-    pub reason: Option<String>,
-    pub verdicts: Verdicts,
-    pub transfers: Transfers,
-    /// Checks of other things (indices, attributes of a first thread, new threads stored, local containers empty at the end)
-    /// that are left to run time. Loop bounds and invariants are not among them.
-    pub other_checks: usize,
-    /// Why each of both kinds that is merely checked could not be proved.
-    pub doubts: Vec<(CheckId, Explanation)>,
-}
-
-/// How many transfer checks there are, and what is known of them. `total` is the sum of the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Transfers {
-    pub total: usize,
-    pub proved: usize,
-    pub checked: usize,
-    pub refuted: usize,
-    /// Proved because a parameter or a `foreach` variable names a thread that is there.
-    pub trivial: usize,
-}
-
 /// Checks a scheduler with everything that it extends.
 pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> Checked {
     let mut sources = SourceMap::new();
     let mut diagnostics = Vec::new();
     let resolved = resolve(main, &options.aspects, loader, &mut sources, &mut diagnostics);
+    let mut cluster = None;
     let (name, mut program, refusal) = match &resolved {
         None => (None, None, Some(UNREADABLE.to_string())),
         Some(Resolved::Scheduler(flat)) => {
@@ -87,7 +82,11 @@ pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> C
             (Some(flat.name.clone()), program, None)
         }
         Some(Resolved::Distributed(distributed)) => {
-            add_findings(&mut diagnostics, lower::distributed_scheduler(distributed));
+            let (programs, findings) = lower::distributed_scheduler(distributed);
+            add_findings(&mut diagnostics, findings);
+            cluster = programs.filter(|_| !has_errors(&diagnostics)).and_then(|programs| {
+                self::cluster(programs, distributed, &sources, &mut diagnostics)
+            });
             (Some(distributed.name.clone()), None, Some(DISTRIBUTED.to_string()))
         }
     };
@@ -100,16 +99,52 @@ pub fn check(main: &SourceText, loader: &mut dyn Loader, options: &Options) -> C
     }
     let engines = Engine::ALL.map(|engine| {
         let found = findings.as_mut().and_then(|findings| findings.take(engine));
-        report(engine, program.as_ref().zip(found), &refusal, &sources)
+        match program.as_ref().zip(found) {
+            Some((program, found)) => EngineReport::new(found, program, &sources),
+            None => {
+                let reason = refusal.clone().unwrap_or_else(|| ERRORS.to_string());
+                EngineReport::refused(engine, reason)
+            }
+        }
     });
     let refuted = program.take_if(|_| has_errors(&diagnostics));
-    diagnostics.sort_by_key(|it| (it.primary.span.source, it.primary.span.start, it.primary.span.end));
+    diagnostics
+        .sort_by_key(|it| (it.primary.span.source, it.primary.span.start, it.primary.span.end));
     let scheduler_name = name.filter(|name| !name.is_empty());
-    Checked { sources, scheduler_name, program, refuted, diagnostics, engines }
+    Checked { sources, scheduler_name, program, cluster, refuted, diagnostics, engines }
+}
+
+/// Analyses the programs of a distributed scheduler; none if one of them has an error.
+fn cluster(
+    programs: lower::Programs,
+    of: &FlatDistributed,
+    sources: &SourceMap,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Cluster> {
+    let mut reports = |program: &Program| -> Vec<EngineReport> {
+        let found = analyse(program);
+        for diagnostic in found.diagnostics {
+            // The master's default handlers are the same in all families.
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+        let reports = found.engines.into_iter();
+        reports.map(|found| EngineReport::new(found, program, sources)).collect()
+    };
+    let master = reports(&programs.master).pop();
+    let families = of.families.iter().zip(programs.nodes).filter_map(|(family, program)| {
+        let engines = reports(&program).try_into().ok()?;
+        Some(Family { name: family.name.clone(), expects: family.expects, program, engines })
+    });
+    let families = families.collect();
+    let report = EngineReport { accepted: true, missing: Vec::new(), reason: None, ..master? };
+    (!has_errors(diagnostics)).then_some(Cluster { master: programs.master, report, families })
 }
 
 const UNREADABLE: &str = "the file holds no scheduler";
-const DISTRIBUTED: &str = "a distributed scheduler is checked, and cannot run yet";
+const DISTRIBUTED: &str =
+    "this is a distributed scheduler, which runs as a cluster and not on one engine";
 const ERRORS: &str = "the scheduler has errors";
 
 /// What the syntax was refused for is not refused again for its meaning.
@@ -127,97 +162,4 @@ fn add_findings(diagnostics: &mut Vec<Diagnostic>, findings: Vec<Diagnostic>) {
             diagnostics.push(finding);
         }
     }
-}
-
-fn report(
-    engine: Engine,
-    analysed: Option<(&Program, EngineFindings)>,
-    refusal: &Option<String>,
-    sources: &SourceMap,
-) -> EngineReport {
-    let mut report = EngineReport {
-        engine,
-        accepted: false,
-        missing: Vec::new(),
-        reason: None,
-        transfers: Transfers::default(),
-        verdicts: Verdicts::default(),
-        other_checks: 0,
-        doubts: Vec::new(),
-    };
-    let Some((program, found)) = analysed else {
-        report.reason = Some(refusal.clone().unwrap_or_else(|| ERRORS.to_string()));
-        return report;
-    };
-    report.verdicts = found.verdicts;
-    report.doubts = found.doubts;
-    report.transfers = count(program, &report.verdicts);
-    report.other_checks = other_checks(program, &report.verdicts);
-    report.missing = missing(engine, program);
-    report.reason = reason(engine, program, &report.missing, sources);
-    report.accepted = report.reason.is_none();
-    report
-}
-
-fn missing(engine: Engine, program: &Program) -> Vec<String> {
-    // Aspects alone are no handler.
-    let handles = |event: &Event| {
-        program.handler(*event).is_some_and(|handler| handler.parts.iter().any(|part| part.role == Role::Own))
-    };
-    let lacks = |events: &&&[Event]| !events.iter().any(handles);
-    let names = |events: &&[Event]| events.iter().map(|event| event.name()).collect::<Vec<_>>().join(" or ");
-    engine.required().iter().filter(lacks).map(names).collect()
-}
-
-/// The first reason why the engine refuses the scheduler.
-fn reason(engine: Engine, program: &Program, missing: &[String], sources: &SourceMap) -> Option<String> {
-    if engine == Engine::Embedded {
-        return Some(format!("the {engine} engine is not built yet"));
-    }
-    if program.partial {
-        return Some("the scheduler is partial: a base for others".to_string());
-    }
-    if !missing.is_empty() {
-        return Some(format!("the {engine} engine needs a handler for {}", missing.join(", ")));
-    }
-    if let (Engine::Simulator, Some(&verbatim)) = (engine, program.verbatim.first()) {
-        let (file, place) = (sources.name(verbatim.source), sources.location(verbatim));
-        return Some(format!(
-            "verbatim text at {file}:{}:{} ties the scheduler to engines that compile C",
-            place.line, place.column
-        ));
-    }
-    if engine == Engine::Kernel {
-        return kernel::refuses(program, sources);
-    }
-    None
-}
-
-fn count(program: &Program, verdicts: &Verdicts) -> Transfers {
-    let mut transfers = Transfers::default();
-    for (id, check) in program.checks.iter().filter(|(_, check)| check.kind.is_transfer()) {
-        let counter = match (verdicts.of(id), check.kind) {
-            (Verdict::Uncalled, _) => continue,
-            (Verdict::Proved, CheckKind::NamedTransfer) => &mut transfers.trivial,
-            (Verdict::Proved, _) => &mut transfers.proved,
-            (Verdict::Checked, _) => &mut transfers.checked,
-            (Verdict::Refuted, _) => &mut transfers.refuted,
-        };
-        *counter += 1;
-        transfers.total += 1;
-    }
-    transfers
-}
-
-fn other_checks(program: &Program, verdicts: &Verdicts) -> usize {
-    let counts = |kind: CheckKind| {
-        !kind.is_transfer() && !matches!(kind, CheckKind::LoopBound | CheckKind::InvariantHolds)
-    };
-    let left = |id: CheckId| matches!(verdicts.of(id), Verdict::Checked | Verdict::Refuted);
-    // In an invariant, which is the debug build's, a check belongs to no event.
-    program
-        .checks
-        .iter()
-        .filter(|(id, check)| check.event.is_some() && counts(check.kind) && left(*id))
-        .count()
 }

@@ -1,7 +1,8 @@
 //! Source files and places in them.
 //!
-//! Units: a [`Span`] counts bytes from the start of its file; lines and columns, as people are shown them, count from 1,
-//! and columns count characters. Invariant: a [`SourceId`] is the index of its file in the [`SourceMap`] that made it.
+//! Units: a [`Span`] counts bytes from the start of its file; lines and columns, as people are
+//! shown them, count from 1, and columns count characters. Invariant: a [`SourceId`] is the index
+//! of its file in the [`SourceMap`] that made it.
 
 use std::ops::Range;
 
@@ -35,12 +36,17 @@ impl Span {
         Span { start: self.end, ..self }
     }
 
-    /// From the start of this span to the end of `other`. Of two spans in different files, this one.
+    /// From the start of this span to the end of `other`; this span alone if they stand in
+    /// different files.
     pub fn to(self, other: Span) -> Span {
         if self.source != other.source {
             return self;
         }
-        Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+        Span {
+            source: self.source,
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     pub fn range(self) -> Range<usize> {
@@ -124,6 +130,12 @@ impl SourceMap {
         Location { line: line as u32, column: before.chars().count() as u32 + 1 }
     }
 
+    /// A span's start as messages name it: `file:line:column`.
+    pub fn place(&self, span: Span) -> String {
+        let at = self.location(span);
+        format!("{}:{}:{}", self.name(span.source), at.line, at.column)
+    }
+
     /// The bytes of the longest line that a span's start and end stand on.
     pub(crate) fn line_length(&self, span: Span) -> usize {
         let Some(source) = self.get(span.source) else { return 0 };
@@ -169,7 +181,8 @@ impl<'a> files::Files<'a> for SourceMap {
 
     fn line_range(&'a self, id: SourceId, line: usize) -> Result<Range<usize>, files::Error> {
         let source = self.get(id).ok_or(files::Error::FileMissing)?;
-        let missing = || files::Error::LineTooLarge { given: line, max: source.line_starts.len() - 1 };
+        let missing =
+            || files::Error::LineTooLarge { given: line, max: source.line_starts.len() - 1 };
         let start = *source.line_starts.get(line).ok_or_else(missing)?;
         let end = source.line_starts.get(line + 1).copied().unwrap_or(source.text.len());
         Ok(start..end)

@@ -8,7 +8,8 @@ use attune_language::{Options, check};
 /// What is said about an example: its first file is checked, with the others beside it.
 fn check_example(example: Example) -> Option<(SourceMap, Vec<Diagnostic>)> {
     let files = example.files();
-    let text = |(name, text): &(&str, &str)| SourceText { name: name.to_string(), text: text.to_string() };
+    let text =
+        |(name, text): &(&str, &str)| SourceText { name: name.to_string(), text: text.to_string() };
     let main = files.first().map(text)?;
     let aspects = files.iter().filter(|(name, _)| *name == "--aspect").map(text).collect();
     let checked = check(&main, &mut files.as_slice(), &Options { aspects });
@@ -31,7 +32,11 @@ fn wrong_examples_show_their_code() {
         let is_about_text = |code: Code| code.name()[1..].starts_with("01");
         let others = diagnostics.iter().filter(|it| is_about_text(it.code) && it.code != code);
         if let Some(other) = others.into_iter().next() {
-            wrong.push(format!("{code} shows {} too:\n{}", other.code, said(&sources, &diagnostics)));
+            wrong.push(format!(
+                "{code} shows {} too:\n{}",
+                other.code,
+                said(&sources, &diagnostics)
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,8 +1,8 @@
-//! Schedulers of the kind for which static proof was published (24 of 32 checks of a web proxy's, 19 of 26 of a
-//! database's, by looking at one handler at a time), written plainly: how much of them is proved, and that the proofs
-//! rest on the guards that are there.
+//! Schedulers of the kind for which static proof was published (24 of 32 checks of a web proxy's,
+//! 19 of 26 of a database's, by looking at one handler at a time), written plainly: how much of
+//! them is proved, and that the proofs rest on the guards that are there.
 
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::Verdict;
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, Transfers, check};
@@ -22,8 +22,8 @@ fn transfers(text: &str) -> Transfers {
     checked.engine(Engine::Threads).transfers
 }
 
-/// Of all checks, those of attributes of an empty container among them. More than any number where the analysis shows that
-/// one always fails, so that there is no program.
+/// How many checks of any kind run time has to perform. More than any number where the analysis
+/// shows that one always fails, so that there is no program.
 fn left_to_run_time(text: &str) -> usize {
     let checked = checked(text);
     let Some(program) = &checked.program else { return usize::MAX };
@@ -47,8 +47,16 @@ fn each_unproved_check_says_why() {
         let checked = checked(text);
         for engine in [Engine::Threads, Engine::Simulator] {
             let report = checked.engine(engine);
-            assert_eq!(report.doubts.len(), report.transfers.checked + report.other_checks, "{engine}");
-            assert!(report.doubts.iter().all(|(_, why)| why.text.len() > 20), "{:?}", report.doubts);
+            assert_eq!(
+                report.doubts.len(),
+                report.transfers.checked + report.other_checks,
+                "{engine}"
+            );
+            assert!(
+                report.doubts.iter().all(|(_, why)| why.text.len() > 20),
+                "{:?}",
+                report.doubts
+            );
         }
     }
 }
@@ -78,7 +86,12 @@ fn without_a_guard_less_is_proved() {
         (DATABASE, "if (|checkpoint| > 0 && (", "if ((", None),
         (DATABASE, "if (passed > 16 && |LOCKERS| > 0)", "if (passed > 16)", None),
         (DATABASE, "else if (|RQ| > 0)", "else if (passed == 0)", None),
-        (DATABASE, "if (|current| == 0)             // it suspended itself\n            return;", "", None),
+        (
+            DATABASE,
+            "if (|current| == 0)             // it suspended itself\n            return;",
+            "",
+            None,
+        ),
         (DATABASE, "t.checkpointer && |checkpoint| == 0", "t.checkpointer", None),
     ];
     for (text, guard, without, rest) in guards {

@@ -1,4 +1,5 @@
-//! A scheduler's files on disk and in the library: what the front end asks for, and where it is looked for.
+//! A scheduler's files on disk and in the library: what the front end asks for, and where it is
+//! looked for.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,18 +8,20 @@ use std::path::{Path, PathBuf};
 
 use attune_language::resolve::{Loaded, Loader, NotFound, Request, SourceText};
 
-use crate::find;
+use crate::{LIBRARY, find};
 
 /// How the library's own files are called in messages.
 fn library_name(name: &str) -> String {
     format!("library/{name}.sched")
 }
 
-/// Looks for a base in the folder of the file that extends it, in the named folders, then in the library.
+/// Looks for a base in the folder of the file that extends it, in the named folders, then in the
+/// library.
 #[derive(Clone, Debug, Default)]
 pub struct FileLoader {
     folders: Vec<PathBuf>,
-    /// Canonical paths given out already, so that one file has one name whichever way it is reached.
+    /// Canonical paths given out already, so that one file has one name whichever way it is
+    /// reached.
     known: HashSet<PathBuf>,
 }
 
@@ -29,11 +32,12 @@ pub struct Opened {
     pub loader: FileLoader,
 }
 
-/// Opens a scheduler by path, or by its name in the library. A path is a word that holds a separator or a dot, or that
-/// names a file that is there.
+/// Opens a scheduler by path, or by its name in the library. A path is a word that holds a
+/// separator or a dot, or that names a file that is there.
 ///
 /// # Errors
-/// The file cannot be read, is no text, or there is neither a file nor a library scheduler of that name.
+/// The file cannot be read, is no text, or there is neither a file nor a library scheduler of that
+/// name.
 pub fn open(scheduler: &Path, folders: &[PathBuf]) -> io::Result<Opened> {
     let loader = FileLoader { folders: folders.to_vec(), known: HashSet::new() };
     if !scheduler.is_file()
@@ -48,7 +52,10 @@ pub fn open(scheduler: &Path, folders: &[PathBuf]) -> io::Result<Opened> {
             Ok(Opened { source, loader })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound && is_a_word(scheduler) => {
-            Err(io::Error::new(error.kind(), "there is no such file, and no library scheduler of that name"))
+            Err(io::Error::new(
+                error.kind(),
+                "there is no such file, and no library scheduler of that name",
+            ))
         }
         Err(error) => Err(error),
     }
@@ -57,17 +64,23 @@ pub fn open(scheduler: &Path, folders: &[PathBuf]) -> io::Result<Opened> {
 /// Reads a file that should hold text.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8; then the message names the line and column of the first byte that is not.
+/// The file cannot be read, or is not UTF-8; then the message names the line and column of the
+/// first byte that is not.
 pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(fs::read(path)?).map_err(|error| {
         let (text, rest) = error.as_bytes().split_at(error.utf8_error().valid_up_to());
         let line = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        let column =
-            text.iter().rev().take_while(|&&byte| byte != b'\n').filter(|&&byte| byte & 0xC0 != 0x80).count()
-                + 1;
+        let column = text
+            .iter()
+            .rev()
+            .take_while(|&&byte| byte != b'\n')
+            .filter(|&&byte| byte & 0xC0 != 0x80)
+            .count()
+            + 1;
         let byte = rest.first().copied().unwrap_or_default();
         let message = format!(
-            "line {line}, column {column}: byte {byte:#04x} is not UTF-8 text; save the file as UTF-8"
+            "line {line}, column {column}: byte {byte:#04x} is not UTF-8 text; save the \
+             file as UTF-8"
         );
         io::Error::new(io::ErrorKind::InvalidData, message)
     })
@@ -97,7 +110,9 @@ impl Loader for FileLoader {
         }
         if matches!(request, Request::Base { .. }) {
             missing.tried.push("the standard library".to_string());
+            missing.known = LIBRARY.iter().map(|entry| entry.name.to_string()).collect();
         }
+        missing.known.extend(self.names_beside(request));
         Err(missing)
     }
 }
@@ -109,6 +124,18 @@ impl FileLoader {
             .chain(self.folders.iter().map(PathBuf::as_path))
             .map(|folder| folder.join(file))
             .collect()
+    }
+
+    /// What the folders hold that the request could have meant: bases by their names, node
+    /// schedulers by their files.
+    fn names_beside(&self, request: &Request<'_>) -> Vec<String> {
+        let (from, ending) = match request {
+            Request::Base { from, .. } => (from, ".sched"),
+            Request::Node { from, .. } => (from, ""),
+        };
+        let files = self.candidates(".", from).into_iter().filter_map(|at| fs::read_dir(at).ok());
+        let names = files.flatten().filter_map(|file| file.ok()?.file_name().into_string().ok());
+        names.filter_map(|name| name.strip_suffix(ending).map(String::from)).collect()
     }
 
     /// The path as it was reached the first time.

@@ -1,7 +1,7 @@
 //! The standard library of schedulers, and finding a scheduler's files.
 //!
-//! The policies themselves are the `.sched` files beside this crate's manifest; they are built into every program that
-//! uses them, so that `extends fifo` works without an installation.
+//! The policies themselves are the `.sched` files beside this crate's manifest; they are built into
+//! every program that uses them, so that `extends fifo` works without an installation.
 
 mod files;
 
@@ -33,6 +33,7 @@ pub const LIBRARY: &[Entry] = entries![
     "edf",
     "coop",
     "reserve",
+    "human",
     "shortest_reply",
     "transactions",
     "weather",
@@ -84,9 +85,15 @@ mod tests {
         assert_eq!(names, listed);
         for entry in LIBRARY {
             assert!(entry.summary().ends_with('.'), "{}: {}", entry.name, entry.summary());
-            for field in ["Problem", "Idea", "Gain", "Cost"] {
+            // How long a ready thread may wait; lifecycle chooses none.
+            let bound = (entry.name != "lifecycle").then_some("Bound");
+            for field in ["Problem", "Idea", "Gain", "Cost"].into_iter().chain(bound) {
                 let text = entry.field(field).unwrap_or_default();
-                assert!(text.len() > 20 && text.ends_with(['.', ')']), "{}: {field}: {text:?}", entry.name);
+                assert!(
+                    text.len() > 20 && text.ends_with(['.', ')']),
+                    "{}: {field}: {text:?}",
+                    entry.name
+                );
             }
         }
     }

@@ -1,9 +1,11 @@
-//! The standard library holds itself to its own checker: no error, no warning, and every engine that exists takes it.
+//! The standard library holds itself to its own checker: no error, no warning, and every engine
+//! that exists takes it.
 
 use std::path::Path;
 
 use attune_language::diagnostic::render;
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
+use attune_language::engine::event::Event;
 use attune_language::{Checked, Options, check};
 use attune_schedulers::{LIBRARY, open};
 
@@ -16,7 +18,8 @@ fn checked(name: &str) -> Checked {
 fn every_scheduler_checks_without_a_word() {
     for entry in LIBRARY {
         let checked = checked(entry.name);
-        let said: String = checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
+        let said: String =
+            checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
         assert!(said.is_empty(), "{}:\n{said}", entry.name);
         assert_eq!(checked.scheduler_name.as_deref(), Some(entry.name));
     }
@@ -28,7 +31,12 @@ fn every_complete_scheduler_runs_on_the_simulator_and_on_threads() {
         let checked = checked(entry.name);
         for engine in [Engine::Simulator, Engine::Threads] {
             let report = checked.engine(engine);
-            assert_eq!(report.accepted, entry.name != "lifecycle", "{} on {engine}: {report:?}", entry.name);
+            assert_eq!(
+                report.accepted,
+                entry.name != "lifecycle",
+                "{} on {engine}: {report:?}",
+                entry.name
+            );
         }
     }
 }
@@ -51,8 +59,26 @@ fn pth_has_every_container_event_and_query_that_derived_schedulers_rely_on() {
     let containers: Vec<&str> =
         program.containers.iter().map(|(_, container)| container.name.as_str()).collect();
     assert_eq!(containers, ["current", "next", "NQ", "RQ", "WQ", "SQ"]);
-    let without = [attune_language::event::Event::Alarm];
-    for event in attune_language::event::Event::ALL {
+    let without = [Event::Alarm, Event::Leaves, Event::Arrives];
+    for event in Event::ALL {
         assert_eq!(program.handler(event).is_some(), !without.contains(&event), "{event}");
     }
+}
+
+/// How long a ready thread waits under each policy, as far as it is proved.
+#[test]
+fn what_is_known_of_waiting() {
+    let complete = LIBRARY.iter().filter(|entry| entry.name != "lifecycle");
+    let lines: String = complete
+        .map(|entry| {
+            let checked = checked(entry.name);
+            let on = |engine| checked.engine(engine).waiting.clone();
+            let (one_cpu, many) = (on(Engine::Threads), on(Engine::Simulator));
+            match one_cpu == many {
+                true => format!("{}: {many:?}\n", entry.name),
+                false => format!("{}: {many:?}, on one CPU {one_cpu:?}\n", entry.name),
+            }
+        })
+        .collect();
+    insta::assert_snapshot!(lines);
 }

@@ -1,4 +1,5 @@
-//! The page in which one process's values lie, shared by the process and the engine and by nobody else.
+//! The page in which one process's values lie. The process and the engine share it, and no
+//! other process does.
 //!
 //! ```text
 //!              word 0      word 1 ..                              word 15
@@ -8,18 +9,20 @@
 //!     row 511  present     values of one thread
 //! ```
 //!
-//! A word is a signed 64-bit number in the machine's byte order: an int, or a time in nanoseconds. Bit w of `present` says that
-//! word w is supplied; otherwise row 0 is asked, and if it has none either, the scheduler's default holds. Which import a word
-//! stands for is agreed over the socket, for each process by itself: the process names words from 1 upwards, the engine's
-//! side (hints given from outside) from 15 downwards; rows likewise.
+//! A word is a signed 64-bit number in the machine's byte order: an int, or a time in nanoseconds.
+//! Bit w of `present` says that word w is supplied; otherwise row 0 is asked, and if it has none
+//! either, the scheduler's default holds. Which import a word stands for is agreed over the socket,
+//! for each process by itself: the process names words from 1 upwards, the engine's side (hints
+//! given from outside) from 15 downwards; rows likewise.
 //!
-//! Every word is read and written as a whole, in any order: a reader sees old or new values, never half of one, and must be
-//! prepared for any value, since the process may be hostile.
+//! Every word is read and written as a whole, in any order: a reader sees old or new values, never
+//! half of one. A reader must be prepared for any value, since the process may be hostile.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::ptr::{self, NonNull};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
+
+use attune_linux::memory::{self, Mapping};
 
 /// Rows of a page; row 0 is the process's own.
 pub const ROWS: usize = 512;
@@ -34,29 +37,26 @@ pub const PAGE_BYTES: usize = ROWS * ROW_BYTES;
 #[derive(Debug)]
 pub struct Page {
     base: Mapping,
-    /// The same memory once more, so that what was there is not lost while another takes its place at `base`.
+    /// The same memory once more, so that its contents are not lost while other memory takes its
+    /// place at `base`.
     shadow: Mapping,
 }
 
-// SAFETY: all access is atomic.
-unsafe impl Send for Page {}
-// SAFETY: as above.
-unsafe impl Sync for Page {}
-
 impl Page {
-    /// A page that nobody shares, with nothing supplied.
+    /// A page that no other process shares, with no value supplied.
     pub fn private() -> io::Result<Page> {
         Page::of(unshared()?.as_fd())
     }
 
     /// The memory behind the descriptor, [`PAGE_BYTES`] from its start.
     pub fn of(memory: BorrowedFd) -> io::Result<Page> {
-        Ok(Page { base: Mapping::new(memory, None)?, shadow: Mapping::new(memory, None)? })
+        let map = || Mapping::of(memory, PAGE_BYTES);
+        Ok(Page { base: map()?, shadow: map()? })
     }
 
     /// One word. Row and word are taken modulo what there is.
     pub fn word(&self, row: usize, word: usize) -> &AtomicI64 {
-        self.base.word(row, word)
+        &self.base.words()[row % ROWS * WORDS + word % WORDS]
     }
 
     /// The word's value, if it is supplied.
@@ -82,17 +82,18 @@ impl Page {
         self.word(row, 0).store(0, Ordering::Release);
     }
 
-    /// Puts other memory in the place of this, at the same address and with the same contents. Whoever stores meanwhile finds what
-    /// they stored. The page stays as it is where this fails.
+    /// Puts other memory in the place of this, at the same address and with the same contents. A
+    /// value that a thread stores meanwhile is not lost. Where this fails, the page stays as it is.
     pub fn replace(&mut self, memory: BorrowedFd) -> io::Result<()> {
-        let fresh = Mapping::new(memory, None)?;
-        let copied: Vec<i64> = self.shadow.words().map(|word| word.load(Ordering::Acquire)).collect();
-        fresh.words().zip(&copied).for_each(|(word, value)| word.store(*value, Ordering::Release));
-        self.base.remap(memory)?;
-        for ((old, new), copied) in self.shadow.words().zip(fresh.words()).zip(&copied) {
+        let fresh = Mapping::of(memory, PAGE_BYTES)?;
+        let (old, new) = (self.shadow.words(), fresh.words());
+        let copied: Vec<i64> = old.iter().map(|word| word.load(Ordering::Acquire)).collect();
+        new.iter().zip(&copied).for_each(|(word, value)| word.store(*value, Ordering::Release));
+        self.base.replace(memory)?;
+        for ((old, new), copied) in old.iter().zip(new).zip(&copied) {
             let late = old.load(Ordering::Acquire);
             if late != *copied {
-                // Whoever has stored again since then is right; their value stays.
+                // A value that was stored again since then is newer, and stays.
                 let _ = new.compare_exchange(*copied, late, Ordering::AcqRel, Ordering::Relaxed);
             }
         }
@@ -100,76 +101,15 @@ impl Page {
         Ok(())
     }
 
-    /// Shares the page with nobody any more.
+    /// From now on no other process shares the page.
     pub fn withdraw(&mut self) -> io::Result<()> {
         self.replace(unshared()?.as_fd())
     }
 }
 
-/// Memory for a page that is shared with whoever gets the descriptor.
+/// Memory for a page; processes that are given the descriptor share it.
 pub fn unshared() -> io::Result<OwnedFd> {
-    // SAFETY: a string and flags; the descriptor is new and ours.
-    let memory = unsafe {
-        let fd = libc::memfd_create(c"attune-values".as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    // SAFETY: a descriptor of ours.
-    match unsafe { libc::ftruncate(memory.as_raw_fd(), PAGE_BYTES as libc::off_t) } {
-        0 => Ok(memory),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-#[derive(Debug)]
-struct Mapping(NonNull<AtomicI64>);
-
-impl Mapping {
-    fn new(memory: BorrowedFd, at: Option<NonNull<AtomicI64>>) -> io::Result<Mapping> {
-        let (address, fixed) = match at {
-            Some(address) => (address.as_ptr().cast(), libc::MAP_FIXED),
-            None => (ptr::null_mut(), 0),
-        };
-        // SAFETY: without an address the kernel chooses a free one; with one it is a mapping of ours of the same length.
-        let mapped = unsafe {
-            libc::mmap(
-                address,
-                PAGE_BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | fixed,
-                memory.as_raw_fd(),
-                0,
-            )
-        };
-        if mapped == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        NonNull::new(mapped.cast()).map(Mapping).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
-    }
-
-    /// Other memory at the same address.
-    fn remap(&mut self, memory: BorrowedFd) -> io::Result<()> {
-        // The same address comes back, so there is nothing to unmap twice.
-        Mapping::new(memory, Some(self.0)).map(std::mem::forget)
-    }
-
-    fn word(&self, row: usize, word: usize) -> &AtomicI64 {
-        // SAFETY: inside the mapping, aligned, and only ever used as an atomic.
-        unsafe { self.0.add(row % ROWS * WORDS + word % WORDS).as_ref() }
-    }
-
-    fn words(&self) -> impl Iterator<Item = &AtomicI64> {
-        (0..ROWS * WORDS).map(|i| self.word(i / WORDS, i % WORDS))
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: our own mapping, which nothing refers to any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), PAGE_BYTES) };
-    }
+    memory::zeros("attune-values", PAGE_BYTES)
 }
 
 #[cfg(test)]
@@ -183,7 +123,10 @@ mod tests {
         assert_eq!(page.get(7, 3), None);
         page.set(7, 3, Some(-5));
         page.set(7, 15, Some(i64::MAX));
-        assert_eq!((page.get(7, 3), page.get(7, 15), page.get(8, 3)), (Some(-5), Some(i64::MAX), None));
+        assert_eq!(
+            (page.get(7, 3), page.get(7, 15), page.get(8, 3)),
+            (Some(-5), Some(i64::MAX), None)
+        );
         page.set(7, 3, None);
         assert_eq!((page.get(7, 3), page.get(7, 15)), (None, Some(i64::MAX)));
         page.clear(7);
@@ -199,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stored_is_lost_when_other_memory_takes_its_place() {
+    fn no_stored_value_is_lost_when_other_memory_takes_its_place() {
         let mut page = Page::private().unwrap();
         let address = page.word(3, 4) as *const AtomicI64 as usize;
         let stop = AtomicBool::new(false);

@@ -19,7 +19,8 @@ pub fn parse(text: &str) -> Option<i64> {
     (nanoseconds.abs() < 9e18).then_some(nanoseconds.round() as i64)
 }
 
-/// A time in nanoseconds as [`parse`] reads it, in the largest unit that it has one of: `1.5s`, `20ms`, `0`.
+/// A time in nanoseconds as [`parse`] reads it, in the largest unit that it has one of: `1.5s`,
+/// `20ms`, `0`.
 pub fn time(nanoseconds: i64) -> String {
     let units = [(1_000_000_000, 9, "s"), (1_000_000, 6, "ms"), (1000, 3, "us"), (1, 0, "ns")];
     let size = nanoseconds.unsigned_abs();
@@ -43,7 +44,8 @@ mod tests {
 
     #[test]
     fn times_are_written_as_they_are_read() {
-        let written = [0, 20_000_000, 1_500_000_000, 100_000, -3000, 7, 1_000_001, 90_000_000_000].map(time);
+        let written =
+            [0, 20_000_000, 1_500_000_000, 100_000, -3000, 7, 1_000_001, 90_000_000_000].map(time);
         assert_eq!(written, ["0", "20ms", "1.5s", "100us", "-3us", "7ns", "1.000001ms", "90s"]);
         let mut number = 1i64;
         while number < 1 << 52 {

@@ -78,7 +78,8 @@ impl Value {
     }
 }
 
-/// Truncation towards zero, saturating; NaN becomes 0. Clamped when the truncated number is no `i64`.
+/// Truncation towards zero, saturating; NaN becomes 0. Clamped when the truncated number is no
+/// `i64`.
 pub fn float_to_int(x: f64) -> Fitted<i64> {
     // -2^63 is an i64, 2^63 is not; both are exact as floats. NaN fails both comparisons.
     let fits = (-(2f64.powi(63))..2f64.powi(63)).contains(&x);

@@ -1,6 +1,7 @@
 //! What an imported variable looks like in memory, and how values go in and out of it.
 //!
-//! Invariant: the order of [`Width::ALL`] is the order of `enum attune_width` in the ABI of compiled schedulers.
+//! Invariant: the order of [`Width::ALL`] is the order of `enum attune_width` in the ABI of
+//! compiled schedulers.
 
 use crate::{Fitted, Value};
 
@@ -52,8 +53,8 @@ impl Width {
         }
     }
 
-    /// The value of the variable whose bytes are `bytes`: an int, or a float for the two float widths. Only an unsigned
-    /// 64-bit number can be clamped here.
+    /// The value of the variable whose bytes are `bytes`: an int, or a float for the two float
+    /// widths. Only an unsigned 64-bit number can be clamped here.
     ///
     /// Bytes that are missing read as zero, bytes beyond [`Width::size`] are ignored.
     pub fn load(self, bytes: &[u8]) -> Fitted<Value> {
@@ -68,7 +69,10 @@ impl Width {
             Width::U32 => int(u32::from_ne_bytes(head(bytes)).into()),
             Width::U64 => {
                 let n = u64::from_ne_bytes(head(bytes));
-                Fitted { value: Value::Int(n.min(i64::MAX as u64) as i64), clamped: n > i64::MAX as u64 }
+                Fitted {
+                    value: Value::Int(n.min(i64::MAX as u64) as i64),
+                    clamped: n > i64::MAX as u64,
+                }
             }
             Width::F32 => Fitted::exact(Value::Float(f32::from_ne_bytes(head(bytes)).into())),
             Width::F64 => Fitted::exact(Value::Float(f64::from_ne_bytes(head(bytes)))),
@@ -76,10 +80,12 @@ impl Width {
         }
     }
 
-    /// The bytes of a variable that holds `value`, in the first [`Width::size`] places; the rest are zero.
+    /// The bytes of a variable that holds `value`, in the first [`Width::size`] places; the rest
+    /// are zero.
     ///
-    /// An integer variable takes a float's whole part and the nearest integer it can hold; a 32-bit float takes a finite
-    /// number beyond its range as its largest number. Rounding to a float's precision is no clamping.
+    /// An integer variable takes a float's whole part and the nearest integer it can hold; a 32-bit
+    /// float takes a finite number beyond its range as its largest number. Rounding to a float's
+    /// precision is no clamping.
     pub fn store(self, value: Value) -> Fitted<[u8; 8]> {
         let int = |low: i64, high: i64| {
             let whole = value.to_int();
@@ -146,7 +152,10 @@ mod tests {
         assert_eq!(round_trip(Width::I8, Value::Int(-128)), (Value::Int(-128), false));
         assert_eq!(round_trip(Width::U16, Value::Time(65535)), (Value::Int(65535), false));
         assert_eq!(round_trip(Width::F32, Value::Float(0.5)), (Value::Float(0.5), false));
-        assert_eq!(round_trip(Width::F32, Value::Float(f64::INFINITY)), (Value::Float(f64::INFINITY), false));
+        assert_eq!(
+            round_trip(Width::F32, Value::Float(f64::INFINITY)),
+            (Value::Float(f64::INFINITY), false)
+        );
     }
 
     #[test]
@@ -154,9 +163,15 @@ mod tests {
         assert_eq!(round_trip(Width::I8, Value::Int(128)), (Value::Int(127), true));
         assert_eq!(round_trip(Width::U8, Value::Int(-1)), (Value::Int(0), true));
         assert_eq!(round_trip(Width::U64, Value::Int(-1)), (Value::Int(0), true));
-        assert_eq!(round_trip(Width::I32, Value::Float(-1e10)), (Value::Int(i32::MIN.into()), true));
+        assert_eq!(
+            round_trip(Width::I32, Value::Float(-1e10)),
+            (Value::Int(i32::MIN.into()), true)
+        );
         assert_eq!(round_trip(Width::I64, Value::Float(f64::NAN)), (Value::Int(0), true));
-        assert_eq!(round_trip(Width::F32, Value::Float(-1e300)), (Value::Float(-f64::from(f32::MAX)), true));
+        assert_eq!(
+            round_trip(Width::F32, Value::Float(-1e300)),
+            (Value::Float(-f64::from(f32::MAX)), true)
+        );
         assert_eq!(round_trip(Width::Bool, Value::Int(2)), (Value::Int(1), true));
         assert_eq!(
             Width::U64.load(&u64::MAX.to_ne_bytes()),

@@ -1,5 +1,6 @@
-//! The words between a process and an engine, one packet each, as JSON: which import a word of the page stands for, which thread
-//! a row belongs to, values that somebody gives for another process; and what whoever runs the engine sets and asks.
+//! The messages between a process and an engine, one packet each, as JSON: which import a word of
+//! the page stands for, which thread a row belongs to, values that one process gives for another;
+//! and the settings and questions of the user who runs the engine.
 //!
 //! ```text
 //!     process                                    engine
@@ -7,17 +8,18 @@
 //!     declare word 1 = "deadline" ──────────▶   done, or refused (no such import)
 //!     bind row 4 to thread 1234 ────────────▶   done, or refused (not a thread of this process)
 //!
-//!     whose run it is, or root                  engine
+//!     owner of the run, or root                 engine
 //!     set period = 10ms ────────────────────▶   done, or refused (no such tunable)
-//!     look ─────────────────────────────────▶   enclosed, with the descriptor of a text
+//!     snapshot ─────────────────────────────▶   enclosed, with the descriptor of a text
+//!     table, with its descriptor ───────────▶   reads, or refused (taken, no such layout)
 //! ```
 //!
-//! Who the peer is, the kernel says (SO_PEERCRED); nothing that a peer says about itself counts. When the connection ends, so
-//! does everything that was said on it.
+//! The kernel says which process the peer is (SO_PEERCRED); nothing that a peer says about itself
+//! counts. When the connection ends, so does everything that was agreed on it.
 
 use serde::{Deserialize, Serialize};
 
-/// What both sides must agree on.
+/// The version of the protocol; both sides must have the same.
 pub const VERSION: u32 = 1;
 /// The longest packet, in bytes.
 pub const PACKET: usize = 8192;
@@ -49,22 +51,29 @@ pub enum Request {
     Unbind {
         row: u16,
     },
-    /// Values for another process (all its threads) or one of its threads; None takes one back. The caller must be the
-    /// same user, or root.
+    /// Values for another process (all its threads) or one of its threads; None takes one back. The
+    /// caller must be the same user, or root.
     Hint {
         process: i32,
         thread: Option<i32>,
         values: Vec<(String, Option<i64>)>,
     },
-    /// Changes tunables and global imports, as `attune run --set` does: `("period", "10ms")`. All of them or none. This and what
-    /// follows is for root and for the user whose run it is.
+    /// Changes tunables and global imports, as `attune run --set` does: `("period", "10ms")`. All
+    /// of them or none. This and the following requests are for root and for the owner of the run.
     Set {
         settings: Vec<(String, String)>,
     },
     /// Asks what can be set: enclosed is a list of [`Tunable`].
     Tunables,
-    /// Asks how everything stands: enclosed is what the engine says.
-    Look,
+    /// Asks for a snapshot of the scheduler: enclosed is the engine's description.
+    Snapshot,
+    /// Supplies values for processes from now on until the connection ends: the descriptor of a
+    /// [`table`](crate::table) comes along. For each word of a row, the thread import that it
+    /// stands for, in order; None: it is the writer's own. A connection supplies one table.
+    Table {
+        version: u32,
+        columns: Vec<Option<String>>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +85,15 @@ pub enum Reply {
         imports: Vec<Import>,
     },
     Done,
-    /// The answer is the text in the memory whose descriptor comes along ([`crate::enclosed`]): it may be long.
+    /// The answer is the text in the memory whose descriptor comes along ([`crate::enclosed`]): it
+    /// may be long.
     Enclosed,
+    /// The engine reads the table. The scheduler imports these of its columns; another scheduler
+    /// may import others.
+    Reads {
+        scheduler: String,
+        columns: Vec<String>,
+    },
     Refused {
         why: Refusal,
         message: String,
@@ -89,7 +105,7 @@ pub enum Reply {
 #[serde(deny_unknown_fields)]
 pub struct Import {
     pub name: String,
-    /// What holds for a thread that nobody supplies a value for; a time in nanoseconds.
+    /// Holds for a thread without a value of its own; a time is in nanoseconds.
     pub default: i64,
 }
 
@@ -97,15 +113,15 @@ pub struct Import {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tunable {
-    /// Whose it is.
+    /// The scheduler that declares it.
     pub scheduler: String,
-    /// Of two schedulers that share a machine: `command` or `others`.
+    /// Where two schedulers share a machine, the one it is: `command` or `others`.
     pub role: Option<String>,
     pub name: String,
     pub storage: Storage,
     #[serde(rename = "type")]
     pub ty: Type,
-    /// Of a time, in nanoseconds.
+    /// A number, or a time in nanoseconds.
     pub value: i64,
 }
 
@@ -117,7 +133,7 @@ pub enum Storage {
     Import,
 }
 
-/// Of a number in a scheduler that has no floats.
+/// The type of a number, in a scheduler that has no floats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
@@ -129,16 +145,18 @@ pub enum Type {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// The words make no sense, or come out of turn.
+    /// The message makes no sense, or comes out of turn.
     Garbled,
     /// The scheduler has no thread import of that name.
     UnknownImport,
     /// There is no such process, or no such thread in it.
     NoSuchThread,
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     Forbidden,
-    /// No page, row or word is left.
+    /// No page, row, word or table is left.
     Full,
+    /// Another table supplies it already.
+    Taken,
     /// There is no tunable of that name, or it cannot have that value.
     Unsuitable,
     /// The engine cannot do it now.
@@ -155,13 +173,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_short_and_plain() {
+    fn messages_are_short_and_plain() {
         let json = |request: &Request| serde_json::to_string(request).unwrap();
         assert_eq!(json(&Request::Hello { version: 1 }), r#"{"hello":{"version":1}}"#);
         assert_eq!(
-            json(&Request::Hint { process: 7, thread: None, values: vec![("urgent".into(), Some(1))] }),
+            json(&Request::Hint {
+                process: 7,
+                thread: None,
+                values: vec![("urgent".into(), Some(1))]
+            }),
             r#"{"hint":{"process":7,"thread":null,"values":[["urgent",1]]}}"#
         );
-        assert!(serde_json::from_str::<Request>(r#"{"bind":{"row":1,"thread":2,"uid":0}}"#).is_err());
+        assert!(
+            serde_json::from_str::<Request>(r#"{"bind":{"row":1,"thread":2,"uid":0}}"#).is_err()
+        );
     }
 }

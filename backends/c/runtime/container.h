@@ -2,19 +2,20 @@
  *
  *      threadref, queue, stack                      pqueue, pstack (ATTUNE_SORTED, see tree.h)
  *
- *      first --> A <--> B <--> C <-- last           first ------------.     the removal point, cached
- *                where of each = the container      root --> M         v
- *      removal point: first                                 / \        A    in order from left to right
- *      insertion:  queue behind last,                      A   Z
- *                  stack before first
+ *      first --> A <--> B <--> C <-- last           first ------------.     the removal point,
+ * cached where of each = the container      root --> M         v removal point: first / \        A
+ * in order from left to right insertion:  queue behind last,                      A   Z stack
+ * before first
  *
- * Invariant: size is the number of threads whose `where` is this container, and all of them are reached from `first` by
- * attune_after, each once; a threadref holds one at most; a sorted container's keys never step back on that way, and
+ * Invariant: size is the number of threads whose `where` is this container, pinned the number of
+ * those of them that are pinned, and all of them are reached from `first` by attune_after, each
+ * once; a threadref holds one at most; a sorted container's keys never step back on that way, and
  * among equal keys stamps grow (pqueue) or fall (pstack). attune_sound checks exactly this.
  *
- * Cursors. A foreach whose body moves threads notes the next thread to visit and the stamp at its start. Every insertion
- * gives a new stamp, so that whoever came later is passed over; a thread that leaves advances the cursors that point to it.
- * So the body may move any thread, and several cursors may walk one container.
+ * Cursors. A foreach whose body moves threads notes the next thread to visit and the stamp at its
+ * start. Every insertion gives a new stamp, so the foreach passes over a thread that came later; a
+ * thread that leaves advances the cursors that point to it. So the body may move any thread, and
+ * several cursors may walk one container.
  */
 #ifndef ATTUNE_CONTAINER_H
 #define ATTUNE_CONTAINER_H
@@ -27,49 +28,54 @@
 #define ATTUNE_SORTED 1
 #endif
 
-/* A function large enough not to be repeated wherever it is used, and its parameters in the arena. */
+/* A function large enough not to be repeated wherever it is used, and its parameters in the arena.
+ */
 #ifndef ATTUNE_OUTLINE
 #define ATTUNE_OUTLINE static inline void
-#define ATTUNE_RETURN return
+#define ATTUNE_RETURN  return
 #define ATTUNE_IN_ARENA
 #endif
 
 enum attune_kind { ATTUNE_THREADREF, ATTUNE_QUEUE, ATTUNE_STACK, ATTUNE_PQUEUE, ATTUNE_PSTACK };
 
 struct attune_cursor {
-    struct attune_container ATTUNE_ARENA *of;        /* NULL: at its end */
-    struct attune_thread ATTUNE_ARENA *next;         /* to look at next */
-    struct attune_cursor ATTUNE_ARENA *other;        /* of the same container */
-    uint64_t since;                                  /* visits threads with an older stamp */
+    struct attune_container ATTUNE_ARENA *of; /* NULL: at its end */
+    struct attune_thread ATTUNE_ARENA *next;  /* to look at next */
+    struct attune_cursor ATTUNE_ARENA *other; /* of the same container */
+    uint64_t since;                           /* visits threads with an older stamp */
 };
 
 struct attune_container {
     struct attune_thread ATTUNE_ARENA *first;
-    union { struct attune_thread ATTUNE_ARENA *last, *root; };
+    union {
+        struct attune_thread ATTUNE_ARENA *last, *root;
+    };
     struct attune_cursor ATTUNE_ARENA *cursors;
     uint32_t size;
-    uint8_t kind;                                    /* enum attune_kind */
-    uint8_t lowest;                                  /* sorted: the lowest key is first, else the highest */
-    uint8_t changed;                                 /* since the invariants last ran */
+    uint8_t kind; /* enum attune_kind */
+    /* sorted: the lowest key is first, else the highest */
+    uint8_t lowest;
+    uint8_t changed; /* since the invariants last ran */
     uint8_t unused;
-    uint32_t sorted_on;                              /* the attribute's number, from 1; 0: not sorted */
-    int32_t element;                                 /* of an array, for messages; -1: none */
-    const char *name;                                /* as the scheduler calls it */
+    /* the attribute's number, from 1; 0: not sorted */
+    uint32_t sorted_on;
+    int32_t element;  /* of an array, for messages; -1: none */
+    const char *name; /* as the scheduler calls it */
+    uint32_t pinned;  /* threads that may not run everywhere */
 };
-
-/* Number of the next insertion. */
-static uint64_t ATTUNE_ARENA attune_stamp = 1;
 
 #if ATTUNE_SORTED
 #include "tree.h"
 #endif
 
-static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c, const char *name, int32_t element,
-                                         enum attune_kind kind, int lowest, uint32_t sorted_on)
+static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c, const char *name,
+                                         int32_t element, enum attune_kind kind, int lowest,
+                                         uint32_t sorted_on)
 {
     c->first = c->last = NULL;
     c->cursors = NULL;
     c->size = 0;
+    c->pinned = 0;
     c->kind = (uint8_t)kind;
     c->lowest = (uint8_t)lowest;
     c->changed = 0;
@@ -79,7 +85,8 @@ static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c
 }
 
 /* The thread at the removal point, or NULL. */
-static inline struct attune_thread ATTUNE_ARENA *attune_first(const struct attune_container ATTUNE_ARENA *c)
+static inline struct attune_thread ATTUNE_ARENA *
+attune_first(const struct attune_container ATTUNE_ARENA *c)
 {
     return c->first;
 }
@@ -90,7 +97,8 @@ static inline int64_t attune_size(const struct attune_container ATTUNE_ARENA *c)
 }
 
 /* The thread behind t in its container, or NULL. */
-static inline struct attune_thread ATTUNE_ARENA *attune_after(const struct attune_thread ATTUNE_ARENA *t)
+static inline struct attune_thread ATTUNE_ARENA *
+attune_after(const struct attune_thread ATTUNE_ARENA *t)
 {
 #if ATTUNE_SORTED
     if (t->where->sorted_on)
@@ -125,16 +133,20 @@ static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
     }
     t->where = NULL;
     c->size--;
+    c->pinned -= t->pinned;
     c->changed = 1;
 }
 
 /* Puts a thread that sits nowhere at the insertion point. `key` counts in a sorted container. */
-static inline void attune_insert(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *t, int64_t key)
+static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
+                                 struct attune_container ATTUNE_ARENA *c,
+                                 struct attune_thread ATTUNE_ARENA *t, int64_t key)
 {
     t->where = c;
     t->key = key;
-    t->stamp = attune_stamp++;
+    t->stamp = attune->stamp++;
     c->size++;
+    c->pinned += t->pinned;
     c->changed = 1;
 #if ATTUNE_SORTED
     if (c->sorted_on) {
@@ -162,21 +174,24 @@ static inline void attune_insert(struct attune_container ATTUNE_ARENA *c, struct
 }
 
 /* `t => c`, said in that line of the scheduler. */
-static inline void attune_move(struct attune_thread ATTUNE_ARENA *t, struct attune_container ATTUNE_ARENA *c, int64_t key,
-                               uint32_t line)
+static inline void attune_move(struct attune_instance ATTUNE_ARENA *attune,
+                               struct attune_thread ATTUNE_ARENA *t,
+                               struct attune_container ATTUNE_ARENA *c, int64_t key, uint32_t line)
 {
     attune_remove(t);
-    attune_insert(c, t, key);
+    attune_insert(attune, c, t, key);
     t->line = line;
 }
 
 /* The attribute with that number was assigned: a container sorted on it takes the thread anew. */
-static inline void attune_resort(struct attune_thread ATTUNE_ARENA *t, uint32_t attribute, int64_t key)
+static inline void attune_resort(struct attune_instance ATTUNE_ARENA *attune,
+                                 struct attune_thread ATTUNE_ARENA *t, uint32_t attribute,
+                                 int64_t key)
 {
     struct attune_container ATTUNE_ARENA *c = t->where;
     if (c && c->sorted_on == attribute) {
         attune_remove(t);
-        attune_insert(c, t, key);
+        attune_insert(attune, c, t, key);
     }
 }
 
@@ -219,14 +234,16 @@ static inline struct attune_thread ATTUNE_ARENA *attune_next(struct attune_curso
     return t;
 }
 
-/* Starts a foreach and gives its first thread. The cursor may still be where a failed check left it. */
-static inline struct attune_thread ATTUNE_ARENA *attune_visit(struct attune_container ATTUNE_ARENA *c,
-                                                              struct attune_cursor ATTUNE_ARENA *u)
+/* Starts a foreach and gives its first thread. The cursor may still be where a failed check left
+ * it. */
+static inline struct attune_thread ATTUNE_ARENA *
+attune_visit(struct attune_instance ATTUNE_ARENA *attune, struct attune_container ATTUNE_ARENA *c,
+             struct attune_cursor ATTUNE_ARENA *u)
 {
     attune_leave(u);
     u->of = c;
     u->next = c->first;
-    u->since = attune_stamp;
+    u->since = attune->stamp;
     u->other = c->cursors;
     c->cursors = u;
     return attune_next(u);
@@ -240,7 +257,8 @@ static inline int attune_sound(const struct attune_container ATTUNE_ARENA *c)
     const struct attune_thread ATTUNE_ARENA *previous = NULL;
     if (c->kind == ATTUNE_THREADREF && c->size > 1)
         return 0;
-    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && ATTUNE_MAY_LOOP; t = attune_after(t)) {
+    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && ATTUNE_MAY_LOOP;
+         t = attune_after(t)) {
         if (t->where != c || found++ == c->size)
             return 0;
 #if ATTUNE_SORTED

@@ -1,8 +1,8 @@
-/* Imports: reading and writing a variable of the application by its width. A value that does not fit is clamped to the
- * nearest that does, and counted.
+/* Imports: reading and writing a variable of the application by its width. A value that does not
+ * fit is clamped to the nearest that does, and counted.
  *
- *      struct attune_import   link --> the application's variable, of the width noted beside the import's name
- *                             value    in force while link is NULL
+ *      struct attune_import   link --> the application's variable, of the width noted beside the
+ * import's name value    in force while link is NULL
  */
 #ifndef ATTUNE_IMPORT_H
 #define ATTUNE_IMPORT_H
@@ -17,77 +17,118 @@
 #if ATTUNE_LINKS
 #include "real.h"
 
-static inline int64_t attune_whole(double x)
+static inline int64_t attune_whole(struct attune_instance ATTUNE_ARENA *attune, double x)
 {
     if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0))
-        attune_clamped++;
+        attune->clamped++;
     return attune_to_int(x);
 }
 
-static inline int64_t attune_fit(int64_t value, int64_t low, int64_t high)
+static inline int64_t attune_fit(struct attune_instance ATTUNE_ARENA *attune, int64_t value,
+                                 int64_t low, int64_t high)
 {
     if (value >= low && value <= high)
         return value;
-    attune_clamped++;
+    attune->clamped++;
     return value < low ? low : high;
 }
 
-static inline int64_t attune_load(const void *link, enum attune_width width)
+static inline int64_t attune_load(struct attune_instance ATTUNE_ARENA *attune, const void *link,
+                                  enum attune_width width)
 {
     switch (width) {
-    case ATTUNE_I8: return *(const int8_t *)link;
-    case ATTUNE_I16: return *(const int16_t *)link;
-    case ATTUNE_I32: return *(const int32_t *)link;
-    case ATTUNE_I64: return *(const int64_t *)link;
-    case ATTUNE_U8: return *(const uint8_t *)link;
-    case ATTUNE_U16: return *(const uint16_t *)link;
-    case ATTUNE_U32: return *(const uint32_t *)link;
+    case ATTUNE_I8:
+        return *(const int8_t *)link;
+    case ATTUNE_I16:
+        return *(const int16_t *)link;
+    case ATTUNE_I32:
+        return *(const int32_t *)link;
+    case ATTUNE_I64:
+        return *(const int64_t *)link;
+    case ATTUNE_U8:
+        return *(const uint8_t *)link;
+    case ATTUNE_U16:
+        return *(const uint16_t *)link;
+    case ATTUNE_U32:
+        return *(const uint32_t *)link;
     case ATTUNE_U64: {
         uint64_t wide = *(const uint64_t *)link;
-        attune_clamped += wide > INT64_MAX;
+        attune->clamped += wide > INT64_MAX;
         return wide > INT64_MAX ? INT64_MAX : (int64_t)wide;
     }
-    case ATTUNE_F32: return attune_whole(*(const float *)link);
-    case ATTUNE_F64: return attune_whole(*(const double *)link);
-    case ATTUNE_BOOL: return *(const uint8_t *)link != 0;
+    case ATTUNE_F32:
+        return attune_whole(attune, *(const float *)link);
+    case ATTUNE_F64:
+        return attune_whole(attune, *(const double *)link);
+    case ATTUNE_BOOL:
+        return *(const uint8_t *)link != 0;
     }
     return 0;
 }
 
-static inline void attune_store(void *link, enum attune_width width, int64_t value)
+static inline void attune_store(struct attune_instance ATTUNE_ARENA *attune, void *link,
+                                enum attune_width width, int64_t value)
 {
     switch (width) {
-    case ATTUNE_I8: *(int8_t *)link = (int8_t)attune_fit(value, INT8_MIN, INT8_MAX); break;
-    case ATTUNE_I16: *(int16_t *)link = (int16_t)attune_fit(value, INT16_MIN, INT16_MAX); break;
-    case ATTUNE_I32: *(int32_t *)link = (int32_t)attune_fit(value, INT32_MIN, INT32_MAX); break;
-    case ATTUNE_I64: *(int64_t *)link = value; break;
-    case ATTUNE_U8: *(uint8_t *)link = (uint8_t)attune_fit(value, 0, UINT8_MAX); break;
-    case ATTUNE_U16: *(uint16_t *)link = (uint16_t)attune_fit(value, 0, UINT16_MAX); break;
-    case ATTUNE_U32: *(uint32_t *)link = (uint32_t)attune_fit(value, 0, UINT32_MAX); break;
-    case ATTUNE_U64: *(uint64_t *)link = (uint64_t)attune_fit(value, 0, INT64_MAX); break;
-    case ATTUNE_F32: *(float *)link = (float)value; break;
-    case ATTUNE_F64: *(double *)link = (double)value; break;
-    case ATTUNE_BOOL: *(uint8_t *)link = (uint8_t)attune_fit(value, 0, 1); break;
+    case ATTUNE_I8:
+        *(int8_t *)link = (int8_t)attune_fit(attune, value, INT8_MIN, INT8_MAX);
+        break;
+    case ATTUNE_I16:
+        *(int16_t *)link = (int16_t)attune_fit(attune, value, INT16_MIN, INT16_MAX);
+        break;
+    case ATTUNE_I32:
+        *(int32_t *)link = (int32_t)attune_fit(attune, value, INT32_MIN, INT32_MAX);
+        break;
+    case ATTUNE_I64:
+        *(int64_t *)link = value;
+        break;
+    case ATTUNE_U8:
+        *(uint8_t *)link = (uint8_t)attune_fit(attune, value, 0, UINT8_MAX);
+        break;
+    case ATTUNE_U16:
+        *(uint16_t *)link = (uint16_t)attune_fit(attune, value, 0, UINT16_MAX);
+        break;
+    case ATTUNE_U32:
+        *(uint32_t *)link = (uint32_t)attune_fit(attune, value, 0, UINT32_MAX);
+        break;
+    case ATTUNE_U64:
+        *(uint64_t *)link = (uint64_t)attune_fit(attune, value, 0, INT64_MAX);
+        break;
+    case ATTUNE_F32:
+        *(float *)link = (float)value;
+        break;
+    case ATTUNE_F64:
+        *(double *)link = (double)value;
+        break;
+    case ATTUNE_BOOL:
+        *(uint8_t *)link = (uint8_t)attune_fit(attune, value, 0, 1);
+        break;
     }
 }
 
 #else
-/* Of an import that the scheduler has assigned to: its link, which is no address where nothing can be linked. */
-#define ATTUNE_ASSIGNED_VALUE ((void *)1)
-#define attune_load(link, width) 0
-#define attune_store(link, width, value) (void)0
+/* Where nothing can be linked, an import that the scheduler has assigned to has this for its link.
+ * It is no address. */
+#define ATTUNE_ASSIGNED_VALUE                    ((void *)1)
+#define attune_load(attune, link, width)         0
+#define attune_store(attune, link, width, value) (void)0
 #endif
 
-/* Of an import of type int or time. */
-static inline int64_t attune_get(const struct attune_import ATTUNE_ARENA *import, enum attune_width width)
+/* Reads and writes an import of type int or time. */
+static inline int64_t attune_get(struct attune_instance ATTUNE_ARENA *attune,
+                                 const struct attune_import ATTUNE_ARENA *import,
+                                 enum attune_width width)
 {
-    return ATTUNE_LINKS && import->link ? attune_load(import->link, width) : import->value.number;
+    return ATTUNE_LINKS && import->link ? attune_load(attune, import->link, width)
+                                        : import->value.number;
 }
 
-static inline void attune_set(struct attune_import ATTUNE_ARENA *import, enum attune_width width, int64_t value)
+static inline void attune_set(struct attune_instance ATTUNE_ARENA *attune,
+                              struct attune_import ATTUNE_ARENA *import, enum attune_width width,
+                              int64_t value)
 {
     if (ATTUNE_LINKS && import->link) {
-        attune_store(import->link, width, value);
+        attune_store(attune, import->link, width, value);
         return;
     }
     import->value.number = value;
@@ -97,8 +138,10 @@ static inline void attune_set(struct attune_import ATTUNE_ARENA *import, enum at
 }
 
 #if ATTUNE_LINKS
-/* Of an import of type float. */
-static inline double attune_get_real(const struct attune_import ATTUNE_ARENA *import, enum attune_width width)
+/* Reads and writes an import of type float. */
+static inline double attune_get_real(struct attune_instance ATTUNE_ARENA *attune,
+                                     const struct attune_import ATTUNE_ARENA *import,
+                                     enum attune_width width)
 {
     if (!import->link)
         return import->value.real;
@@ -106,12 +149,14 @@ static inline double attune_get_real(const struct attune_import ATTUNE_ARENA *im
         return *(const float *)import->link;
     if (width == ATTUNE_F64)
         return *(const double *)import->link;
-    return (double)attune_load(import->link, width);
+    return (double)attune_load(attune, import->link, width);
 }
 
-static inline void attune_set_real(struct attune_import ATTUNE_ARENA *import, enum attune_width width, double value)
+static inline void attune_set_real(struct attune_instance ATTUNE_ARENA *attune,
+                                   struct attune_import ATTUNE_ARENA *import,
+                                   enum attune_width width, double value)
 {
-    const double largest = 340282346638528859811704183484516925440.0;   /* of a 32-bit float */
+    const double largest = 340282346638528859811704183484516925440.0; /* of a 32-bit float */
     /* From here on it would round to infinity. */
     const double beyond = 340282356779733661637539395458142568448.0;
     if (!import->link) {
@@ -120,16 +165,16 @@ static inline void attune_set_real(struct attune_import ATTUNE_ARENA *import, en
         *(double *)import->link = value;
     } else if (width == ATTUNE_F32) {
         if ((value >= beyond || value <= -beyond) && value - value == 0) {
-            attune_clamped++;
+            attune->clamped++;
             value = value < 0 ? -largest : largest;
         }
         *(float *)import->link = (float)value;
     } else {
-        uint64_t before = attune_clamped;
-        int64_t whole = attune_whole(value);
-        attune_store(import->link, width, whole);
-        if (attune_clamped > before + 1)
-            attune_clamped = before + 1;                /* one value, counted once */
+        uint64_t before = attune->clamped;
+        int64_t whole = attune_whole(attune, value);
+        attune_store(attune, import->link, width, whole);
+        if (attune->clamped > before + 1)
+            attune->clamped = before + 1; /* one value, counted once */
     }
 }
 

@@ -1,29 +1,21 @@
-/* Arithmetic that means the same with every compiler and flag: 64-bit two's complement that wraps around, divisions that
- * never fail, seeded random numbers. Unsigned numbers wrap in C; signed ones must not be let to.
+/* Arithmetic that means the same with every compiler and flag: 64-bit two's complement that wraps
+ * around, divisions that never fail, seeded random numbers. Unsigned numbers wrap in C; signed ones
+ * must not be let to.
  */
 #ifndef ATTUNE_NUMBER_H
 #define ATTUNE_NUMBER_H
 
-#include <stdint.h>
+#include "attune_scheduler.h"
 
 /* Part of every loop's condition: a verifier that must see each loop end puts its own word here. */
 #ifndef ATTUNE_MAY_LOOP
 #define ATTUNE_MAY_LOOP 1
 #endif
 
-/* Qualifies what lives in an address space of its own (a BPF arena): here, the scheduler's state. */
-#ifndef ATTUNE_ARENA
-#define ATTUNE_ARENA
-#endif
-
 /* Where a variable starts that counts: see bpf.h. */
 #ifndef ATTUNE_ZERO
 #define ATTUNE_ZERO 0
 #endif
-
-/* Divisions by zero so far, of ints and floats; values that did not fit an import. */
-static uint64_t ATTUNE_ARENA attune_divisions_by_zero;
-static uint64_t ATTUNE_ARENA attune_clamped;
 
 static inline int64_t attune_add(int64_t a, int64_t b)
 {
@@ -46,20 +38,20 @@ static inline int64_t attune_neg(int64_t a)
 }
 
 /* x / 0 = 0, counted; MIN / -1 = MIN. */
-static inline int64_t attune_div(int64_t a, int64_t b)
+static inline int64_t attune_div(struct attune_instance ATTUNE_ARENA *attune, int64_t a, int64_t b)
 {
     if (b == 0) {
-        attune_divisions_by_zero++;
+        attune->divisions_by_zero++;
         return 0;
     }
     return b == -1 ? attune_neg(a) : a / b;
 }
 
 /* x % 0 = x, counted; MIN % -1 = 0. */
-static inline int64_t attune_mod(int64_t a, int64_t b)
+static inline int64_t attune_mod(struct attune_instance ATTUNE_ARENA *attune, int64_t a, int64_t b)
 {
     if (b == 0) {
-        attune_divisions_by_zero++;
+        attune->divisions_by_zero++;
         return a;
     }
     return b == -1 ? 0 : a % b;
@@ -71,13 +63,10 @@ static inline int64_t attune_slice(int64_t d)
     return d < 0 ? 0 : d;
 }
 
-/* splitmix64. The engine gives the seed. */
-static uint64_t ATTUNE_ARENA attune_random_state;
-
-/* Uniform in 0..n-1; 0 if n <= 0. Advances in every case. */
-static inline int64_t attune_random(int64_t n)
+/* splitmix64; the engine gives the seed. Uniform in 0..n-1; 0 if n <= 0. Advances in every case. */
+static inline int64_t attune_random(struct attune_instance ATTUNE_ARENA *attune, int64_t n)
 {
-    uint64_t z = attune_random_state += 0x9e3779b97f4a7c15u, low, high;
+    uint64_t z = attune->random_state += 0x9e3779b97f4a7c15u, low, high;
     if (n <= 0)
         return 0;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;

@@ -1,6 +1,8 @@
-/* Floats: IEEE doubles, each operation rounded by itself, and their ways to and from ints. Free of libm.
+/* Floats: IEEE doubles, each operation rounded by itself, and their ways to and from ints. Free of
+ * libm.
  *
- * A compiler may contract a * b + c into one rounding where the processor can; nothing here may depend on that.
+ * A compiler may contract a * b + c into one rounding where the processor can; nothing here may
+ * depend on that.
  */
 #ifndef ATTUNE_REAL_H
 #define ATTUNE_REAL_H
@@ -21,41 +23,51 @@
 
 static inline uint64_t attune_bits(double x)
 {
-    union { double real; uint64_t bits; } u = { .real = x };
+    union {
+        double real;
+        uint64_t bits;
+    } u = {.real = x};
     return u.bits;
 }
 
 static inline double attune_from_bits(uint64_t bits)
 {
-    union { uint64_t bits; double real; } u = { .bits = bits };
+    union {
+        uint64_t bits;
+        double real;
+    } u = {.bits = bits};
     return u.real;
 }
 
 /* x / 0 = 0, counted. */
-static inline double attune_div_real(double a, double b)
+static inline double attune_div_real(struct attune_instance ATTUNE_ARENA *attune, double a,
+                                     double b)
 {
     if (b == 0) {
-        attune_divisions_by_zero++;
+        attune->divisions_by_zero++;
         return 0;
     }
     return a / b;
 }
 
 /* C's fmod; x % 0 = x, counted. Exact: long division of the significands, at most 200 steps. */
-static inline double attune_mod_real(double a, double b)
+static inline double attune_mod_real(struct attune_instance ATTUNE_ARENA *attune, double a,
+                                     double b)
 {
-    const uint64_t sign = UINT64_C(1) << 63, one = UINT64_C(1) << 52, infinite = UINT64_C(0x7ff) << 52;
+    const uint64_t sign = UINT64_C(1) << 63, one = UINT64_C(1) << 52,
+                   infinite = UINT64_C(0x7ff) << 52;
     uint64_t x = attune_bits(a) & ~sign, y = attune_bits(b) & ~sign;
     uint32_t up, down, step;
     if (y == 0) {
-        attune_divisions_by_zero++;
+        attune->divisions_by_zero++;
         return a;
     }
     if (x >= infinite || y > infinite)
-        return (a * b) / (a * b);                       /* not a number */
+        return (a * b) / (a * b); /* not a number */
     if (x < y)
         return a;
-    /* Significands with their first bit made plain, and exponents; a subnormal number has exponent 1 and no first bit. */
+    /* Significands with their first bit made plain, and exponents; a subnormal number has exponent
+     * 1 and no first bit. */
     up = (uint32_t)(x >> 52);
     down = (uint32_t)(y >> 52);
     x = up ? (x & (one - 1)) | one : x;
@@ -63,7 +75,7 @@ static inline double attune_mod_real(double a, double b)
     up += !up;
     down += !down;
     for (x %= y; up > down && ATTUNE_MAY_LOOP; up -= step) {
-        step = up - down < 11 ? up - down : 11;         /* 53 + 11 bits fit */
+        step = up - down < 11 ? up - down : 11; /* 53 + 11 bits fit */
         x = (x << step) % y;
     }
     for (; x && x < one && up > 1 && ATTUNE_MAY_LOOP; up--)

@@ -1,16 +1,18 @@
 /* The order of a sorted container: an AVL tree of thread records with parent pointers.
  *
- *                M 3            prev = left child, next = right child, height = 1 + the taller child's
+ *                M 3            prev = left child, next = right child, height = 1 + the taller
+ * child's
  *              /     \
  *           C 2       Z 1       in order from left to right: first removed to last removed
  *          /
  *        A 1  <-- first
  *
- * Invariant: the heights of any thread's two subtrees differ by at most 1, so that n threads are at most 1.45 log2(n)
- * deep; a child's parent is its parent; `first` is the leftmost. attune_tree_sound checks exactly this; that keys are in
- * order, attune_tree_ordered.
+ * Invariant: the heights of any thread's two subtrees differ by at most 1, so that n threads are at
+ * most 1.45 log2(n) deep; a child's parent is its parent; `first` is the leftmost.
+ * attune_tree_sound checks exactly this; that keys are in order, attune_tree_ordered.
  *
- * Parent pointers rather than recursion or a path on the stack: a thread is removed from its middle without a search.
+ * Parent pointers rather than recursion or a path on the stack: a thread is removed from its middle
+ * without a search.
  */
 #ifndef ATTUNE_TREE_H
 #define ATTUNE_TREE_H
@@ -21,14 +23,16 @@ static inline int attune_tree_height(const struct attune_thread ATTUNE_ARENA *t)
 }
 
 /* The leftmost thread below t. */
-static inline struct attune_thread ATTUNE_ARENA *attune_tree_leftmost(struct attune_thread ATTUNE_ARENA *t)
+static inline struct attune_thread ATTUNE_ARENA *
+attune_tree_leftmost(struct attune_thread ATTUNE_ARENA *t)
 {
     while (t->prev && ATTUNE_MAY_LOOP)
         t = t->prev;
     return t;
 }
 
-static inline struct attune_thread ATTUNE_ARENA *attune_tree_after(const struct attune_thread ATTUNE_ARENA *t)
+static inline struct attune_thread ATTUNE_ARENA *
+attune_tree_after(const struct attune_thread ATTUNE_ARENA *t)
 {
     if (t->next)
         return attune_tree_leftmost(t->next);
@@ -38,7 +42,8 @@ static inline struct attune_thread ATTUNE_ARENA *attune_tree_after(const struct 
 }
 
 /* Puts `new` (or nothing) where `old` hangs below its parent. */
-static inline void attune_tree_replace(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *old,
+static inline void attune_tree_replace(struct attune_container ATTUNE_ARENA *c,
+                                       struct attune_thread ATTUNE_ARENA *old,
                                        struct attune_thread ATTUNE_ARENA *new)
 {
     struct attune_thread ATTUNE_ARENA *parent = old->parent;
@@ -59,8 +64,9 @@ static inline void attune_tree_measure(struct attune_thread ATTUNE_ARENA *t)
 }
 
 /* Lifts t's right child (`left`: its left child) into t's place, and gives it. */
-static inline struct attune_thread ATTUNE_ARENA *attune_tree_rotate(struct attune_container ATTUNE_ARENA *c,
-                                                                    struct attune_thread ATTUNE_ARENA *t, int left)
+static inline struct attune_thread ATTUNE_ARENA *
+attune_tree_rotate(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *t,
+                   int left)
 {
     struct attune_thread ATTUNE_ARENA *up = left ? t->prev : t->next;
     struct attune_thread ATTUNE_ARENA *inner = left ? up->next : up->prev;
@@ -81,7 +87,8 @@ static inline struct attune_thread ATTUNE_ARENA *attune_tree_rotate(struct attun
 }
 
 /* A subtree of t became taller or shorter: restores the invariant from t upwards. */
-static inline void attune_tree_balance(struct attune_container ATTUNE_ARENA *c, struct attune_thread ATTUNE_ARENA *t)
+static inline void attune_tree_balance(struct attune_container ATTUNE_ARENA *c,
+                                       struct attune_thread ATTUNE_ARENA *t)
 {
     for (; t && ATTUNE_MAY_LOOP; t = t->parent) {
         int before = t->height;
@@ -109,7 +116,8 @@ ATTUNE_OUTLINE attune_tree_insert(struct attune_container ATTUNE_ARENA *c ATTUNE
     int left = 1, leftmost = 1;
     while (at && ATTUNE_MAY_LOOP) {
         parent = at;
-        left = (c->lowest ? t->key < at->key : t->key > at->key) || (c->kind == ATTUNE_PSTACK && t->key == at->key);
+        left = (c->lowest ? t->key < at->key : t->key > at->key) ||
+               (c->kind == ATTUNE_PSTACK && t->key == at->key);
         leftmost &= left;
         at = left ? at->prev : at->next;
     }
@@ -137,7 +145,7 @@ ATTUNE_OUTLINE attune_tree_remove(struct attune_container ATTUNE_ARENA *c ATTUNE
     if (!t->prev || !t->next) {
         attune_tree_replace(c, t, t->prev ? t->prev : t->next);
     } else {
-        heir = attune_tree_leftmost(t->next);           /* takes t's place; has no left child */
+        heir = attune_tree_leftmost(t->next); /* takes t's place; has no left child */
         shrunk = heir;
         if (heir->parent != t) {
             shrunk = heir->parent;
@@ -157,7 +165,8 @@ ATTUNE_OUTLINE attune_tree_remove(struct attune_container ATTUNE_ARENA *c ATTUNE
 #ifdef ATTUNE_DEBUG
 /* Whether b may stand right behind a. */
 static inline int attune_tree_ordered(const struct attune_container ATTUNE_ARENA *c,
-                                      const struct attune_thread ATTUNE_ARENA *a, const struct attune_thread ATTUNE_ARENA *b)
+                                      const struct attune_thread ATTUNE_ARENA *a,
+                                      const struct attune_thread ATTUNE_ARENA *b)
 {
     if (a->key == b->key)
         return c->kind == ATTUNE_PSTACK ? a->stamp > b->stamp : a->stamp < b->stamp;
@@ -170,7 +179,8 @@ static inline int attune_tree_sound(const struct attune_container ATTUNE_ARENA *
         return !c->first;
     if (c->root->parent || attune_tree_leftmost(c->root) != c->first)
         return 0;
-    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && ATTUNE_MAY_LOOP; t = attune_tree_after(t)) {
+    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && ATTUNE_MAY_LOOP;
+         t = attune_tree_after(t)) {
         int left = attune_tree_height(t->prev), right = attune_tree_height(t->next);
         if (left - right > 1 || right - left > 1 || t->height != 1 + (left > right ? left : right))
             return 0;

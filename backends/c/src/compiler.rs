@@ -1,7 +1,7 @@
 //! Runs the C compiler: C text in, shared object out. The only input and output of this crate.
 //!
-//! The compiler is `cc`, or what the environment variable CC says. The object appears under its name only when it is
-//! complete.
+//! The compiler is `cc`, or what the environment variable CC says. The object appears under its
+//! name only when it is complete.
 
 use std::env;
 use std::fmt;
@@ -10,8 +10,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// One error or warning of the C compiler. Inside verbatim text, and everywhere in debug builds, `file` and `line` are the
-/// scheduler's.
+/// One error or warning of the C compiler. Inside verbatim text, and everywhere in debug builds,
+/// `file` and `line` are the scheduler's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompilerMessage {
     pub file: String,
@@ -31,7 +31,8 @@ impl fmt::Display for CompilerMessage {
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     #[error(
-        "cannot run the C compiler `{command}` ({error}): install one (Debian: apt install gcc), or name yours in the \
+        "cannot run the C compiler `{command}` ({error}): install one (Debian: apt install gcc), \
+            or name yours in the \
          environment variable CC"
     )]
     NoCompiler { command: String, error: io::Error },
@@ -48,7 +49,8 @@ pub fn compile(c_source: &str, out: &Path, debug: bool) -> Result<(), CompileErr
 }
 
 fn compile_with(c_source: &str, out: &Path, flags: &[&str]) -> Result<(), CompileError> {
-    let command = env::var("CC").ok().filter(|cc| !cc.trim().is_empty()).unwrap_or_else(|| "cc".to_string());
+    let command =
+        env::var("CC").ok().filter(|cc| !cc.trim().is_empty()).unwrap_or_else(|| "cc".to_string());
     let unfinished = beside(out);
     let cannot_write = |error| CompileError::Io { path: out.to_path_buf(), error };
     // The compiler could not say in the scheduler's terms that there is no such folder.
@@ -135,7 +137,8 @@ mod tests {
 
     #[test]
     fn places_are_read_with_and_without_columns() {
-        let read = |line: &str| message(line).map(|message| (message.file, message.line, message.error));
+        let read =
+            |line: &str| message(line).map(|message| (message.file, message.line, message.error));
         assert_eq!(read("a.sched:4:9: error: no"), Some(("a.sched".into(), 4, true)));
         assert_eq!(read("c:/a.sched:4: warning: so"), Some(("c:/a.sched".into(), 4, false)));
         assert_eq!(read("In file included from x:"), None);
@@ -143,7 +146,8 @@ mod tests {
 
     #[test]
     fn a_missing_compiler_is_named() {
-        let error = run("no-such-compiler -m32", "", Path::new("/nonexistent/x.so"), &[]).unwrap_err();
+        let error =
+            run("no-such-compiler -m32", "", Path::new("/nonexistent/x.so"), &[]).unwrap_err();
         assert!(
             error.to_string().starts_with("cannot run the C compiler `no-such-compiler -m32`"),
             "{error}"

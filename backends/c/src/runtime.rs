@@ -1,4 +1,4 @@
-//! The runtime's files, and which of them a scheduler needs.
+//! The runtime's files, and which of them a scheduler needs on a target.
 
 /// What a scheduler uses, so that the rest need not be compiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,8 +7,8 @@ pub struct Needs {
     pub sorted: bool,
     pub floats: bool,
     pub imports: bool,
-    /// For BPF: without floats, without linked variables, failures noted as numbers.
-    pub bpf: bool,
+    /// Variables that a cluster supplies.
+    pub shared: bool,
 }
 
 impl Needs {
@@ -18,54 +18,95 @@ impl Needs {
             sorted: self.sorted || other.sorted,
             floats: self.floats || other.floats,
             imports: self.imports || other.imports,
-            bpf: self.bpf || other.bpf,
+            shared: self.shared || other.shared,
         }
     }
 }
+
+/// Which files a target takes where they differ.
+#[derive(Debug)]
+pub struct Runtime {
+    /// In front of everything: what the runtime's words mean there.
+    pub words: Option<&'static str>,
+    /// Whether there are floating-point numbers.
+    pub floats: bool,
+    /// What a failed check does.
+    pub failures: &'static str,
+    /// Behind `import.h`, where the engine reads imports in another way.
+    pub imports: Option<&'static str>,
+}
+
+/// For programs: a failed check makes a message and calls the engine.
+pub const PROGRAM: Runtime = Runtime {
+    words: None,
+    floats: true,
+    failures: include_str!("../runtime/trap.h"),
+    imports: None,
+};
+
+/// For BPF: failures are noted as numbers.
+pub const BPF: Runtime = Runtime {
+    words: Some(include_str!("../runtime/bpf.h")),
+    floats: false,
+    failures: include_str!("../runtime/failure.h"),
+    imports: None,
+};
+
+/// For firmware: a failed check stops the machine, imports are plain variables.
+pub const FIRMWARE: Runtime = Runtime {
+    words: None,
+    floats: true,
+    failures: include_str!("../runtime/halt.h"),
+    imports: Some(include_str!("../runtime/plain_import.h")),
+};
 
 const ABI: &str = include_str!("../runtime/attune_scheduler.h");
 const NUMBER: &str = include_str!("../runtime/number.h");
 const REAL: &str = include_str!("../runtime/real.h");
 const IMPORT: &str = include_str!("../runtime/import.h");
+const SHARED: &str = include_str!("../runtime/shared.h");
 const CONTAINER: &str = include_str!("../runtime/container.h");
 const TREE: &str = include_str!("../runtime/tree.h");
 const CHECK: &str = include_str!("../runtime/check.h");
-const TRAP: &str = include_str!("../runtime/trap.h");
-const FAILURE: &str = include_str!("../runtime/failure.h");
-const BPF: &str = include_str!("../runtime/bpf.h");
 const AFFINITY: &str = include_str!("../runtime/affinity.h");
 
 /// What `schedule` needs on several CPUs. Stands behind what the engine says of affinities.
 pub fn affinity() -> String {
-    AFFINITY.lines().filter(|line| !line.starts_with("#include \"")).map(|line| format!("{line}\n")).collect()
+    without_includes(AFFINITY)
 }
 
 /// The parts in one text that needs no other file but <stddef.h> and <stdint.h>.
-pub fn text(needs: Needs) -> String {
+pub fn text(needs: Needs, runtime: &Runtime) -> String {
     let mut text = String::new();
     let mut part = |part: &str| {
-        for line in part.lines().filter(|line| !line.starts_with("#include \"")) {
-            text.push_str(line);
-            text.push('\n');
-        }
+        text.push_str(&without_includes(part));
         text.push('\n');
     };
-    if needs.bpf {
-        part(BPF);
+    if let Some(words) = runtime.words {
+        part(words);
     }
     part(ABI);
     part(NUMBER);
-    if !needs.bpf && (needs.floats || needs.imports) {
+    if runtime.floats && (needs.floats || needs.imports) {
         part(REAL);
     }
     if needs.imports {
         part(IMPORT);
+        runtime.imports.iter().for_each(|imports| part(imports));
+    }
+    if needs.shared {
+        part(SHARED);
     }
     // The container's own `#include` of the tree stands in its middle.
     let tree = if needs.sorted { TREE } else { "" };
     part(&format!("#define ATTUNE_SORTED {}\n", u8::from(needs.sorted)));
     part(&CONTAINER.replace("#include \"tree.h\"", tree));
-    part(if needs.bpf { FAILURE } else { TRAP });
+    part(runtime.failures);
     part(CHECK);
     text
+}
+
+fn without_includes(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("#include \""));
+    lines.map(|line| format!("{line}\n")).collect()
 }

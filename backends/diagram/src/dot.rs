@@ -3,49 +3,103 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use attune_language::event::Event;
+use attune_language::EngineReport;
 use attune_language::ir::{Container, ContainerKind, Extent, First, Program, Scope};
+use attune_language::source::SourceMap;
 
 use crate::transfers::{Place, Style, Transfers, collect, index};
 
+/// A program to draw.
+#[derive(Clone, Copy)]
+pub struct Drawn<'a> {
+    pub program: &'a Program,
+    /// What an engine knows of it: where named threads may sit. Without it they come from a node of
+    /// their own.
+    pub report: Option<&'a EngineReport>,
+    /// The texts that conditions are read from, if arrows shall show them.
+    pub conditions: Option<&'a SourceMap>,
+}
+
 /// The containers of a scheduler and the transfers between them, in Graphviz' language.
-pub fn dot(program: &Program) -> String {
-    let transfers = collect(program);
+pub fn dot(drawn: Drawn<'_>) -> String {
+    picture(&drawn.program.name, &body(drawn, ""))
+}
+
+/// A distributed scheduler: each member, with its title, in a frame of its own.
+pub fn dot_cluster(name: &str, members: &[(String, Drawn<'_>)]) -> String {
+    let mut text = String::new();
+    for (number, (title, drawn)) in members.iter().enumerate() {
+        let prefix = format!("m{number}_");
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "    subgraph cluster_{number} {{");
+        let _ = writeln!(text, "    label={}; color=\"#d8dee9\";", quoted(title));
+        text += &body(*drawn, &prefix);
+        text += "    }\n";
+    }
+    picture(name, &text)
+}
+
+fn picture(name: &str, body: &str) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "digraph {} {{", quoted(&program.name));
+    let _ = writeln!(text, "digraph {} {{", quoted(name));
     let _ = writeln!(
         text,
         "    label={}; labelloc=t; fontsize=18; rankdir=LR; nodesep=0.5; ranksep=1.1;",
-        quoted(&program.name)
+        quoted(name)
     );
     text.push_str("    fontname=\"Helvetica\"; bgcolor=\"white\";\n");
-    text.push_str("    node [fontname=\"Helvetica\", fontsize=13, color=\"#3b4252\", style=filled];\n");
     text.push_str(
-        "    edge [fontname=\"Helvetica\", fontsize=11, color=\"#4c566a\", fontcolor=\"#2e3440\"];\n",
+        "    node [fontname=\"Helvetica\", fontsize=13, color=\"#3b4252\", style=filled];\n",
     );
-    for (id, container) in program.containers.iter() {
-        let _ = writeln!(text, "    {}", node(program, container, index(id), &transfers));
-    }
-    for place in ends(&transfers) {
-        if let Some(line) = other_node(place, &transfers) {
-            let _ = writeln!(text, "    {line}");
-        }
-    }
-    for ((from, to, style), handlers) in by_style(&transfers) {
-        let label = handlers.iter().map(|event| event.name()).collect::<Vec<_>>().join("\n");
-        let _ =
-            writeln!(text, "    {} -> {} [label={}{}];", name(from), name(to), quoted(&label), drawn(style));
-    }
+    text.push_str(
+        "    edge [fontname=\"Helvetica\", fontsize=11, color=\"#4c566a\", \
+            fontcolor=\"#2e3440\"];\n",
+    );
+    text.push_str(body);
     text.push_str("}\n");
     text
 }
 
+/// The nodes and arrows of one program, each name behind a prefix.
+fn body(of: Drawn<'_>, prefix: &str) -> String {
+    let program = of.program;
+    let transfers = collect(program, of.report, of.conditions);
+    let mut text = String::new();
+    for (id, container) in program.containers.iter() {
+        let _ = writeln!(text, "    {prefix}{}", node(program, container, index(id), &transfers));
+    }
+    for place in ends(&transfers) {
+        if let Some(line) = other_node(place, &transfers) {
+            let _ = writeln!(text, "    {prefix}{line}");
+        }
+    }
+    for ((from, to, style), handlers) in by_style(program, &transfers) {
+        let label = handlers.into_iter().collect::<Vec<_>>().join("\n");
+        let _ = writeln!(
+            text,
+            "    {prefix}{} -> {prefix}{} [label={}{}];",
+            name(from),
+            name(to),
+            quoted(&label),
+            drawn(style)
+        );
+    }
+    text
+}
+
 /// Arrows between the same places that look the same are one, with all their handlers.
-fn by_style(transfers: &Transfers) -> BTreeMap<(Place, Place, Style), BTreeSet<Event>> {
-    let mut arrows: BTreeMap<_, BTreeSet<Event>> = BTreeMap::new();
-    for (&(from, to, event), &style) in &transfers.arrows {
-        arrows.entry((from, to, style)).or_default().insert(event);
+fn by_style(
+    program: &Program,
+    transfers: &Transfers,
+) -> BTreeMap<(Place, Place, Style), Vec<String>> {
+    let mut arrows: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for (&(from, to, event), arrow) in &transfers.arrows {
+        let mut label = program.handler_name(event).to_string();
+        for condition in &arrow.conditions {
+            let _ = write!(label, "\n[{condition}]");
+        }
+        arrows.entry((from, to, arrow.style)).or_default().push(label);
     }
     arrows
 }
@@ -78,7 +132,8 @@ fn node(program: &Program, container: &Container, index: u32, transfers: &Transf
         let _ = write!(label, ", {first} {}", program.attributes[sort.by].name);
     }
     let shape = if container.kind == ContainerKind::Threadref { "ellipse" } else { "box" };
-    let local = if matches!(container.scope, Scope::Handler(_)) { ", style=\"filled,dashed\"" } else { "" };
+    let local =
+        if matches!(container.scope, Scope::Handler(_)) { ", style=\"filled,dashed\"" } else { "" };
     let borders = if transfers.dispatched.contains(&index) { ", peripheries=2" } else { "" };
     format!(
         "{} [label={}, shape={shape}, fillcolor=\"{color}\"{local}{borders}];",
@@ -93,14 +148,14 @@ fn other_node(place: Place, transfers: &Transfers) -> Option<String> {
         Place::New => {
             "shape=circle, label=\"\", width=0.2, fillcolor=\"#2e3440\", xlabel=\"new\"".to_string()
         }
-        Place::Destroyed => {
-            "shape=doublecircle, label=\"\", width=0.16, fillcolor=\"#2e3440\", xlabel=\"destroyed\""
-                .to_string()
-        }
+        Place::Destroyed => "shape=doublecircle, label=\"\", width=0.16, fillcolor=\"#2e3440\", \
+            xlabel=\"destroyed\""
+            .to_string(),
         Place::Named(event) => {
             let parameter = transfers.parameters.get(&event).map_or("", String::as_str);
             format!(
-                "shape=box, style=\"rounded,dotted\", fontsize=11, fontcolor=\"#4c566a\", height=0.3, label={}",
+                "shape=box, style=\"rounded,dotted\", fontsize=11, fontcolor=\"#4c566a\", \
+                 height=0.3, label={}",
                 quoted(&format!("{parameter},\nwherever it is"))
             )
         }

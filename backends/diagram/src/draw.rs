@@ -28,7 +28,8 @@ impl Format {
 #[derive(Debug, thiserror::Error)]
 pub enum DrawError {
     #[error(
-        "cannot run Graphviz' `dot` ({0}): install it (Debian: apt install graphviz), or ask for a .dot file"
+        "cannot run Graphviz' `dot` ({0}): install it (Debian: apt install graphviz), \
+         or ask for a .dot file"
     )]
     NoGraphviz(io::Error),
     #[error("Graphviz' `dot` failed: {0}")]

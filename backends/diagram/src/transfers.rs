@@ -1,14 +1,16 @@
-//! The arrows of the picture: who moves threads from where to where, and how certainly.
+//! The arrows of the picture: which handlers move threads from where to where, and how certainly.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use attune_language::ir::*;
+use attune_language::source::SourceMap;
+use attune_language::{EngineReport, Origin};
 
 /// An end of an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// Where new threads come from.
+    /// Where new threads come from, and those of another instance.
     New,
     /// Index of a container in the program.
     Container(u32),
@@ -26,24 +28,51 @@ pub(crate) struct Style {
     pub conditional: bool,
 }
 
+/// The transfers of one handler between two places.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrow {
+    pub style: Style,
+    /// Under which conditions, each a transfer's; none if they are not asked for.
+    pub conditions: BTreeSet<String>,
+}
+
 /// What is drawn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transfers {
     /// By ends and handler.
-    pub arrows: BTreeMap<(Place, Place, Event), Style>,
+    pub arrows: BTreeMap<(Place, Place, Event), Arrow>,
     pub dispatched: BTreeSet<u32>,
     /// What each handler calls its parameter.
     pub parameters: BTreeMap<Event, String>,
 }
 
-pub(crate) fn collect(program: &Program) -> Transfers {
+/// `report`: what an engine knows of the program. `conditions`: the texts that they are read from.
+pub(crate) fn collect(
+    program: &Program,
+    report: Option<&EngineReport>,
+    conditions: Option<&SourceMap>,
+) -> Transfers {
     let mut transfers = Transfers::default();
     for handler in &program.handlers {
+        // No engine splits the policy: no thread ever goes over.
+        if matches!(handler.event, Event::Leaves | Event::Arrives) && !program.may_be_split {
+            continue;
+        }
         for part in &handler.parts {
-            let mut walk = Walk { event: handler.event, names: Vec::new(), transfers: &mut transfers };
+            let mut walk = Walk {
+                event: handler.event,
+                program,
+                report,
+                sources: conditions,
+                conditions: Vec::new(),
+                names: Vec::new(),
+                transfers: &mut transfers,
+            };
             if let Some(parameter) = part.routine.parameter {
-                let whence =
-                    if handler.event == Event::NewThread { Place::New } else { Place::Named(handler.event) };
+                let whence = match handler.event {
+                    Event::NewThread | Event::Arrives => Place::New,
+                    event => Place::Named(event),
+                };
                 walk.names.push((parameter, whence));
                 let name = program.names[parameter].name.clone();
                 walk.transfers.parameters.entry(handler.event).or_insert(name);
@@ -60,6 +89,11 @@ pub(crate) fn index(container: ContainerId) -> u32 {
 
 struct Walk<'a> {
     event: Event,
+    program: &'a Program,
+    report: Option<&'a EngineReport>,
+    sources: Option<&'a SourceMap>,
+    /// What must hold for the statement at hand to be reached, as far as its nesting says.
+    conditions: Vec<String>,
     /// Where each named thread is, as far as the text says.
     names: Vec<(NameId, Place)>,
     transfers: &'a mut Transfers,
@@ -79,11 +113,11 @@ impl Walk<'_> {
         match &statement.kind {
             StatementKind::Transfer { source, destination, .. } => {
                 let to = Place::Container(index(destination.container));
-                self.arrow(self.place(source), to, style);
+                self.arrows(source, to, style);
                 self.moved(source, to);
             }
             StatementKind::Destroy { thread } => {
-                self.arrow(self.place(thread), Place::Destroyed, style);
+                self.arrows(thread, Place::Destroyed, style);
                 self.moved(thread, Place::Destroyed);
             }
             StatementKind::Dispatch { thread, .. } => {
@@ -91,20 +125,29 @@ impl Walk<'_> {
                     self.transfers.dispatched.insert(container);
                 }
             }
-            StatementKind::If { then, otherwise, .. } => {
+            StatementKind::If { condition, then, otherwise } => {
                 let before = self.names.clone();
+                self.under(*condition, true);
                 self.block(then, conditional);
-                // A thread that either branch may have moved is still drawn from where it was before.
+                self.conditions.pop();
+                // A thread that either branch may have moved is still drawn from where it was
+                // before.
                 self.names = before;
+                self.under(*condition, false);
                 self.block(otherwise, conditional);
+                self.conditions.pop();
             }
             StatementKind::Loop(each) => {
                 // The body of a `do` runs once in any case.
-                let inside =
-                    Style { looped: true, conditional: style.conditional || each.test == Test::First };
+                let inside = Style {
+                    looped: true,
+                    conditional: style.conditional || each.test == Test::First,
+                };
+                self.under(each.condition, true);
                 self.block(&each.prelude, Style { looped: true, ..style });
                 self.block(&each.body, inside);
                 self.block(&each.step, inside);
+                self.conditions.pop();
             }
             StatementKind::Foreach { name, container, body } => {
                 self.names.push((*name, Place::Container(index(container.container))));
@@ -133,10 +176,42 @@ impl Walk<'_> {
         }
     }
 
+    /// Adds a condition that holds, or fails, for what follows.
+    fn under(&mut self, condition: ExprId, holds: bool) {
+        let text =
+            self.sources.map_or("", |sources| sources.slice(self.program.exprs[condition].span));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        self.conditions.push(if holds { text } else { format!("!({text})") });
+    }
+
+    /// An arrow from each place where the thread may be.
+    fn arrows(&mut self, thread: &ThreadExpr, to: Place, style: Style) {
+        let place = self.place(thread);
+        let known = match (place, thread.check, self.report) {
+            (Place::Named(_), Some(check), Some(report)) => report.origins.get(&check),
+            _ => None,
+        };
+        let Some(origins) = known.filter(|origins| !origins.is_empty()) else {
+            return self.arrow(place, to, style);
+        };
+        let style = Style { conditional: style.conditional || origins.len() > 1, ..style };
+        for origin in origins {
+            let from = match origin {
+                Origin::New => Place::New,
+                Origin::Container(container) => Place::Container(index(*container)),
+            };
+            self.arrow(from, to, style);
+        }
+    }
+
     fn arrow(&mut self, from: Place, to: Place, style: Style) {
-        let known = self.transfers.arrows.entry((from, to, self.event)).or_insert(style);
-        known.looped |= style.looped;
-        known.conditional &= style.conditional;
+        let arrow = Arrow { style, conditions: BTreeSet::new() };
+        let known = self.transfers.arrows.entry((from, to, self.event)).or_insert(arrow);
+        known.style.looped |= style.looped;
+        known.style.conditional &= style.conditional;
+        if self.sources.is_some() && !self.conditions.is_empty() {
+            known.conditions.insert(self.conditions.join(" && "));
+        }
     }
 }
 

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::SourceArgs;
+use super::{PerArg, SourceArgs};
 
 #[derive(ClapArgs)]
 pub struct RunArgs {
-    /// A scheduler file, the name of a library scheduler, or an object made by `attune build --engine kernel`
+    /// A scheduler file, the name of a library scheduler, or an object made by `attune build
+    /// --engine kernel`
     #[arg(value_name = "SCHED")]
     pub scheduler: PathBuf,
     #[command(flatten)]
@@ -20,12 +21,23 @@ pub struct RunArgs {
     #[arg(long, value_name = "SCHED", conflicts_with_all = ["all", "partial"])]
     pub others: Option<PathBuf>,
     /// Parts of the CPUs: the command's, and that of all others (1 if it is not said)
-    #[arg(long, value_name = "W[:W]", default_value = "1:1", value_parser = shares, conflicts_with_all = ["all", "partial"])]
+    #[arg(
+        long,
+        value_name = "W[:W]",
+        default_value = "1:1",
+        value_parser = shares,
+        conflicts_with_all = ["all", "partial"]
+    )]
     pub weight: [u32; 2],
     /// Only threads that ask for the class SCHED_EXT follow SCHED; all others go first
     #[arg(long, conflicts_with = "all")]
     pub partial: bool,
-    /// Tell SCHED what threads wait until, from the time-outs of their system calls: programs that say nothing cooperate so (SCHED: coop)
+    /// What one instance of SCHED schedules; cache and cpu need --all or --partial, and a scheduler
+    /// with an `arrives` of its own [default: machine]
+    #[arg(long, value_enum)]
+    pub per: Option<PerArg>,
+    /// Tell SCHED what threads wait until, from the time-outs of their system calls: programs that
+    /// say nothing cooperate so (SCHED: coop)
     #[arg(long)]
     pub implicit: bool,
     /// Set a tunable or a global import, such as period=10ms or fair.period=10ms (may be repeated)

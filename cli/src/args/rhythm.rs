@@ -58,7 +58,12 @@ pub struct PeriodArgs {
 #[derive(ClapArgs)]
 pub struct BandwidthArgs {
     /// A task: C of CPU time every P (may be repeated)
-    #[arg(long = "task", value_name = "C,P", required = true, value_parser = crate::bandwidth::parse_task)]
+    #[arg(
+        long = "task",
+        value_name = "C,P",
+        required = true,
+        value_parser = crate::bandwidth::parse_task
+    )]
     pub tasks: Vec<attune_rhythm::bandwidth::Task>,
     /// First server period (default: one step)
     #[arg(long, value_name = "P")]
@@ -80,7 +85,12 @@ pub struct BandwidthArgs {
 #[derive(ClapArgs)]
 pub struct TraceArgs {
     /// A running process (may be repeated)
-    #[arg(short, long = "process", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        short,
+        long = "process",
+        value_name = "PID",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub processes: Vec<u32>,
     /// Where the recording goes
     #[arg(short, long, value_name = "FILE")]
@@ -104,7 +114,12 @@ pub struct TraceArgs {
     #[arg(long)]
     pub no_transitions: bool,
     /// Room in MiB for events that wait to be written
-    #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
     pub ring: u32,
     /// The command to start and trace, and its arguments
     #[arg(last = true, value_name = "CMD", required_unless_present = "processes")]
@@ -114,7 +129,12 @@ pub struct TraceArgs {
 #[derive(ClapArgs)]
 pub struct TuneArgs {
     /// A running process, tuned with its children (may be repeated)
-    #[arg(short, long = "process", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        short,
+        long = "process",
+        value_name = "PID",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub processes: Vec<u32>,
     /// How its beat is found
     #[arg(long, value_enum, default_value = "evidence")]
@@ -125,7 +145,8 @@ pub struct TuneArgs {
     /// Share of each CPU that may be reserved
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = share)]
     pub bound: f64,
-    /// A program's part when there is not enough for all, in the order of the programs (may be repeated; 1)
+    /// A program's part when there is not enough for all, in the order of the programs (may be
+    /// repeated; 1)
     #[arg(long = "weight", value_name = "W", value_parser = weight)]
     pub weights: Vec<f64>,
     /// Give the display server ($DISPLAY) a share of its own, in the beat of the fastest program

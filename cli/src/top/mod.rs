@@ -1,7 +1,9 @@
-//! `attune top`: how the scheduler in the kernel stands, and what tuners have reserved; once or again and again.
+//! `attune top`: how the scheduler in the kernel stands, and what tuners have reserved; once or
+//! again and again.
 //!
-//! The run itself says what is true at one moment (`attune_kernel::look`); names, states and times of threads are the kernel's, read
-//! from /proc just behind it. Tuners are asked at their sockets.
+//! The run itself says what is true at one moment (`attune_kernel::snapshot`); names, states and
+//! times of threads are the kernel's, read from /proc just behind it. Tuners are asked at their
+//! sockets.
 
 mod proc;
 mod reservations;
@@ -12,8 +14,8 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use attune_kernel::Look;
-use attune_supervisor::{Status, daemon, state_folder};
+use attune_daemon::{Status, daemon, state_folder};
+use attune_kernel::Snapshot;
 use attune_values::wire::Request;
 use serde_json::{Map, Value};
 
@@ -43,7 +45,7 @@ pub fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Until somebody wants to leave, or nothing is left to be seen.
+/// Until the user leaves, or nothing is left to see.
 fn live(sources: &Sources, mut view: View, interval: Duration) -> Result<(), Failure> {
     let broken = |error: io::Error| Failure::usage(format!("the terminal: {error}"));
     let mut screen = Screen::open().map_err(broken)?;
@@ -56,14 +58,14 @@ fn live(sources: &Sources, mut view: View, interval: Duration) -> Result<(), Fai
     }
 }
 
-/// Who is asked.
+/// The sources of a view.
 struct Sources {
     /// None: only tuners run.
     engine: Option<Engine>,
 }
 
 impl Sources {
-    /// And what they say first. An error where nobody is there.
+    /// The sources and their first view. Err: there are none.
     fn find() -> Result<(Sources, View), Failure> {
         let tuned = !daemon::statuses(&state_folder()).is_empty();
         let engine = match Engine::connect() {
@@ -89,22 +91,26 @@ impl Sources {
                 false => Ok(View { scheduler: None, tuners }),
             };
         };
-        let look: Look = engine.ask(&Request::Look)?;
-        let threads = Threads::read(&look, before.and_then(|view| Some(&view.scheduler.as_ref()?.1)));
-        Ok(View { scheduler: Some((look, threads)), tuners })
+        let snapshot: Snapshot = engine.ask(&Request::Snapshot)?;
+        let threads =
+            Threads::read(&snapshot, before.and_then(|view| Some(&view.scheduler.as_ref()?.1)));
+        Ok(View { scheduler: Some((snapshot, threads)), tuners })
     }
 }
 
 /// What is shown.
 struct View {
-    scheduler: Option<(Look, Threads)>,
+    scheduler: Option<(Snapshot, Threads)>,
     tuners: Vec<Status>,
 }
 
 impl View {
     fn lines(&self) -> Vec<Line> {
-        let mut lines =
-            self.scheduler.as_ref().map(|(look, threads)| table::lines(look, threads)).unwrap_or_default();
+        let mut lines = self
+            .scheduler
+            .as_ref()
+            .map(|(snapshot, threads)| table::lines(snapshot, threads))
+            .unwrap_or_default();
         if !lines.is_empty() && !self.tuners.is_empty() {
             plain(&mut lines, String::new());
         }
@@ -112,11 +118,12 @@ impl View {
         lines
     }
 
-    /// What the run says, and of each thread what /proc says; nothing of it where none runs. `reservations` in any case.
+    /// What the run says, and of each thread what /proc says; nothing of it where none runs.
+    /// `reservations` in any case.
     fn json(&self) -> Result<Value, Failure> {
         let failed = |error: serde_json::Error| Failure::usage(error.to_string());
         let mut value = match &self.scheduler {
-            Some((look, _)) => serde_json::to_value(look).map_err(failed)?,
+            Some((snapshot, _)) => serde_json::to_value(snapshot).map_err(failed)?,
             None => Value::Object(Map::new()),
         };
         if let Some((_, threads)) = &self.scheduler {
@@ -132,8 +139,10 @@ fn add(value: &mut Value, threads: &Threads) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| add(item, threads)),
         Value::Object(members) => {
-            let thread =
-                members.get("thread").and_then(Value::as_i64).filter(|_| members.contains_key("process"));
+            let thread = members
+                .get("thread")
+                .and_then(Value::as_i64)
+                .filter(|_| members.contains_key("process"));
             if let Some(known) = thread.map(|thread| threads.of(thread as i32)) {
                 let all = [
                     ("name", known.map(|it| it.name.clone().into())),
@@ -141,7 +150,9 @@ fn add(value: &mut Value, threads: &Threads) {
                     ("run_ns", known.map(|it| it.run.into())),
                     ("wait_ns", known.map(|it| it.wait.into())),
                 ];
-                members.extend(all.map(|(name, value)| (name.to_owned(), value.unwrap_or(Value::Null))));
+                members.extend(
+                    all.map(|(name, value)| (name.to_owned(), value.unwrap_or(Value::Null))),
+                );
             }
             members.values_mut().for_each(|member| add(member, threads));
         }

@@ -1,11 +1,12 @@
-//! What /proc says of threads: names, states, and how long they have run and waited for a CPU, in ns.
+//! What /proc says of threads: names, states, and how long they have run and waited for a CPU, in
+//! ns.
 
 use std::collections::HashMap;
 use std::fs;
 use std::time::Instant;
 
-use attune_kernel::Look;
-use attune_kernel::look::ThreadLook;
+use attune_kernel::Snapshot;
+use attune_kernel::snapshot::ThreadSnapshot;
 
 /// A thread as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,16 +22,17 @@ pub struct Thread {
 pub struct Threads {
     at: Instant,
     now: HashMap<i32, Thread>,
-    /// Parts of the time since the last look, from 0 to 1.
+    /// Parts of the time since the last snapshot, from 0 to 1.
     rates: HashMap<i32, [f64; 2]>,
 }
 
 impl Threads {
-    /// Those of a look. `before`: for their rates.
-    pub fn read(look: &Look, before: Option<&Threads>) -> Threads {
+    /// Those of a snapshot. `before`: for their rates.
+    pub fn read(snapshot: &Snapshot, before: Option<&Threads>) -> Threads {
         let at = Instant::now();
-        let now: HashMap<i32, Thread> =
-            all(look).filter_map(|it| Some((it.thread, thread(it.process, it.thread)?))).collect();
+        let now: HashMap<i32, Thread> = all(snapshot)
+            .filter_map(|it| Some((it.thread, thread(it.process, it.thread)?)))
+            .collect();
         let rates = before.map(|before| {
             let elapsed = (at - before.at).as_nanos().max(1) as f64;
             let rate = |(number, now): (&i32, &Thread)| {
@@ -53,14 +55,14 @@ impl Threads {
         !self.rates.is_empty()
     }
 
-    /// Parts of the time since the last look that it ran, and that it waited for a CPU.
+    /// Parts of the time since the last snapshot that it ran, and that it waited for a CPU.
     pub fn rates(&self, thread: i32) -> Option<[f64; 2]> {
         self.rates.get(&thread).copied()
     }
 }
 
-fn all(look: &Look) -> impl Iterator<Item = &ThreadLook> {
-    look.policies.iter().flat_map(|policy| {
+fn all(snapshot: &Snapshot) -> impl Iterator<Item = &ThreadSnapshot> {
+    snapshot.policies.iter().flat_map(|policy| {
         policy.containers.iter().flat_map(|container| &container.threads).chain(&policy.loose)
     })
 }
@@ -94,7 +96,8 @@ mod tests {
 
     #[test]
     fn this_thread_is_found() {
-        let own = thread(std::process::id() as i32, std::process::id() as i32).expect("the first thread");
+        let own =
+            thread(std::process::id() as i32, std::process::id() as i32).expect("the first thread");
         assert!(!own.name.is_empty() && own.state.is_ascii_alphabetic());
         assert_eq!(thread(std::process::id() as i32, 1), None);
     }

@@ -1,6 +1,6 @@
-//! What tuners have reserved for whom, as lines of text. Units stand in the headings.
+//! Shows what tuners have reserved for which thread, as lines of text. Units stand in the headings.
 
-use attune_supervisor::{ProgramStatus, Status, TaskStatus};
+use attune_daemon::{ProgramStatus, Status, TaskStatus};
 
 use super::table::{Line, heading, plain, printable, table};
 
@@ -17,8 +17,17 @@ pub fn lines(tuners: &[Status]) -> Vec<Line> {
             continue;
         }
         let rows = status.programs.iter().flat_map(rows).collect();
-        let head =
-            ["THREAD", "NAME", "BEAT/Hz", "PERIOD/ms", "BUDGET/ms", "CPU/%", "USED/ms", "GIVEN/USED", ""];
+        let head = [
+            "THREAD",
+            "NAME",
+            "BEAT/Hz",
+            "PERIOD/ms",
+            "BUDGET/ms",
+            "CPU/%",
+            "USED/ms",
+            "GIVEN/USED",
+            "",
+        ];
         let right = [true, false, true, true, true, true, true, true, false];
         table(head.map(str::to_owned).to_vec(), rows, &right, &mut lines);
     }

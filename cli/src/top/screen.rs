@@ -1,4 +1,5 @@
-//! The terminal while `attune top` has it: an own screen, keys without a return key, and everything as it was in the end.
+//! The terminal while `attune top` has it: an own screen, keys without a return key, and everything
+//! as it was in the end.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -74,7 +75,8 @@ impl Screen {
     fn is_end(&mut self, key: KeyEvent) -> bool {
         let page = size().1.saturating_sub(2);
         match (key.code, key.modifiers) {
-            (KeyCode::Char('q') | KeyCode::Esc, _) | (KeyCode::Char('c'), KeyModifiers::CONTROL) => {
+            (KeyCode::Char('q') | KeyCode::Esc, _)
+            | (KeyCode::Char('c'), KeyModifiers::CONTROL) => {
                 return true;
             }
             (KeyCode::Up, _) => self.top = self.top.saturating_sub(1),
@@ -104,7 +106,8 @@ impl Screen {
             queue!(out, SetAttribute(Attribute::Reset), terminal::Clear(ClearType::UntilNewLine))?;
         }
         queue!(out, terminal::Clear(ClearType::FromCursorDown))?;
-        let keys: String = "q: leave   arrows, page up and down: move".chars().take(columns).collect();
+        let keys: String =
+            "q: leave   arrows, page up and down: move".chars().take(columns).collect();
         queue!(out, cursor::MoveTo(0, room as u16), SetAttribute(Attribute::Dim), Print(keys))?;
         queue!(out, SetAttribute(Attribute::Reset), terminal::Clear(ClearType::UntilNewLine))?;
         out.flush()

@@ -1,9 +1,11 @@
-//! A look as lines of text: CPUs, tunables, and of each policy the containers with their threads in order.
+//! A snapshot as lines of text: CPUs, tunables, and for each policy its containers with their
+//! threads in order.
 //!
 //! Units stand in the headings; a time of the policy's is in ms.
 
-use attune_kernel::Look;
-use attune_kernel::look::{ContainerLook, Kind, PolicyLook, State, ThreadLook};
+use attune_kernel::Snapshot;
+use attune_kernel::snapshot::{ContainerSnapshot, Kind, PolicySnapshot, State, ThreadSnapshot};
+use attune_lab::columns;
 use attune_values::wire::Type;
 
 use super::proc::Threads;
@@ -16,23 +18,29 @@ pub struct Line {
     pub heading: bool,
 }
 
-pub fn lines(look: &Look, threads: &Threads) -> Vec<Line> {
+pub fn lines(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
     let mut lines = Vec::new();
-    let names: Vec<String> = look.policies.iter().map(title).collect();
-    let known: usize = look.policies.iter().map(count).sum();
-    let ready: u64 = look.policies.iter().map(|policy| policy.ready).sum();
-    let held = look.held as f64 / 1e3;
+    let names: Vec<String> = snapshot.policies.iter().map(title).collect();
+    let known: usize = snapshot.policies.iter().map(count).sum();
+    let ready: u64 = snapshot.policies.iter().map(|policy| policy.ready).sum();
+    let held = snapshot.held as f64 / 1e3;
     heading(
         &mut lines,
         format!("{}: {known} threads, {ready} ready (seen in {held:.0} us)", names.join(", ")),
     );
-    if look.strangers > 0 {
-        plain(&mut lines, format!("{} turns went to threads for which there was no record", look.strangers));
+    if snapshot.fall_backs > 0 {
+        plain(
+            &mut lines,
+            format!(
+                "{} turns went to fall-back tasks: there was no record for them",
+                snapshot.fall_backs
+            ),
+        );
     }
     plain(&mut lines, String::new());
-    cpus(look, threads, &mut lines);
-    tunables(look, &mut lines);
-    for policy in &look.policies {
+    cpus(snapshot, threads, &mut lines);
+    tunables(snapshot, &mut lines);
+    for policy in &snapshot.policies {
         plain(&mut lines, String::new());
         self::policy(policy, threads, &mut lines);
     }
@@ -48,23 +56,28 @@ pub(super) fn heading(lines: &mut Vec<Line>, text: String) {
 }
 
 /// `fair`, `edf (command)`.
-fn title(policy: &PolicyLook) -> String {
+fn title(policy: &PolicySnapshot) -> String {
     match &policy.role {
         Some(role) => format!("{} ({role})", policy.scheduler),
         None => policy.scheduler.clone(),
     }
 }
 
-fn count(policy: &PolicyLook) -> usize {
-    policy.containers.iter().map(|container| container.threads.len()).sum::<usize>() + policy.loose.len()
+fn count(policy: &PolicySnapshot) -> usize {
+    policy.containers.iter().map(|container| container.threads.len()).sum::<usize>()
+        + policy.loose.len()
 }
 
-fn cpus(look: &Look, threads: &Threads, lines: &mut Vec<Line>) {
-    let rows = look.cpus.iter().map(|cpu| {
+fn cpus(snapshot: &Snapshot, threads: &Threads, lines: &mut Vec<Line>) {
+    let rows = snapshot.cpus.iter().map(|cpu| {
         let Some(thread) = cpu.thread else {
             return vec![cpu.cpu.to_string(), "-".to_owned(), "idle".to_owned()];
         };
-        let policy = cpu.policy.and_then(|index| look.policies.get(index)).map(title).unwrap_or_default();
+        let policy = cpu
+            .policy
+            .and_then(|index| snapshot.policies.get(index))
+            .map(title)
+            .unwrap_or_default();
         let left = cpu.slice_left.map_or("no end".to_owned(), ms);
         vec![cpu.cpu.to_string(), thread.to_string(), name(threads, thread), policy, left]
     });
@@ -72,8 +85,8 @@ fn cpus(look: &Look, threads: &Threads, lines: &mut Vec<Line>) {
     table(head, rows.collect(), &[true, true, false, false, true], lines);
 }
 
-fn tunables(look: &Look, lines: &mut Vec<Line>) {
-    if look.tunables.is_empty() {
+fn tunables(snapshot: &Snapshot, lines: &mut Vec<Line>) {
+    if snapshot.tunables.is_empty() {
         return;
     }
     plain(lines, String::new());
@@ -81,20 +94,25 @@ fn tunables(look: &Look, lines: &mut Vec<Line>) {
         let of = it.role.as_ref().map(|role| format!("{role}.")).unwrap_or_default();
         format!("{of}{} = {}", it.name, shown(it.ty, it.value))
     };
-    let all: Vec<String> = look.tunables.iter().map(one).collect();
+    let all: Vec<String> = snapshot.tunables.iter().map(one).collect();
     plain(lines, format!("tunables: {}", all.join(", ")));
 }
 
-fn policy(policy: &PolicyLook, threads: &Threads, lines: &mut Vec<Line>) {
+fn policy(policy: &PolicySnapshot, threads: &Threads, lines: &mut Vec<Line>) {
     let ready = policy.ready;
     let dispatches = policy.dispatches;
     heading(
         lines,
-        format!("{}: {} threads, {ready} ready, {dispatches} dispatches", title(policy), count(policy)),
+        format!(
+            "{}: {} threads, {ready} ready, {dispatches} dispatches",
+            title(policy),
+            count(policy)
+        ),
     );
     // One table, so that columns stand below each other; the containers' own lines go in between.
     let rates = threads.has_rates();
-    let mut head: Vec<String> = ["#", "THREAD", "PROCESS", "NAME", "STATE"].map(str::to_owned).to_vec();
+    let mut head: Vec<String> =
+        ["#", "THREAD", "PROCESS", "NAME", "STATE"].map(str::to_owned).to_vec();
     let mut right = vec![true, true, true, false, false];
     if rates {
         head.extend(["RUN/%", "WAIT/%"].map(str::to_owned));
@@ -110,11 +128,14 @@ fn policy(policy: &PolicyLook, threads: &Threads, lines: &mut Vec<Line>) {
     }
     head.push("PUT THERE BY".to_owned());
     right.push(false);
-    let row = |(place, thread): (usize, &ThreadLook)| self::row(place, thread, policy, threads, rates);
+    let row = |(place, thread): (usize, &ThreadSnapshot)| {
+        self::row(place, thread, policy, threads, rates)
+    };
     let sections = policy.containers.iter().map(|it| (describe(it), &it.threads));
     let loose = (!policy.loose.is_empty()).then(|| ("in no container".to_owned(), &policy.loose));
-    let sections: Vec<(String, &Vec<ThreadLook>)> = sections.chain(loose).collect();
-    let rows = sections.iter().flat_map(|(_, threads)| threads.iter().enumerate().map(row)).collect();
+    let sections: Vec<(String, &Vec<ThreadSnapshot>)> = sections.chain(loose).collect();
+    let rows =
+        sections.iter().flat_map(|(_, threads)| threads.iter().enumerate().map(row)).collect();
     let mut written = Vec::new();
     table(head, rows, &right, &mut written);
     let mut written = written.into_iter();
@@ -126,7 +147,7 @@ fn policy(policy: &PolicyLook, threads: &Threads, lines: &mut Vec<Line>) {
 }
 
 /// `RQ: 3 threads, pqueue sorted on vtime`.
-fn describe(container: &ContainerLook) -> String {
+fn describe(container: &ContainerSnapshot) -> String {
     let kind = match container.kind {
         Kind::Threadref => "threadref",
         Kind::Queue => "queue",
@@ -134,19 +155,22 @@ fn describe(container: &ContainerLook) -> String {
         Kind::Pqueue => "pqueue",
         Kind::Pstack => "pstack",
     };
-    let sorted = container.sorted_on.as_ref().map(|by| format!(" sorted on {by}")).unwrap_or_default();
+    let sorted =
+        container.sorted_on.as_ref().map(|by| format!(" sorted on {by}")).unwrap_or_default();
     let threads = match container.threads.len() {
         0 => "empty".to_owned(),
         1 => "1 thread".to_owned(),
         many => format!("{many} threads"),
     };
-    format!("{}: {threads}, {kind}{sorted}", container.name)
+    let instance =
+        container.instance.map(|instance| format!(" of instance {instance}")).unwrap_or_default();
+    format!("{}{instance}: {threads}, {kind}{sorted}", container.name)
 }
 
 fn row(
     place: usize,
-    thread: &ThreadLook,
-    policy: &PolicyLook,
+    thread: &ThreadSnapshot,
+    policy: &PolicySnapshot,
     threads: &Threads,
     rates: bool,
 ) -> Vec<String> {
@@ -156,6 +180,7 @@ fn row(
         (State::Running, None) => "running".to_owned(),
         (State::Ready, _) => "ready".to_owned(),
         (State::Waiting, _) => "waiting".to_owned(),
+        (State::Moving, _) => "moving".to_owned(),
     };
     let seconds = |time: u64| format!("{:.3}", time as f64 / 1e9);
     let mut row = vec![
@@ -167,8 +192,9 @@ fn row(
     ];
     if rates {
         let rates = threads.rates(thread.thread);
-        let percent =
-            |index: usize| rates.map_or("-".to_owned(), |rates| format!("{:.1}", 100.0 * rates[index]));
+        let percent = |index: usize| {
+            rates.map_or("-".to_owned(), |rates| format!("{:.1}", 100.0 * rates[index]))
+        };
         row.extend([percent(0), percent(1)]);
     }
     row.extend([
@@ -197,23 +223,12 @@ fn ms(ns: i64) -> String {
 }
 
 /// Columns below each other, those of numbers to the right.
-pub(super) fn table(head: Vec<String>, rows: Vec<Vec<String>>, right: &[bool], lines: &mut Vec<Line>) {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).chain(head.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |row: &[String]| {
-        let cells = row.iter().zip(&widths).zip(right);
-        let cells: Vec<String> = cells
-            .map(
-                |((cell, &width), &right)| {
-                    if right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-                },
-            )
-            .collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    lines.push(Line { text: line(&head), heading: true });
-    lines.extend(rows.iter().map(|row| Line { text: line(row), heading: false }));
+pub(super) fn table(
+    head: Vec<String>,
+    rows: Vec<Vec<String>>,
+    right: &[bool],
+    lines: &mut Vec<Line>,
+) {
+    let texts = columns::lines(&[vec![head], rows].concat(), right).into_iter();
+    lines.extend(texts.enumerate().map(|(row, text)| Line { text, heading: row == 0 }));
 }

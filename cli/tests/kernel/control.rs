@@ -1,4 +1,5 @@
-//! `attune set` and `attune top` at schedulers that run, by those who may and by those who may not. All in one machine.
+//! `attune set` and `attune top` at schedulers that run, by those who may and by those who may not.
+//! All in one machine.
 
 use std::sync::OnceLock;
 
@@ -10,7 +11,8 @@ use super::{folder, in_machine};
 
 /// What a command said and how it ended.
 fn between<'a>(said: &'a str, mark: &str) -> &'a str {
-    let begins = said.find(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("no <{mark}> in:\n{said}"));
+    let begins =
+        said.find(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("no <{mark}> in:\n{said}"));
     let rest = &said[begins + mark.len() + 3..];
     &rest[..rest.find("<end>").unwrap_or_else(|| panic!("no end of <{mark}> in:\n{said}"))]
 }
@@ -21,7 +23,8 @@ fn row<'a>(list: &'a str, name: &str) -> Vec<&'a str> {
     line.unwrap_or_else(|| panic!("no {name} in:\n{list}")).split_whitespace().collect()
 }
 
-/// Two hogs on one CPU under edf, everybody else under fair. The user 65533 has started the run, through sudo.
+/// Two hogs on one CPU under edf, everybody else under fair. The user 65533 has started the run,
+/// through sudo.
 const SESSION: &str = r#"
 attune=$1
 show() { mark=$1; shift; echo "<$mark>"; "$@"; echo "exit $?"; echo "<end>"; }
@@ -29,7 +32,10 @@ as() { user=$1; shift; setpriv --reuid $user --clear-groups "$@"; }
 switches() { sed -n 's/^nonvoluntary_ctxt_switches:[^0-9]*//p' /proc/$1/status; }
 taskset 1 sh -c 'while :; do :; done' & hog=$!
 taskset 1 sh -c 'while :; do :; done' & other=$!
-counted() { before=$(switches $hog); sleep 1; echo "<$1>"; echo $(($(switches $hog) - before)); echo "<end>"; }
+counted() {
+    before=$(switches $hog); sleep 1
+    echo "<$1>"; echo $(($(switches $hog) - before)); echo "<end>"
+}
 
 show list $attune set
 counted long
@@ -55,7 +61,8 @@ show no_terminal $attune top
 ./mixed 8 >loaded & load=$!
 for look in 1 2 3 4 5 6; do show look$look $attune top --json; done
 (sleep 2; printf '\033[B'; sleep 1; printf q) |
-    script -qec "stty rows 40 cols 120; stty -g >before; $attune top --interval 0.1; echo left: \$?; stty -g >after" /dev/null >shown
+    script -qec "stty rows 40 cols 120; stty -g >before; $attune top --interval 0.1;
+        echo left: \$?; stty -g >after" /dev/null >shown
 wait $load; cat loaded
 show live cat shown
 cmp before after && echo the terminal is as it was
@@ -71,16 +78,16 @@ fn session() -> Option<&'static str> {
         in_machine(
             &folder,
             2,
-            "echo '<nothing>'; $attune set; echo exit $?; $attune top --once; echo exit $?; echo '<end>'; \
-             SUDO_UID=65533 $attune run both.bpf.o --set quantum=20ms -- sh ./session.sh $attune; \
-             $attune run both.bpf.o -- sleep 100 & loader=$!; \
-             for i in $(seq 200); do $attune set >/dev/null 2>&1 && break; sleep 0.1; done; \
-             kill -STOP $loader; $attune set period=1ms >asked 2>&1 & asks=$!; \
-             for i in $(seq 200); do ls -l /proc/$asks/fd | grep -q socket && break; sleep 0.1; done; \
-             sleep 1; kill -9 $loader; wait $asks; status=$?; echo '<ended>'; echo exit $status; cat asked; echo '<end>'; \
-             echo '<killed>'; $attune set; echo exit $?; echo '<end>'; \
-             for i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
-             cat /sys/kernel/sched_ext/state",
+            "echo '<nothing>'; $attune set; echo exit $?; $attune top --once; echo exit $?; echo \
+                '<end>'; SUDO_UID=65533 $attune run both.bpf.o --set quantum=20ms -- sh \
+                ./session.sh $attune; $attune run both.bpf.o -- sleep 100 & loader=$!; for i in \
+                $(seq 200); do $attune set >/dev/null 2>&1 && break; sleep 0.1; done; kill -STOP \
+                $loader; $attune set period=1ms >asked 2>&1 & asks=$!; for i in $(seq 200); do ls \
+                -l /proc/$asks/fd | grep -q socket && break; sleep 0.1; done; sleep 1; kill -9 \
+                $loader; wait $asks; status=$?; echo '<ended>'; echo exit $status; cat asked; echo \
+                '<end>'; echo '<killed>'; $attune set; echo exit $?; echo '<end>'; for i in $(seq \
+                200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
+                cat /sys/kernel/sched_ext/state",
         )
     };
     set_up().then(|| SAID.get_or_init(run).as_str())
@@ -98,19 +105,30 @@ fn tunables_change_while_it_runs() {
     assert_eq!(row(list, "command.quantum"), ["20ms", "time", "tunable"], "{said}");
     assert_eq!(row(list, "others.period"), ["20ms", "time", "tunable"], "{said}");
     assert!(list.contains("exit 0"), "{said}");
-    assert_eq!(told("change"), "exit 0\n", "{said}");
+    // What was changed is shown under its policy's name, as it is now.
+    let change = told("change");
+    assert_eq!(row(change, "command.quantum")[0], "500us", "{said}");
+    assert_eq!(row(change, "others.period")[0], "7ms", "{said}");
+    assert!(change.contains("exit 0") && change.lines().count() == 3, "{said}");
     let json = told("json");
     assert!(
         json.contains(
-            r#"{"scheduler":"edf","role":"command","name":"quantum","storage":"tunable","type":"time","value":500000}"#
+            &[
+                r#"{"scheduler":"edf","role":"command","name":"quantum","#,
+                r#""storage":"tunable","type":"time","value":500000}"#,
+            ]
+            .concat()
         ),
         "{said}"
     );
     assert!(
-        json.contains(r#""role":"others","name":"period","storage":"tunable","type":"time","value":7000000"#),
+        json.contains(
+            r#""role":"others","name":"period","storage":"tunable","type":"time","value":7000000"#
+        ),
         "{said}"
     );
-    // With a fortieth of the slice there are more switches, however many turns of the others come in between.
+    // With a fortieth of the slice there are more switches, however many turns of the others come
+    // in between.
     let count = |mark: &str| told(mark).trim().parse::<u64>().unwrap_or_else(|_| panic!("{said}"));
     assert!(count("short") > 2 * count("long"), "{said}");
 }
@@ -119,9 +137,13 @@ fn tunables_change_while_it_runs() {
 fn what_cannot_be_set_is_refused_and_changes_nothing() {
     let Some(said) = session() else { return };
     let told = |mark: &str| between(said, mark);
-    let stranger = "this run of edf and fair is another user's: only they and root may look at it and set it";
+    let stranger = "this run of edf and fair is another user's: only that user and root may look \
+                    at it and set it";
     for (mark, words) in [
-        ("unknown", "there is no tunable `quantun` in edf and fair; there is quantum, period"),
+        (
+            "unknown",
+            "there is no tunable `quantun` in edf and fair; there is edf.quantum, edf.patience",
+        ),
         ("unit", "`9` is no value for quantum, which is a time: a number with a unit"),
         ("large", "`1e10s` is too large for lead: times go from"),
         ("nobody", "no scheduler here is called `nobody`: there is edf and fair"),
@@ -131,9 +153,13 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
     ] {
         assert!(told(mark).contains(words) && told(mark).contains("exit 1"), "{mark}: {said}");
     }
-    assert!(told("words").contains("a setting is NAME=VALUE") && told("words").contains("exit 2"), "{said}");
-    // The owner has changed what they said, and nobody else anything.
-    assert_eq!(told("owner"), "exit 0\n", "{said}");
+    assert!(
+        told("words").contains("a setting is NAME=VALUE") && told("words").contains("exit 2"),
+        "{said}"
+    );
+    // The owner has changed what the commands said, and no other user anything.
+    assert_eq!(row(told("owner"), "others.min_slice")[0], "300us", "{said}");
+    assert!(told("owner").contains("exit 0"), "{said}");
     let after = [
         ("command.quantum", "500us"),
         ("others.period", "7ms"),
@@ -143,7 +169,10 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
     for (name, value) in after {
         assert_eq!(row(told("after"), name)[0], value, "{said}");
     }
-    assert!(told("ended").contains("the run has ended") && told("ended").contains("exit 1"), "{said}");
+    assert!(
+        told("ended").contains("the run has ended") && told("ended").contains("exit 1"),
+        "{said}"
+    );
     assert!(said.trim_end().ends_with("disabled"), "{said}");
 }
 
@@ -169,24 +198,34 @@ fn a_look_says_why_a_thread_has_its_place() {
     let [edf, fair] = items(&look, "policies") else { panic!("{look}") };
     assert_eq!((&edf["scheduler"], &edf["role"]), (&"edf".into(), &"command".into()));
     let containers = items(edf, "containers").iter();
-    let mut places =
-        containers.flat_map(|it| items(it, "threads").iter().map(move |thread| (&it["name"], thread)));
+    let mut places = containers
+        .flat_map(|it| items(it, "threads").iter().map(move |thread| (&it["name"], thread)));
     let (container, hog) =
         places.find(|(_, thread)| thread["thread"] == hog).unwrap_or_else(|| panic!("{look}"));
-    assert_eq!((&hog["name"], &hog["values"]["deadline"]), (&"sh".into(), &5_000_000.into()), "{hog}");
+    assert_eq!(
+        (&hog["name"], &hog["values"]["deadline"]),
+        (&"sh".into(), &5_000_000.into()),
+        "{hog}"
+    );
     assert!(
         hog["run_ns"].as_u64() > Some(100_000_000) && hog["wait_ns"].as_u64() > Some(100_000_000),
         "{hog}"
     );
-    // The base of all schedulers has `ready`, `edf` itself RQ; it is edf too that makes it `current`.
+    // The base of all schedulers has `ready`, `edf` itself RQ; it is edf too that makes it
+    // `current`.
     let file = if container == "ready" { "lifecycle.sched:" } else { "edf.sched:" };
     assert!(hog["put_by"].as_str().unwrap().contains(file), "{container}: {hog}");
     // The loader itself follows the other policy.
     assert!(threads(fair).any(|thread| thread["name"] == "attune-values"), "{look}");
     let once = between(said, "once");
-    for words in
-        ["edf (command): ", "RQ: ", "pqueue sorted on due", "<deadline/ms", "others.period = 7ms", "WQ: "]
-    {
+    for words in [
+        "edf (command): ",
+        "RQ: ",
+        "pqueue sorted on due",
+        "<deadline/ms",
+        "others.period = 7ms",
+        "WQ: ",
+    ] {
         assert!(once.contains(words), "no `{words}` in {once}");
     }
 }
@@ -204,10 +243,14 @@ fn what_a_look_says_was_true_at_one_moment() {
             assert_eq!(Some(ready), policy["ready"].as_u64(), "{look}");
             let here = threads(policy).filter(|thread| thread["state"] == "running");
             running.extend(here.map(|thread| (thread["cpu"].as_u64(), thread["thread"].as_i64())));
-            for container in items(policy, "containers").iter().filter(|it| !it["sorted_on"].is_null()) {
+            for container in
+                items(policy, "containers").iter().filter(|it| !it["sorted_on"].is_null())
+            {
                 let by = container["sorted_on"].as_str().unwrap();
-                let values: Vec<i64> =
-                    items(container, "threads").iter().filter_map(|it| it["values"][by].as_i64()).collect();
+                let values: Vec<i64> = items(container, "threads")
+                    .iter()
+                    .filter_map(|it| it["values"][by].as_i64())
+                    .collect();
                 assert!(values.is_sorted(), "{container}");
             }
         }

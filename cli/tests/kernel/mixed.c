@@ -1,5 +1,6 @@
-/* A mixed load that ends by itself: hogs, a pipe between two processes, short-lived processes of several weights, threads that
- * sleep, and threads that change where they may run. `mixed SECONDS` prints one line when nothing was lost.
+/* A mixed load that ends by itself: hogs, a pipe between two processes, short-lived processes of
+ * several weights, threads that sleep, and threads that change where they may run. `mixed SECONDS`
+ * prints one line when nothing was lost.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -44,7 +45,8 @@ static void *mover(void *unused)
         for (long cpu = 0; cpu < cpus; cpu++)
             if (turn % 5 == 4 || cpu == turn % cpus)
                 CPU_SET(cpu, &set);
-        if (sched_setaffinity(0, sizeof set, &set) && errno != EINVAL)  /* that CPU has gone meanwhile */
+        /* that CPU has gone meanwhile */
+        if (sched_setaffinity(0, sizeof set, &set) && errno != EINVAL)
             exit(3);
         work(20000);
         if (turn % 3 == 0)

@@ -1,6 +1,7 @@
-// share LABEL N SECONDS: N processes that compute for so long; says what part of the machine they had, in per cent of all CPUs.
-// while FILE N: N processes that compute as long as the file is there; waits for it first, five minutes at most.
-// orphan SECONDS: ends at once, and leaves a process behind that computes for so long.
+// share LABEL N SECONDS: N processes that compute for so long; says what part of the machine they
+// had, in per cent of all CPUs. while FILE N: N processes that compute as long as the file is
+// there; waits for it first, five minutes at most. orphan SECONDS: ends at once, and leaves a
+// process behind that computes for so long.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,8 @@ int main(int count, char **words)
         ;
     struct rusage had;
     getrusage(RUSAGE_CHILDREN, &had);
-    double used = had.ru_utime.tv_sec + had.ru_stime.tv_sec + (had.ru_utime.tv_usec + had.ru_stime.tv_usec) * 1e-6;
+    double used = had.ru_utime.tv_sec + had.ru_stime.tv_sec +
+                  (had.ru_utime.tv_usec + had.ru_stime.tv_usec) * 1e-6;
     printf("%s: %.1f %%\n", words[1], 100 * used / (now() - begin) / sysconf(_SC_NPROCESSORS_ONLN));
     return 0;
 }

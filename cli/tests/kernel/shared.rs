@@ -20,7 +20,8 @@ fn compile(folder: &Path) {
 /// What `share` said of the part that a command had, in per cent.
 fn part(said: &str, label: &str) -> f64 {
     let label = format!("{label}: ");
-    let line = said.lines().find_map(|line| line.strip_prefix(&label)).unwrap_or_else(|| panic!("{said}"));
+    let line =
+        said.lines().find_map(|line| line.strip_prefix(&label)).unwrap_or_else(|| panic!("{said}"));
     line.trim_end_matches(" %").parse().unwrap()
 }
 
@@ -28,26 +29,29 @@ fn part(said: &str, label: &str) -> f64 {
 fn calls(said: &str, who: &str, handler: &str) -> u64 {
     let line = said.lines().find(|line| line.starts_with(&format!("attune: {who}: ")));
     let line = line.unwrap_or_else(|| panic!("{said}"));
-    let count =
-        line.split(", ").find_map(|part| part.rsplit_once(&format!("{handler} ")).map(|(_, count)| count));
+    let count = line
+        .split(", ")
+        .find_map(|part| part.rsplit_once(&format!("{handler} ")).map(|(_, count)| count));
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What a script says in a machine whose virtual time no other load can disturb.
-fn in_quiet_machine(folder: &Path, cpus: u32, script: &str) -> String {
+/// What a script says in a machine whose virtual time no other load can disturb. `packed`: files
+/// of the folder that it needs.
+pub(super) fn in_quiet_machine(folder: &Path, cpus: u32, packed: &[&str], script: &str) -> String {
     let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
     let mut command = Command::new(ATTUNE);
-    command.current_dir(folder).args(["vm", "--deterministic", "--timeout", "400", "--memory", "2048"]);
-    command.args([
-        "--cpus",
-        &cpus.to_string(),
-        "--pack",
-        ATTUNE,
-        "--pack",
-        "share",
-        "--pack",
-        "shared.bpf.o",
+    command.current_dir(folder).args([
+        "vm",
+        "--deterministic",
+        "--timeout",
+        "900",
+        "--memory",
+        "2048",
     ]);
+    command.args(["--cpus", &cpus.to_string(), "--pack", ATTUNE]);
+    for file in packed {
+        command.args(["--pack", file]);
+    }
     for program in ["touch", "sleep", "rm", "cat"] {
         command.args(["--pack", &format!("/usr/bin/{program}")]);
     }
@@ -58,7 +62,8 @@ fn in_quiet_machine(folder: &Path, cpus: u32, script: &str) -> String {
     said
 }
 
-/// Equal shares, three to one, and the other way round, with as many hogs as CPUs or more on each side.
+/// Equal shares, three to one, and the other way round, with as many hogs as CPUs or more on each
+/// side.
 fn shares_follow_weights(cpus: u32) {
     if !set_up() {
         return;
@@ -69,20 +74,22 @@ fn shares_follow_weights(cpus: u32) {
     let said = in_quiet_machine(
         &folder,
         cpus,
-        "for run in equal:1:1 three:3:1 one:1:3; do \
-             ./share while /tmp/go 3 & \
-             $attune run shared.bpf.o --weight ${run#*:} -- \
-                 sh -c \"touch /tmp/go; sleep 0.3; exec ./share ${run%%:*} 2 3\"; \
-             rm /tmp/go; wait; \
-         done; cat /sys/kernel/sched_ext/state",
+        &["share", "shared.bpf.o"],
+        "for run in equal:1:1 three:3:1 one:1:3; do ./share while /tmp/go 3 & $attune run \
+            shared.bpf.o --weight ${run#*:} -- sh -c \"touch /tmp/go; sleep 0.3; exec ./share \
+            ${run%%:*} 2 3\"; rm /tmp/go; wait; done; cat /sys/kernel/sched_ext/state",
     );
     for (label, expected) in [("equal", 50.0), ("three", 75.0), ("one", 25.0)] {
         let part = part(&said, label);
         assert!((part - expected).abs() < 1.0, "{label}: {part} % on {cpus} CPUs\n{said}");
     }
-    // The shell, touch, sleep, two hogs: the shell itself became `share`. Nobody else is the command's.
+    // The shell, touch, sleep, two hogs: the shell itself became `share`. No other thread is
+    // the command's.
     assert_eq!(calls(&said, "round_robin (command)", "newthread"), 5, "{said}");
-    assert!(said.contains("round_robin schedules sh (weight 3), fair all others (weight 1)"), "{said}");
+    assert!(
+        said.contains("round_robin schedules sh (weight 3), fair all others (weight 1)"),
+        "{said}"
+    );
     assert!(!said.contains("has ended") && said.contains("disabled"), "{said}");
 }
 
@@ -111,16 +118,14 @@ fn who_is_the_commands_and_what_a_failure_is_called() {
         &folder,
         2,
         "$attune run same.bpf.o -- sh -c './share orphan 1; sleep 0.2; ./mixed 1'; echo same: $?; \
-         $attune run same.bpf.o --all -- true; echo refused: $?; \
-         $attune run same.bpf.o --set nice=3 -- true; echo unknown: $?; \
-         $attune run same.bpf.o --set others.period=5ms -- true; echo set: $?; \
-         $attune run traps+fair.bpf.o -- ./mixed 3; echo command: $?; \
-         $attune run fair+traps.bpf.o -- ./mixed 3; echo others: $?; \
-         $attune run same.bpf.o -- ./mixed 4 & loader=$!; \
-         for i in $(seq 200); do grep -q enabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
-         sleep 0.3; kill -9 $loader; \
-         for i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
-         cat /sys/kernel/sched_ext/state; ./mixed 1",
+            $attune run same.bpf.o --all -- true; echo refused: $?; $attune run same.bpf.o --set \
+            nice=3 -- true; echo unknown: $?; $attune run same.bpf.o --set others.period=5ms -- \
+            true; echo set: $?; $attune run traps+fair.bpf.o -- ./mixed 3; echo command: $?; \
+            $attune run fair+traps.bpf.o -- ./mixed 3; echo others: $?; $attune run same.bpf.o -- \
+            ./mixed 4 & loader=$!; for i in $(seq 200); do grep -q enabled \
+            /sys/kernel/sched_ext/state && break; sleep 0.1; done; sleep 0.3; kill -9 $loader; for \
+            i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; \
+            done; cat /sys/kernel/sched_ext/state; ./mixed 1",
     );
     assert!(said.contains("same: 0\n") && said.contains("set: 0\n"), "{said}");
     // The shell, the program, the orphan that init has adopted, sleep: and then the load's own.
@@ -130,10 +135,12 @@ fn who_is_the_commands_and_what_a_failure_is_called() {
         "{said}"
     );
     assert!(
-        said.contains("there is no tunable `nice` in fair and fair") && said.contains("unknown: 2\n"),
+        said.contains("there is no tunable `nice` in fair and fair")
+            && said.contains("unknown: 2\n"),
         "{said}"
     );
-    let index = "traps.sched:5:9: the index in slots[turns / 50] is out of range (it is 4, outside 0..3)";
+    let index =
+        "traps.sched:5:9: the index in slots[turns / 50] is out of range (it is 4, outside 0..3)";
     assert_eq!(said.matches(index).count(), 2, "{said}");
     assert!(said.contains("command: 1\n") && said.contains("others: 1\n"), "{said}");
     let killed = said.rfind("others: 1\n").unwrap();

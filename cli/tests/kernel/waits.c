@@ -1,4 +1,5 @@
-/* Blocks, or computes, in one of the ways in which programs say until when: a hundred seconds from now. `waits HOW`, killed at the end. */
+/* Blocks, or computes, in one of the ways in which programs say until when: a thousand seconds from
+ * now. `waits HOW`, killed at the end. It says `waits` when nothing else comes before that. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -10,22 +11,30 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS = 100 };
+enum { SECONDS = 1000 };
 
 static struct itimerspec in(int seconds)
 {
-    struct itimerspec at = { .it_value.tv_sec = seconds };
+    struct itimerspec at = {.it_value.tv_sec = seconds};
     return at;
+}
+
+static void tell(void)
+{
+    puts("waits");
+    fflush(stdout);
 }
 
 int main(int count, char **words)
 {
     const char *how = count > 1 ? words[1] : "";
     struct timespec time;
-    struct pollfd input = { .fd = 0, .events = POLLIN };
+    struct pollfd input = {.fd = 0, .events = POLLIN};
     int descriptor = timerfd_create(CLOCK_MONOTONIC, 0), events = epoll_create1(0);
     struct epoll_event none;
     struct itimerspec at = in(SECONDS);
+    if (strcmp(how, "computing") != 0 && strcmp(how, "answered") != 0)
+        tell();
     if (strcmp(how, "relative") == 0)
         sleep(SECONDS);
     else if (strcmp(how, "absolute") == 0) {
@@ -33,7 +42,7 @@ int main(int count, char **words)
         time.tv_sec += SECONDS;
         clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, NULL);
     } else if (strcmp(how, "select") == 0) {
-        struct timeval most = { .tv_sec = SECONDS };
+        struct timeval most = {.tv_sec = SECONDS};
         select(0, NULL, NULL, NULL, &most);
     } else if (strcmp(how, "epoll") == 0)
         epoll_wait(events, &none, 1, SECONDS * 1000);
@@ -55,6 +64,7 @@ int main(int count, char **words)
             ;
     } else if (strcmp(how, "computing") == 0) {
         timerfd_settime(descriptor, 0, &at, NULL);
+        tell();
         for (volatile int turn = 0;; turn++)
             ;
     } else if (strcmp(how, "disarmed") == 0) {
@@ -65,6 +75,7 @@ int main(int count, char **words)
     } else if (strcmp(how, "answered") == 0) {
         /* Its input comes long before. */
         poll(&input, 1, SECONDS * 1000);
+        tell();
         pause();
     } else if (strcmp(how, "forever") == 0)
         pause();

@@ -1,8 +1,10 @@
-/* A hostile client of the values' socket and page: does whatever the interface lets it, to a victim of another user.
+/* A hostile client of the values' socket and page: does whatever the interface lets it, to a victim
+ * of another user.
  *
  *     attacker SOCKET VICTIM
  *
- * Says a line for each thing that it was granted and should not have been, and in the end "attacker: done". Ends by itself.
+ * Says a line for each thing that it was granted and should not have been, and in the end
+ * "attacker: done". Ends by itself.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +24,7 @@
 #include <unistd.h>
 
 #define PAGE_BYTES 65536
-#define HELLO "{\"hello\":{\"version\":1}}"
+#define HELLO      "{\"hello\":{\"version\":1}}"
 
 static const char *path;
 static int victim;
@@ -43,8 +45,8 @@ static uint64_t chance(void)
 /* An answer that is not waited for would be taken for the next one. */
 static int reach(void)
 {
-    struct sockaddr_un to = { .sun_family = AF_UNIX };
-    struct timeval patience = { .tv_sec = 20 };
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    struct timeval patience = {.tv_sec = 20};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -59,10 +61,13 @@ static int reach(void)
 /* Sends bytes, with a descriptor or somebody's credentials if they are given. */
 static int send_with(int fd, const char *bytes, size_t length, int passed, int pid)
 {
-    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(struct ucred))]; } control = { 0 };
-    struct iovec part = { (void *)bytes, length };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
-    struct ucred credentials = { .pid = pid, .uid = 0, .gid = 0 };
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(struct ucred))];
+    } control = {0};
+    struct iovec part = {(void *)bytes, length};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    struct ucred credentials = {.pid = pid, .uid = 0, .gid = 0};
     if (passed >= 0 || pid > 0) {
         size_t size = pid > 0 ? sizeof credentials : sizeof passed;
         message.msg_control = &control;
@@ -78,10 +83,15 @@ static int send_with(int fd, const char *bytes, size_t length, int passed, int p
 /* The answer, and the descriptor that came along. */
 static int receive(int fd, char *answer, size_t size, int *passed)
 {
-    union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control = { 0 };
-    struct iovec part = { answer, size - 1 };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-                              .msg_controllen = sizeof control };
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {answer, size - 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
     int length = (int)recvmsg(fd, &message, 0);
     answer[length < 0 ? 0 : length] = 0;
     if (passed)
@@ -142,23 +152,29 @@ static void *wake_and_stop(void *unused)
 static void claim_what_is_not_mine(int fd)
 {
     char request[256];
-    int threads[] = { victim, 1, 2, 0, -1, INT32_MIN, INT32_MAX, getppid() };
+    int threads[] = {victim, 1, 2, 0, -1, INT32_MIN, INT32_MAX, getppid()};
     for (unsigned row = 0; row < 513; row += 37) {
         for (unsigned i = 0; i < sizeof threads / sizeof *threads; i++) {
-            snprintf(request, sizeof request, "{\"bind\":{\"row\":%u,\"thread\":%d}}", row, threads[i]);
+            snprintf(request, sizeof request, "{\"bind\":{\"row\":%u,\"thread\":%d}}", row,
+                     threads[i]);
             must_not(granted(fd, request), request);
         }
     }
     for (unsigned i = 0; i < sizeof threads / sizeof *threads; i++) {
-        snprintf(request, sizeof request, "{\"hint\":{\"process\":%d,\"thread\":null,\"values\":[[\"urgent\",666]]}}", threads[i]);
+        snprintf(request, sizeof request,
+                 "{\"hint\":{\"process\":%d,\"thread\":null,\"values\":[[\"urgent\",666]]}}",
+                 threads[i]);
         must_not(granted(fd, request), request);
-        snprintf(request, sizeof request, "{\"hint\":{\"process\":%d,\"thread\":%d,\"values\":[[\"urgent\",666]]}}", getpid(), threads[i]);
+        snprintf(request, sizeof request,
+                 "{\"hint\":{\"process\":%d,\"thread\":%d,\"values\":[[\"urgent\",666]]}}",
+                 getpid(), threads[i]);
         must_not(granted(fd, request), request);
     }
     must_not(granted(fd, "{\"declare\":{\"word\":0,\"name\":\"urgent\"}}"), "word 0");
     must_not(granted(fd, "{\"declare\":{\"word\":16,\"name\":\"urgent\"}}"), "word 16");
     must_not(granted(fd, "{\"declare\":{\"word\":1,\"name\":\"nothing\"}}"), "an unknown import");
-    must_not(granted(fd, "{\"bind\":{\"row\":1,\"thread\":1,\"process\":1}}"), "a pid of its own choice");
+    must_not(granted(fd, "{\"bind\":{\"row\":1,\"thread\":1,\"process\":1}}"),
+             "a pid of its own choice");
     must_not(granted(fd, HELLO), "a second hello");
 }
 
@@ -167,9 +183,11 @@ static void waste_what_is_mine(int fd)
 {
     char request[128];
     for (int i = 0; i < 600; i++) {
-        snprintf(request, sizeof request, "{\"bind\":{\"row\":%d,\"thread\":%d}}", 1 + i % 511, getpid());
+        snprintf(request, sizeof request, "{\"bind\":{\"row\":%d,\"thread\":%d}}", 1 + i % 511,
+                 getpid());
         granted(fd, request);
-        snprintf(request, sizeof request, "{\"declare\":{\"word\":%d,\"name\":\"%s\"}}", 1 + i % 15, i % 2 ? "urgent" : "seen");
+        snprintf(request, sizeof request, "{\"declare\":{\"word\":%d,\"name\":\"%s\"}}", 1 + i % 15,
+                 i % 2 ? "urgent" : "seen");
         granted(fd, request);
     }
 }
@@ -177,7 +195,8 @@ static void waste_what_is_mine(int fd)
 static void talk_nonsense(void)
 {
     static char noise[70000];
-    const char *halves[] = { "{", "{\"hello\":", "{\"bind\":{\"row\":1", "\"done\"", "null", "[[[[", "{\"hello\":{\"version\":\"1\"}}" };
+    const char *halves[] = {"{",    "{\"hello\":", "{\"bind\":{\"row\":1",           "\"done\"",
+                            "null", "[[[[",        "{\"hello\":{\"version\":\"1\"}}"};
     int fd = reach(), other = open("/dev/null", O_RDWR), memory = memfd_create("mine", 0);
     for (int i = 0; i < 400; i++) {
         size_t length = 1 + chance() % (i % 10 ? 300 : sizeof noise);
@@ -187,7 +206,7 @@ static void talk_nonsense(void)
         const char *half = halves[i % 7];
         send_with(fd, half, strlen(half), i % 3 == 0 ? other : i % 3 == 1 ? memory : fd, 0);
         if (i % 5 == 0) {
-            close(fd);                                  /* in the middle of it */
+            close(fd); /* in the middle of it */
             fd = reach();
         }
     }
@@ -247,13 +266,23 @@ static void fork_and_die(int fd)
 /* The page is a BPF map, and the victim has others: no way leads to them. */
 static void reach_for_maps(int memory)
 {
-    union { struct { uint32_t id, next, flags; }; struct { uint32_t fd, pad; uint64_t key, value, flags2; }; char all[128]; } order;
+    union {
+        struct {
+            uint32_t id, next, flags;
+        };
+        struct {
+            uint32_t fd, pad;
+            uint64_t key, value, flags2;
+        };
+        char all[128];
+    } order;
     uint32_t key = 0;
-    int64_t row[16] = { 0 };
+    int64_t row[16] = {0};
     for (uint32_t id = 1; id < 400; id++) {
         memset(&order, 0, sizeof order);
         order.id = id;
-        must_not(syscall(SYS_bpf, 14 /* BPF_MAP_GET_FD_BY_ID */, &order, sizeof order) >= 0, "a map by its number");
+        must_not(syscall(SYS_bpf, 14 /* BPF_MAP_GET_FD_BY_ID */, &order, sizeof order) >= 0,
+                 "a map by its number");
     }
     memset(&order, 0, sizeof order);
     order.fd = (uint32_t)memory;
@@ -261,8 +290,11 @@ static void reach_for_maps(int memory)
     order.value = (uint64_t)row;
     syscall(SYS_bpf, 2 /* BPF_MAP_UPDATE_ELEM: its own row, at most */, &order, sizeof order);
     must_not(ftruncate(memory, 0) == 0, "its page made shorter");
-    must_not(mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0) != MAP_FAILED, "more than its page");
-    must_not(mmap(NULL, 4096, PROT_READ, MAP_SHARED, memory, PAGE_BYTES) != MAP_FAILED, "what lies behind its page");
+    must_not(mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0) !=
+                 MAP_FAILED,
+             "more than its page");
+    must_not(mmap(NULL, 4096, PROT_READ, MAP_SHARED, memory, PAGE_BYTES) != MAP_FAILED,
+             "what lies behind its page");
     int process = (int)syscall(SYS_pidfd_open, victim, 0);
     for (int fd = 3; fd < 20; fd++)
         must_not(syscall(SYS_pidfd_getfd, process, fd, 0) >= 0, "a descriptor of the victim's");
@@ -285,7 +317,8 @@ int main(int count, char **words)
         perror("attacker: no page");
         return 1;
     }
-    must_not(!granted(fd, "{\"declare\":{\"word\":1,\"name\":\"urgent\"}}"), "nothing: it cannot even supply its own");
+    must_not(!granted(fd, "{\"declare\":{\"word\":1,\"name\":\"urgent\"}}"),
+             "nothing: it cannot even supply its own");
     pthread_create(&threads[0], NULL, scribble, NULL);
     pthread_create(&threads[1], NULL, wake_and_stop, NULL);
     pthread_create(&threads[2], NULL, wake_and_stop, NULL);

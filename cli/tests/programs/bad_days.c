@@ -1,13 +1,16 @@
-/* Cooperating programs beside one that behaves badly, or through a bad hour, each bad day for some seconds:
+/* Cooperating programs beside one that behaves badly, or through a bad hour, each bad day for some
+ * seconds:
  *
  *     bad_days TRANSPORT SECONDS DAY... [-- SCHEDULER...]
  *
- * Four programs serve a timer every 10 ms and compute all the time between, polling; two hogs compute (not with the transport `shared`, where
- * all that cooperate are one to the kernel); the villain has its way. For each day a line: its name, the villain's CPU time (a thread, if
- * it has many), the least of the four's, the least of the hogs', in per mille of what each would have if all threads that want the CPU
- * shared it evenly, and the least of the four's timers served, in per mille of those released, and of those served before half of the
- * time to the next one was over. In the end "well". A day that does not end is the caller's to notice. SCHEDULER runs a command, which it
- * is given, under a scheduler: for the day on which that comes and goes. */
+ * Four programs serve a timer every 10 ms and compute all the time between, polling; two hogs
+ * compute (not with the transport `shared`, where all that cooperate are one to the kernel); the
+ * villain has its way. For each day a line: its name, the villain's CPU time (a thread, if it has
+ * many), the least of the four's, the least of the hogs', in per mille of what each would have if
+ * all threads that want the CPU shared it evenly, and the least of the four's timers served, in per
+ * mille of those released, and of those served before half of the time to the next one was over. In
+ * the end "well". A day that does not end is the caller's to notice. SCHEDULER runs a command,
+ * which it is given, under a scheduler: for the day on which that comes and goes. */
 #define _GNU_SOURCE
 #include <attune_coop.h>
 #include <math.h>
@@ -32,7 +35,7 @@ enum { GOOD = 4, HOGS = 2, THREADS = 100, PAGES = 256 };
 /* attune.h's, which the library holds too. */
 int64_t *attune_thread_import_int(uint64_t thread, const char *name);
 
-/* Of a good program: timers served, and those of them that were served early enough; shared. */
+/* A good program's timers: those served, and those of them served early enough; shared. */
 static struct {
     _Atomic uint64_t all, in_time;
 } *served;
@@ -43,7 +46,9 @@ static int hogs_there;
 static uint64_t clock_of(clockid_t clock)
 {
     struct timespec time;
-    return clock_gettime(clock, &time) ? 0 : (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    return clock_gettime(clock, &time)
+               ? 0
+               : (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 static uint64_t cpu_of(pid_t process)
@@ -54,7 +59,7 @@ static uint64_t cpu_of(pid_t process)
 
 static void sleep_until(uint64_t time)
 {
-    struct timespec until = { (time_t)(time / 1000000000), (long)(time % 1000000000) };
+    struct timespec until = {(time_t)(time / 1000000000), (long)(time % 1000000000)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
         ;
 }
@@ -75,16 +80,19 @@ static attune_coop_poller *join(void)
     return poller;
 }
 
-static struct attune_coop_answer ask(attune_coop_poller *poller, uint64_t timer, int64_t best_effort, struct pollfd *ready)
+static struct attune_coop_answer ask(attune_coop_poller *poller, uint64_t timer,
+                                     int64_t best_effort, struct pollfd *ready)
 {
-    struct attune_coop_offer offer = { 0, timer, best_effort };
+    struct attune_coop_offer offer = {0, timer, best_effort};
     struct attune_coop_answer answer;
     while (attune_coop_poll(poller, &offer, ready, ready != NULL, &answer))
         ;
     return answer;
 }
 
-/* ---- Good programs ------------------------------------------------------------------------------------------------ */
+/* ---- Good programs
+ * ------------------------------------------------------------------------------------------------
+ */
 
 struct good {
     uint64_t next;
@@ -113,14 +121,16 @@ static void be_good(int number)
         fprintf(stderr, "bad_days: %s\n", attune_coop_error());
         exit(1);
     }
-    struct good good = { attune_coop_now(), 0, number };
+    struct good good = {attune_coop_now(), 0, number};
     attune_coop_submit_timer(loop, attune_coop_event_new(loop, "timer", on_time, &good), good.next);
-    attune_coop_submit_best_effort(loop, attune_coop_event_new(loop, "work", on_work, &good), 0, ATTUNE_COOP_NEVER);
+    attune_coop_submit_best_effort(loop, attune_coop_event_new(loop, "work", on_work, &good), 0,
+                                   ATTUNE_COOP_NEVER);
     attune_coop_run(loop);
     exit(1);
 }
 
-/* ---- Villains: each goes on until it is killed -------------------------------------------------------------------- */
+/* ---- Villains: each goes on until it is killed
+ * -------------------------------------------------------------------- */
 
 static void is_always_due(void)
 {
@@ -139,7 +149,7 @@ static void is_never_due(void)
     if (pipe(ends) || write(ends[1], "x", 1) != 1)
         exit(1);
     for (;;) {
-        struct pollfd ready = { ends[0], POLLIN, 0 };
+        struct pollfd ready = {ends[0], POLLIN, 0};
         ask(poller, ATTUNE_COOP_NEVER, ATTUNE_COOP_NOTHING, &ready);
         for (int turn = 0; turn < 100; turn++)
             compute();
@@ -171,10 +181,12 @@ static void is_many(void)
     pthread_join(thread, NULL);
 }
 
-/* Writes what comes to its mind into the page that it shares with the scheduler, and polls now and then. */
+/* Writes what comes to its mind into the page that it shares with the scheduler, and polls now and
+ * then. */
 static void scribble(int below_zero)
 {
-    static const char *const names[] = { "polls", "next_release", "importance", "group", "until", "others" };
+    static const char *const names[] = {"polls", "next_release", "importance",
+                                        "group", "until",        "others"};
     enum { WORDS = sizeof names / sizeof names[0], GROUP = 3 };
     int64_t *words[WORDS];
     uint64_t chance = 88172645463325252u;
@@ -185,8 +197,10 @@ static void scribble(int below_zero)
     for (uint64_t turn = 0;; turn++) {
         chance ^= chance << 13, chance ^= chance >> 7, chance ^= chance << 17;
         /* Whatever, a time near now, or a small number. */
-        int64_t value = chance % 3 == 0 ? (int64_t)chance : chance % 3 == 1 ? (int64_t)(attune_coop_now() + chance % 50000000) - 25000000
-                                                                             : (int64_t)(chance >> 33) % 5 - 1;
+        int64_t value = chance % 3 == 0 ? (int64_t)chance
+                        : chance % 3 == 1
+                            ? (int64_t)(attune_coop_now() + chance % 50000000) - 25000000
+                            : (int64_t)(chance >> 33) % 5 - 1;
         uint64_t word = (chance >> 20) % WORDS;
         if (word == GROUP && value < 0 && !below_zero)
             continue;
@@ -258,7 +272,7 @@ static void takes_all_pages(void)
         pause();
 }
 
-/* ---- Days --------------------------------------------------------------------------------------------------------- */
+/* Days */
 
 static void end(pid_t child)
 {
@@ -293,7 +307,8 @@ static uint64_t stops(pid_t villain, uint64_t until)
     return used;
 }
 
-/* All four at once, for longer than a hundred of their timers: worse than a suspend, in which the clock stands still. */
+/* All four at once, for longer than a hundred of their timers: worse than a suspend, in which the
+ * clock stands still. */
 static void stop_all(const pid_t *good)
 {
     for (int i = 0; i < GOOD; i++)
@@ -303,7 +318,7 @@ static void stop_all(const pid_t *good)
         kill(good[i], SIGCONT);
 }
 
-/* The caller does that, who is told when, to the whole machine, whose clock goes on. */
+/* Tells the caller when; it stops the whole machine, whose clock goes on. */
 static void stand_still(const pid_t *good)
 {
     (void)good;
@@ -373,26 +388,28 @@ static void restart(const pid_t *good)
 struct day {
     const char *name;
     void (*villain)(void);
-    int threads;   /* of the villain's that may want the CPU all the time */
-    double settle; /* seconds: a release counts until its thread is 40 ms ahead of its share, so many threads can be ahead for long */
+    int threads; /* of the villain's that may want the CPU all the time */
+    /* seconds: a release counts until its thread is 40 ms ahead of its share, so many threads can
+     * be ahead for long */
+    double settle;
     void (*ordeal)(const pid_t *good);
 };
 
 static const struct day days[] = {
-    { "nothing", NULL, 0, 0.5, NULL },
-    { "killed-in-poll", sleeps_in_polls, 1, 0.5, NULL },
-    { "stopped", is_always_due, 1, 0.5, NULL },
-    { "always-due", is_always_due, 1, 0.5, NULL },
-    { "never-due", is_never_due, 1, 0.5, NULL },
-    { "never-polls", never_polls_again, 1, 0.5, NULL },
-    { "hundred-threads", is_many, THREADS, 6, NULL },
-    { "scribbles", scribbles, 1, 0.5, NULL },
-    { "scribbles-below-zero", scribbles_below_zero, 1, 0.5, NULL },
-    { "clock-steps", steps_the_clock, 0, 0.5, NULL },
-    { "all-pages-taken", takes_all_pages, 0, 3, NULL },
-    { "all-stopped", NULL, 0, 0.5, stop_all },
-    { "machine-stopped", NULL, 0, 2, stand_still },
-    { "restarted", NULL, 0, 2, restart },
+    {"nothing", NULL, 0, 0.5, NULL},
+    {"killed-in-poll", sleeps_in_polls, 1, 0.5, NULL},
+    {"stopped", is_always_due, 1, 0.5, NULL},
+    {"always-due", is_always_due, 1, 0.5, NULL},
+    {"never-due", is_never_due, 1, 0.5, NULL},
+    {"never-polls", never_polls_again, 1, 0.5, NULL},
+    {"hundred-threads", is_many, THREADS, 6, NULL},
+    {"scribbles", scribbles, 1, 0.5, NULL},
+    {"scribbles-below-zero", scribbles_below_zero, 1, 0.5, NULL},
+    {"clock-steps", steps_the_clock, 0, 0.5, NULL},
+    {"all-pages-taken", takes_all_pages, 0, 3, NULL},
+    {"all-stopped", NULL, 0, 0.5, stop_all},
+    {"machine-stopped", NULL, 0, 2, stand_still},
+    {"restarted", NULL, 0, 2, restart},
 };
 
 static int number;
@@ -446,20 +463,23 @@ static void live(const struct day *day, uint64_t time)
         used = cpu_of(villain) - villain_before;
     double released = (double)(attune_coop_now() - dawn) / PERIOD;
     double even = (double)lasted / (all + day->threads);
-    double least[2] = { INFINITY, INFINITY }, fewest[2] = { INFINITY, INFINITY };
+    double least[2] = {INFINITY, INFINITY}, fewest[2] = {INFINITY, INFINITY};
     for (int i = 0; i < all; i++) {
-        double got = (double)(cpu_of(i < GOOD ? good[i] : hogs[i - GOOD]) - before[i]) * 1000 / even;
+        double got =
+            (double)(cpu_of(i < GOOD ? good[i] : hogs[i - GOOD]) - before[i]) * 1000 / even;
         if (got < least[i >= GOOD])
             least[i >= GOOD] = got;
     }
     for (int i = 0; i < GOOD; i++) {
         double of = (double)(served[i].all - timers[i]) * 1000 / released;
-        double in_time = 1000 - (double)(served[i].all - served[i].in_time - late[i]) * 1000 / ((double)lasted / PERIOD);
+        double in_time = 1000 - (double)(served[i].all - served[i].in_time - late[i]) * 1000 /
+                                    ((double)lasted / PERIOD);
         fewest[0] = fmin(fewest[0], of);
         fewest[1] = fmin(fewest[1], in_time);
     }
     int villains = day->threads > 0 ? day->threads : 1;
-    printf("%s %.0f %.0f %.0f %.0f %.0f\n", day->name, (double)used * 1000 / even / villains, least[0], least[1], fewest[0], fewest[1]);
+    printf("%s %.0f %.0f %.0f %.0f %.0f\n", day->name, (double)used * 1000 / even / villains,
+           least[0], least[1], fewest[0], fewest[1]);
     fflush(stdout);
     if (villain && day->villain != sleeps_in_polls && strcmp(day->name, "stopped"))
         end(villain);
@@ -482,7 +502,8 @@ int main(int count, char **words)
     int end_of_days = 3, length = 0;
     while (end_of_days < count && strcmp(words[end_of_days], "--"))
         end_of_days++;
-    for (int i = end_of_days + 1; i < count && length + 3 < (int)(sizeof command / sizeof command[0]); i++)
+    for (int i = end_of_days + 1;
+         i < count && length + 3 < (int)(sizeof command / sizeof command[0]); i++)
         command[length++] = words[i];
     command[length++] = words[0];
     command[length] = "up";

@@ -28,7 +28,8 @@ impl Generator {
                 self.declared.hidden.push(builtin.into());
             }
         }
-        file.members.push("thread {\n    int blocked = 0;\n    int suspended = 0, dead = 0;\n}\n".into());
+        file.members
+            .push("thread {\n    int blocked = 0;\n    int suspended = 0, dead = 0;\n}\n".into());
         let count = 1 + self.random.below(4);
         self.attributes(file, count);
         let imports = self.random.below(3);
@@ -107,7 +108,8 @@ impl Generator {
         }
     }
 
-    /// `awkward`: also under names that mean something else elsewhere. Not where handlers have been written already.
+    /// `awkward`: also under names that mean something else elsewhere. Not where handlers have been
+    /// written already.
     fn globals(&mut self, file: &mut File, count: usize, awkward: bool) {
         if awkward {
             for name in self.declared.hidden.clone() {
@@ -149,7 +151,14 @@ impl Generator {
     }
 
     fn global(&mut self, name: String, ty: Ty, shape: Shape, assignable: bool) {
-        self.declared.globals.push(Variable { name, ty, shape, assignable, local: false, below: None });
+        self.declared.globals.push(Variable {
+            name,
+            ty,
+            shape,
+            assignable,
+            local: false,
+            below: None,
+        });
     }
 
     /// ` = value`, computed in so many of a hundred cases; or nothing.
@@ -169,10 +178,13 @@ impl Generator {
             (Ty::Float, 0) => "1 / 3.0".into(),
             _ if self.declared.globals.is_empty() => self.constant(ty),
             _ => {
-                let of_type = |variable: &&Variable| variable.ty == ty && variable.shape == Shape::One;
+                let of_type =
+                    |variable: &&Variable| variable.ty == ty && variable.shape == Shape::One;
                 let known: Vec<_> = self.declared.globals.iter().filter(of_type).cloned().collect();
                 match self.random.pick_some(&known).cloned() {
-                    Some(variable) => frag![self.place(&scope, &variable), " + ", self.constant(ty)],
+                    Some(variable) => {
+                        frag![self.place(&scope, &variable), " + ", self.constant(ty)]
+                    }
                     None => self.constant(ty),
                 }
             }
@@ -191,12 +203,16 @@ impl Generator {
     }
 
     fn skeleton_containers(&mut self, file: &mut File) {
-        let parked = *self.random.pick(&["queue WQ;", "stack WQ;", "pqueue WQ sortable on blocked;"]);
+        let parked =
+            *self.random.pick(&["queue WQ;", "stack WQ;", "pqueue WQ sortable on blocked;"]);
         file.members.push(
-            format!("data {{\n    threadref current;\n    queue RQ;\n    {parked}\n    queue SQ;\n}}\n")
-                .into(),
+            format!(
+                "data {{\n    threadref current;\n    queue RQ;\n    {parked}\n    queue SQ;\n}}\n"
+            )
+            .into(),
         );
-        let holder = |name: &str, kind, shape, role| Holder { name: name.into(), kind, shape, role };
+        let holder =
+            |name: &str, kind, shape, role| Holder { name: name.into(), kind, shape, role };
         let parked_kind = match parked.split(' ').next() {
             Some("queue") => Kind::Queue,
             Some("stack") => Kind::Stack,
@@ -236,7 +252,8 @@ impl Generator {
                 _ if !kind.is_sorted() => String::new(),
                 Some(attribute) => {
                     let by = attribute.name.clone();
-                    let order = *self.random.pick(&["", "", "reverse ", "increasing ", "decreasing "]);
+                    let order =
+                        *self.random.pick(&["", "", "reverse ", "increasing ", "decreasing "]);
                     format!(" {order}sortable on {by}")
                 }
                 None => " sortable on blocked".into(),

@@ -18,7 +18,8 @@ const INTS: [&str; 12] = [
     "9223372036854775807",
     "-4611686018427387904",
 ];
-const FLOATS: [&str; 9] = ["0.0", "1.0", "-1.0", "0.5", "2.25", "1e10", "1e300", "-1e300", "1e-300"];
+const FLOATS: [&str; 9] =
+    ["0.0", "1.0", "-1.0", "0.5", "2.25", "1e10", "1e300", "-1e300", "1e-300"];
 const TIMES: [&str; 9] = ["0ns", "1ns", "100us", "1ms", "3ms", "20ms", "1.5s", "2min", "0"];
 
 impl Generator {
@@ -39,10 +40,23 @@ impl Generator {
 
     fn plain_condition(&mut self, scope: &Scope, depth: usize) -> Fragment {
         let depth = depth.saturating_sub(1);
-        match self.random.weighted(&[30, 10, 8, 8, 6, 4, if scope.threads.is_empty() { 2 } else { 14 }, 6]) {
+        match self.random.weighted(&[
+            30,
+            10,
+            8,
+            8,
+            6,
+            4,
+            if scope.threads.is_empty() { 2 } else { 14 },
+            6,
+        ]) {
             0 => self.comparison(scope, depth),
-            1 => frag!["(", self.condition(scope, depth), " && ", self.condition(scope, depth), ")"],
-            2 => frag!["(", self.condition(scope, depth), " || ", self.condition(scope, depth), ")"],
+            1 => {
+                frag!["(", self.condition(scope, depth), " && ", self.condition(scope, depth), ")"]
+            }
+            2 => {
+                frag!["(", self.condition(scope, depth), " || ", self.condition(scope, depth), ")"]
+            }
             3 => frag!["!(", self.condition(scope, depth), ")"],
             4 => self.expr(scope, Ty::Int, depth),
             5 => {
@@ -179,15 +193,43 @@ impl Generator {
             2 => {
                 let ty = self.a_type(&[Ty::Int, Ty::Float]);
                 let op = *self.random.pick(&["*", "/"]);
-                frag!["(", self.expr(scope, Ty::Time, next), " ", op, " ", self.expr(scope, ty, next), ")"]
+                frag![
+                    "(",
+                    self.expr(scope, Ty::Time, next),
+                    " ",
+                    op,
+                    " ",
+                    self.expr(scope, ty, next),
+                    ")"
+                ]
             }
-            3 => frag!["(", self.expr(scope, Ty::Int, next), " * ", self.expr(scope, Ty::Time, next), ")"],
+            3 => frag![
+                "(",
+                self.expr(scope, Ty::Int, next),
+                " * ",
+                self.expr(scope, Ty::Time, next),
+                ")"
+            ],
             4 => frag!["-(", self.expr(scope, Ty::Time, next), ")"],
             5 => self.effect(scope, Ty::Time, next),
-            6 => frag!["(", self.expr(scope, Ty::Time, next), " + ", self.expr(scope, Ty::Int, next), ")"],
+            6 => frag![
+                "(",
+                self.expr(scope, Ty::Time, next),
+                " + ",
+                self.expr(scope, Ty::Int, next),
+                ")"
+            ],
             _ => {
                 let sign = *self.random.pick(&["+", "-"]);
-                frag!["(", self.builtin("now", "1ms"), " ", sign, " ", self.expr(scope, Ty::Time, next), ")"]
+                frag![
+                    "(",
+                    self.builtin("now", "1ms"),
+                    " ",
+                    sign,
+                    " ",
+                    self.expr(scope, Ty::Time, next),
+                    ")"
+                ]
             }
         }
     }
@@ -219,7 +261,15 @@ impl Generator {
             2 => frag!["(++", place, ")"],
             3 => frag!["(--", place, ")"],
             4 => frag!["(", place, " = ", self.expr(scope, ty, depth), ")"],
-            _ => frag!["(", place, " ", self.compound_operator(ty), " ", self.expr(scope, ty, depth), ")"],
+            _ => frag![
+                "(",
+                place,
+                " ",
+                self.compound_operator(ty),
+                " ",
+                self.expr(scope, ty, depth),
+                ")"
+            ],
         }
     }
 
@@ -292,7 +342,9 @@ impl Generator {
                 let cpu = self.cpu_index();
                 frag![variable.name.as_str(), "[", cpu, "]"]
             }
-            Shape::Array(length) => frag![variable.name.as_str(), "[", self.index(scope, length), "]"],
+            Shape::Array(length) => {
+                frag![variable.name.as_str(), "[", self.index(scope, length), "]"]
+            }
         }
     }
 
@@ -307,7 +359,8 @@ impl Generator {
     /// Mostly inside the array.
     pub fn index(&mut self, scope: &Scope, length: usize) -> Fragment {
         let fits = |variable: &&Variable| variable.below.is_some_and(|below| below <= length);
-        let counters: Vec<String> = scope.locals.iter().filter(fits).map(|each| each.name.clone()).collect();
+        let counters: Vec<String> =
+            scope.locals.iter().filter(fits).map(|each| each.name.clone()).collect();
         match self.random.below(if self.wild { 4 } else { 40 }) {
             0 if self.random.percent(30) => "0 - |RQ|".into(),
             0 => frag!["(", self.expr(scope, Ty::Int, 1), ") * |RQ|"],
@@ -356,20 +409,29 @@ impl Generator {
         Some(self.random.pick_some(&scope.threads)?.as_str().into())
     }
 
-    /// A container, with an index if it needs one. The index has no effects: the text may be used twice.
+    /// A container, with an index if it needs one. The index has no effects: the text may be used
+    /// twice.
     pub fn holder_reference(&mut self, scope: &Scope, role: Option<Role>) -> String {
         let fits = |holder: &&super::scope::Holder| role.is_none_or(|role| holder.role == role);
         let holders: Vec<_> = self.declared.holders.iter().filter(fits).cloned().collect();
-        let Some(holder) = self.random.pick_some(&holders).cloned() else { return "current".into() };
+        let Some(holder) = self.random.pick_some(&holders).cloned() else {
+            return "current".into();
+        };
         let counter = |length| {
-            scope.locals.iter().find(|local| local.below.is_some_and(|below| below <= length)).cloned()
+            scope
+                .locals
+                .iter()
+                .find(|local| local.below.is_some_and(|below| below <= length))
+                .cloned()
         };
         match holder.shape {
             Shape::One => holder.name,
             Shape::PerCpu if self.random.percent(80) => holder.name,
             Shape::PerCpu => format!("{}[0]", holder.name),
             Shape::Array(length) => match counter(length) {
-                Some(local) if self.random.percent(50) => format!("{}[{}]", holder.name, local.name),
+                Some(local) if self.random.percent(50) => {
+                    format!("{}[{}]", holder.name, local.name)
+                }
                 _ if self.random.percent(1) => format!("{}[|RQ|]", holder.name),
                 _ => format!("{}[{}]", holder.name, self.random.below(length)),
             },

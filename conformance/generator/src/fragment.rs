@@ -1,8 +1,8 @@
 //! Generated text that knows how to become simpler.
 //!
-//! A source is a tree of pieces. Shrinking replaces one piece by something simpler: one of its own alternatives (nothing for
-//! a statement, `0` for a number), or a piece of the same sort inside it. Whether the result is still a scheduler, and
-//! still shows what is looked for, decides whoever asked.
+//! A source is a tree of pieces. Shrinking replaces one piece by something simpler: one of its own
+//! alternatives (nothing for a statement, `0` for a number), or a piece of the same sort inside it.
+//! The caller decides whether the result is still a scheduler and still shows the difference.
 
 /// What may stand in a piece's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,8 @@ impl Fragment {
         }
     }
 
-    /// Everything simpler that may stand in the place of the piece of that number, counted outer before inner.
+    /// Everything simpler that may stand in the place of the piece of that number, counted outer
+    /// before inner.
     pub fn simpler(&self, number: usize) -> Vec<Fragment> {
         let Some(piece) = self.piece(&mut { number }) else { return Vec::new() };
         let mut replacements: Vec<Fragment> =
@@ -135,9 +136,9 @@ impl Fragment {
     fn with(&self, number: &mut usize, replacement: &Fragment) -> Fragment {
         match self {
             Fragment::Text(_) => self.clone(),
-            Fragment::Sequence(parts) => {
-                Fragment::Sequence(parts.iter().map(|part| part.with(number, replacement)).collect())
-            }
+            Fragment::Sequence(parts) => Fragment::Sequence(
+                parts.iter().map(|part| part.with(number, replacement)).collect(),
+            ),
             Fragment::Piece(_) if *number == 0 => {
                 *number = usize::MAX;
                 replacement.clone()
@@ -172,7 +173,8 @@ mod tests {
         let inner = statement(frag!["x = ", number(&["0"], text("y + 1")), ";"]);
         let whole = frag!["{ ", statement(frag!["if (c) { ", inner, " }"]), " }"];
         assert_eq!(whole.pieces(), 3);
-        let render = |number| whole.simpler(number).iter().map(Fragment::render).collect::<Vec<_>>();
+        let render =
+            |number| whole.simpler(number).iter().map(Fragment::render).collect::<Vec<_>>();
         assert_eq!(render(0), ["{  }", "{ x = y + 1; }"]);
         assert_eq!(render(1), ["{ if (c) {  } }"]);
         assert_eq!(render(2), ["{ if (c) { x = 0; } }"]);

@@ -1,9 +1,9 @@
 //! Random schedulers, as source text, that are well typed and run for a while.
 //!
-//! A scheduler is a skeleton that keeps threads where they belong (the ready ones in containers of [`Role::Ready`], the
-//! others in [`Role::Parked`] ones) with random declarations around it and random statements in between, which move
-//! ready threads about, mostly under a condition that makes the move possible. So most runs last for many events, and
-//! some end in a failed check.
+//! A scheduler is a skeleton that keeps threads where they belong (the ready ones in containers of
+//! [`Role::Ready`], the others in [`Role::Parked`] ones) with random declarations around it and
+//! random statements in between, which move ready threads about, mostly under a condition that
+//! makes the move possible. So most runs last for many events, and some end in a failed check.
 //!
 //! - [`scope`] what is declared and in sight; [`declare`] sections; [`skeleton`] handlers;
 //! - [`statement`] and [`expression`] fill their bodies;
@@ -36,7 +36,9 @@ pub struct Sources {
 impl Sources {
     /// The scheduler itself.
     pub fn main(&self) -> SourceText {
-        self.files.first().map_or_else(|| SourceText { name: String::new(), text: String::new() }, rendered)
+        self.files
+            .first()
+            .map_or_else(|| SourceText { name: String::new(), text: String::new() }, rendered)
     }
 
     /// What the scheduler extends: file names and texts.
@@ -62,11 +64,13 @@ impl Sources {
         self.files.iter().chain(&self.aspects).map(|file| file.1.pieces()).sum()
     }
 
-    /// Everything simpler that differs in the piece of that number. A file of aspects without any is left out.
+    /// Everything simpler that differs in the piece of that number. A file of aspects without any
+    /// is left out.
     pub fn simpler(&self, mut number: usize) -> Vec<Sources> {
         for index in 0..self.files.len() + self.aspects.len() {
             let in_files = index < self.files.len();
-            let file = if in_files { &self.files[index] } else { &self.aspects[index - self.files.len()] };
+            let file =
+                if in_files { &self.files[index] } else { &self.aspects[index - self.files.len()] };
             let pieces = file.1.pieces();
             if number >= pieces {
                 number -= pieces;
@@ -104,7 +108,8 @@ pub fn scheduler(seed: u64, size: usize) -> Sources {
     generate(seed, size, Taste { floats: true, reckless: false })
 }
 
-/// A random scheduler that leaves guards out or asks the wrong question: many of its transfers always fail.
+/// A random scheduler that leaves guards out or asks the wrong question: many of its transfers
+/// always fail.
 pub fn reckless(seed: u64, size: usize) -> Sources {
     generate(seed, size, Taste { floats: true, reckless: true })
 }
@@ -188,7 +193,8 @@ impl Generator {
         self.aspects(&mut derived);
         self.invariants(&mut derived);
         let aspects = self.aspect_file();
-        let files = vec![(derived.name.clone(), derived.fragment()), (base.name.clone(), base.fragment())];
+        let files =
+            vec![(derived.name.clone(), derived.fragment()), (base.name.clone(), base.fragment())];
         Sources { files, aspects }
     }
 

@@ -1,5 +1,5 @@
-//! Random numbers for generating cases: splitmix64, the same for a seed on every machine and in every version, so
-//! that a reported case can be made again.
+//! Random numbers for generating cases: splitmix64, the same for a seed on every machine and in
+//! every version, so that a reported case can be made again.
 
 #[derive(Clone, Debug)]
 pub struct Random {

@@ -72,7 +72,8 @@ impl Kind {
     }
 }
 
-/// Whose threads a container is meant for: transfers stay inside a role, so that a scheduler runs for a while.
+/// Whose threads a container is meant for: transfers stay inside a role, so that a scheduler runs
+/// for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Current,

@@ -23,13 +23,20 @@ impl Generator {
     }
 
     pub fn handlers(&mut self, file: &mut File, style: Style) {
-        let mut events = vec!["newthread", "schedule", "switch_out", "suspend_thread", "resume_thread"];
+        let mut events =
+            vec!["newthread", "schedule", "switch_out", "suspend_thread", "resume_thread"];
         if style != Style::SuspendOnly {
             events.extend(["set_waiting", "event_raised"]);
         }
-        for (event, percent) in
-            [("init", 60), ("set_dead", 80), ("set_next_thread", 60), ("quantum_expired", 60), ("alarm", 80)]
-        {
+        for (event, percent) in [
+            ("init", 60),
+            ("set_dead", 80),
+            ("set_next_thread", 60),
+            ("quantum_expired", 60),
+            ("alarm", 80),
+            ("leaves", 60),
+            ("arrives", 60),
+        ] {
             if self.random.percent(percent) {
                 events.push(event);
             }
@@ -87,7 +94,14 @@ impl Generator {
         frag![format!("event {event}{parameter} {{\n"), before, core, after, "}\n"]
     }
 
-    fn core(&mut self, event: &str, style: Style, thread: &str, named: bool, scope: &Scope) -> Fragment {
+    fn core(
+        &mut self,
+        event: &str,
+        style: Style,
+        thread: &str,
+        named: bool,
+        scope: &Scope,
+    ) -> Fragment {
         match event {
             "newthread" => self.store(thread, scope),
             "schedule" => self.choose(style, scope),
@@ -99,17 +113,33 @@ impl Generator {
                 self.store(thread, scope),
                 "    }\n"
             ],
-            "suspend_thread" => format!("    {thread}.suspended = 1;\n    {thread} => SQ;\n").into(),
+            "suspend_thread" => {
+                format!("    {thread}.suspended = 1;\n    {thread} => SQ;\n").into()
+            }
             "resume_thread" if style == Style::SuspendOnly => {
                 frag![format!("    {thread}.suspended = 0;\n"), self.store(thread, scope)]
             }
             "resume_thread" => frag![
                 format!(
-                    "    {thread}.suspended = 0;\n    if ({thread}.blocked)\n        {thread} => WQ;\n    else {{\n"
+                    "    {thread}.suspended = 0;\n    if ({thread}.blocked)\n        {thread} => \
+                        WQ;\n    else {{\n"
                 ),
                 self.store(thread, scope),
                 "    }\n"
             ],
+            "arrives" => frag![
+                format!(
+                    "    if ({thread}.suspended) {thread} => SQ;\n    else if ({thread}.blocked) \
+                        {thread} => WQ;\n    else {{\n"
+                ),
+                self.store(thread, scope),
+                "    }\n"
+            ],
+            "leaves" if self.random.percent(30) => {
+                let to = self.ready_queue(scope);
+                format!("    if (!{thread}.blocked && !{thread}.suspended) {thread} => {to};\n")
+                    .into()
+            }
             "set_next_thread" => match self.next_holder() {
                 Some(next) => format!("    if (|{next}| == 0) {thread} => {next};\n").into(),
                 None => "".into(),
@@ -117,7 +147,8 @@ impl Generator {
             "alarm" if self.random.percent(60) && style != Style::InPlace => {
                 let to = self.ready_queue(scope);
                 format!(
-                    "    if ({thread} != current && !{thread}.blocked && !{thread}.suspended && !{thread}.dead) \
+                    "    if ({thread} != current && !{thread}.blocked && !{thread}.suspended && \
+                        !{thread}.dead) \
                      {thread} => {to};\n"
                 )
                 .into()
@@ -132,7 +163,8 @@ impl Generator {
         let otherwise = self.ready_queue(scope);
         match self.random.below(20) {
             0 => frag!["    if (", self.condition(scope, 1), format!(") {thread} => {to};\n")],
-            // No engine lives with a new thread that is destroyed, but it is not a thread that is lost.
+            // No engine lives with a new thread that is destroyed, but it is not a thread that is
+            // lost.
             1 => frag![
                 "    if (",
                 self.condition(scope, 1),
@@ -189,7 +221,11 @@ impl Generator {
                 (Style::InPlace, _) if generator.random.percent(40) => {
                     let chosen = generator.fresh("t");
                     let dispatch = generator.dispatch(&chosen, scope);
-                    frag![format!("foreach {chosen} in {from} {{ {chosen}.blocked = 0; "), dispatch, " }"]
+                    frag![
+                        format!("foreach {chosen} in {from} {{ {chosen}.blocked = 0; "),
+                        dispatch,
+                        " }"
+                    ]
                 }
                 (Style::InPlace, _) => {
                     let dispatch = generator.dispatch(from, scope);
@@ -212,7 +248,8 @@ impl Generator {
                     let act = taken(self, &format!("{name}[{counter}]"));
                     parts.push(frag![
                         format!(
-                            "    int {counter};\n    for ({counter} = 0; {counter} < {length}; {counter}++)\n"
+                            "    int {counter};\n    for ({counter} = 0; {counter} < {length}; \
+                                {counter}++)\n"
                         ),
                         format!("        if (|{name}[{counter}]| > 0{empty}) "),
                         act,
@@ -235,15 +272,19 @@ impl Generator {
     }
 
     fn stop(&mut self, style: Style, thread: &str, named: bool, scope: &Scope) -> Fragment {
-        let who =
-            if style == Style::InPlace || (named && self.random.percent(50)) { thread } else { "current" };
+        let who = if style == Style::InPlace || (named && self.random.percent(50)) {
+            thread
+        } else {
+            "current"
+        };
         let to = self.ready_queue(scope);
         let destroy = match self.random.percent(80) {
             true => format!("if ({who}.dead) destroy {who};\n    else "),
             false => String::new(),
         };
         let body = format!(
-            "    {destroy}if ({who}.suspended) {who} => SQ;\n    else if ({who}.blocked) {who} => WQ;\n    \
+            "    {destroy}if ({who}.suspended) {who} => SQ;\n    else if ({who}.blocked) {who} => \
+                WQ;\n    \
              else {who} => {to};\n"
         );
         if who == "current" && self.random.percent(90) {
@@ -270,7 +311,8 @@ impl Generator {
             let word = *self.random.pick(&["before", "after"]);
             let thread = self.fresh("t");
             let named = !WITHOUT_THREAD.contains(&event) && self.random.percent(70);
-            let mut scope = Scope { may_return: true, may_move: event != "schedule", ..Scope::default() };
+            let mut scope =
+                Scope { may_return: true, may_move: event != "schedule", ..Scope::default() };
             if named {
                 scope.threads.push(thread.clone());
             }
@@ -279,7 +321,11 @@ impl Generator {
             let body = self.statements(&mut scope, count);
             let fixed = if event == "set_waiting" { "fixed " } else { "" };
             let parameter = if named { format!("({fixed}{thread})") } else { String::new() };
-            file.members.push(member(frag![format!("{word} {event}{parameter} {{\n"), body, "}\n"]));
+            file.members.push(member(frag![
+                format!("{word} {event}{parameter} {{\n"),
+                body,
+                "}\n"
+            ]));
         }
     }
 
@@ -316,7 +362,12 @@ impl Generator {
             let body = self.statements(&mut scope, count);
             let answer = self.answer(query, &scope, named.then_some(thread.as_str()));
             let parameter = if named { format!("({thread})") } else { String::new() };
-            file.members.push(member(frag![format!("query {query}{parameter} {{\n"), body, answer, "}\n"]));
+            file.members.push(member(frag![
+                format!("query {query}{parameter} {{\n"),
+                body,
+                answer,
+                "}\n"
+            ]));
         }
     }
 
@@ -333,7 +384,9 @@ impl Generator {
             }
             "timeslice_left" => frag!["    return ", self.expr(scope, Ty::Time, 2), ";\n"],
             _ => match thread {
-                Some(thread) if self.random.percent(50) => format!("    return !{thread}.blocked;\n").into(),
+                Some(thread) if self.random.percent(50) => {
+                    format!("    return !{thread}.blocked;\n").into()
+                }
                 _ => frag![
                     "    if (",
                     self.condition(scope, 1),

@@ -30,21 +30,22 @@ impl Generator {
         let moves = u32::from(scope.may_move && !scope.pure);
         let acts = u32::from(!scope.pure);
         let weights = [
-            22,                                    // assignment
-            8,                                     // declaration
-            14,                                    // if
-            if deep { 0 } else { 5 },              // loop
-            if deep { 0 } else { 9 },              // foreach
-            18 * moves,                            // transfer under a condition
-            moves,                                 // transfer without one
-            4 * moves,                             // through a local container
-            6 * acts,                              // alarm
-            2 * acts,                              // preempt
-            4,                                     // effects under a short circuit
-            if scope.in_loop { 4 } else { 0 },     // break, continue
-            if scope.may_return { 2 } else { 0 },  // return
-            2,                                     // compound, comment
-            4 * acts * u32::from(scope.loops > 0), // attribute of the visited thread, often a sort key
+            22,                                   // assignment
+            8,                                    // declaration
+            14,                                   // if
+            if deep { 0 } else { 5 },             // loop
+            if deep { 0 } else { 9 },             // foreach
+            18 * moves,                           // transfer under a condition
+            moves,                                // transfer without one
+            4 * moves,                            // through a local container
+            6 * acts,                             // alarm
+            2 * acts,                             // preempt
+            4,                                    // effects under a short circuit
+            if scope.in_loop { 4 } else { 0 },    // break, continue
+            if scope.may_return { 2 } else { 0 }, // return
+            2,                                    // compound, comment
+            // attribute of the visited thread, often a sort key
+            4 * acts * u32::from(scope.loops > 0),
         ];
         match self.random.weighted(&weights) {
             0 => self.assignment(scope),
@@ -86,7 +87,9 @@ impl Generator {
         let Some(place) = self.assignable(scope, ty) else { return ";".into() };
         match self.random.below(10) {
             0..=5 => frag![place, " = ", self.expr(scope, ty, 3), ";"],
-            6..=7 => frag![place, " ", self.compound_operator(ty), " ", self.expr(scope, ty, 2), ";"],
+            6..=7 => {
+                frag![place, " ", self.compound_operator(ty), " ", self.expr(scope, ty, 2), ";"]
+            }
             8 => match self.assignable(scope, ty) {
                 Some(other) => frag![place, " = ", other, " = ", self.expr(scope, ty, 2), ";"],
                 None => frag![place, " = ", self.expr(scope, ty, 2), ";"],
@@ -108,10 +111,16 @@ impl Generator {
     fn declaration(&mut self, scope: &mut Scope) -> Fragment {
         let ty = self.a_type(&Ty::ALL);
         let name = self.fresh("v");
-        let shape = if self.random.percent(20) { Shape::Array(1 + self.random.below(4)) } else { Shape::One };
+        let shape = if self.random.percent(20) {
+            Shape::Array(1 + self.random.below(4))
+        } else {
+            Shape::One
+        };
         let constant = shape == Shape::One && self.random.percent(10);
         let text = match shape {
-            Shape::Array(length) => frag![ty.word(), " ", name.as_str(), "[", length.to_string(), "];"],
+            Shape::Array(length) => {
+                frag![ty.word(), " ", name.as_str(), "[", length.to_string(), "];"]
+            }
             _ if constant => {
                 frag!["const ", ty.word(), " ", name.as_str(), " = ", self.expr(scope, ty, 1), ";"]
             }
@@ -120,7 +129,14 @@ impl Generator {
             }
             _ => frag![ty.word(), " ", name.as_str(), ";"],
         };
-        scope.locals.push(Variable { name, ty, shape, assignable: !constant, local: true, below: None });
+        scope.locals.push(Variable {
+            name,
+            ty,
+            shape,
+            assignable: !constant,
+            local: true,
+            below: None,
+        });
         text
     }
 
@@ -174,14 +190,19 @@ impl Generator {
             .declared(&counter),
             1 => {
                 let body = self.block(&without_continue(&inner), count);
-                frag![format!("while ({counter} < {times}) {{\n"), body, format!("    {counter}++;\n    }}")]
-                    .declared(&counter)
+                frag![
+                    format!("while ({counter} < {times}) {{\n"),
+                    body,
+                    format!("    {counter}++;\n    }}")
+                ]
+                .declared(&counter)
             }
             2 => {
                 // The counter grows in the condition, so that `continue` cannot skip it.
                 inner.locals.pop();
                 let body = self.block(&inner, count);
-                frag!["do {\n", body, format!("    }} while (++{counter} < {times});")].declared(&counter)
+                frag!["do {\n", body, format!("    }} while (++{counter} < {times});")]
+                    .declared(&counter)
             }
             _ => {
                 inner.locals.pop();
@@ -235,7 +256,11 @@ impl Generator {
             return self.unguarded_transfer(&from, &to);
         }
         let careful = to != from && !self.random.percent(if self.wild { 60 } else { 25 });
-        let room = if careful && self.is_threadref(&to) { format!(" && |{to}| == 0") } else { String::new() };
+        let room = if careful && self.is_threadref(&to) {
+            format!(" && |{to}| == 0")
+        } else {
+            String::new()
+        };
         let mut inner = scope.clone();
         inner.filled.push(from.clone());
         let before = if self.random.percent(20) {
@@ -246,7 +271,11 @@ impl Generator {
         } else {
             "".into()
         };
-        frag![format!("if (|{from}| > 0{room}) {{\n"), before, format!("    {from} => {to};\n    }}")]
+        frag![
+            format!("if (|{from}| > 0{room}) {{\n"),
+            before,
+            format!("    {from} => {to};\n    }}")
+        ]
     }
 
     /// Without a guard, or with one that makes the transfer impossible.
@@ -262,7 +291,8 @@ impl Generator {
             _ => {
                 let local = self.fresh("tmp");
                 format!(
-                    "if (|{from}| > 1) {{ threadref {local};\n    {from} => {local};\n    {from} => {local};\n    {local} => {to}; }}"
+                    "if (|{from}| > 1) {{ threadref {local};\n    {from} => {local};\n    {from} \
+                        => {local};\n    {local} => {to}; }}"
                 )
             }
         }
@@ -275,7 +305,11 @@ impl Generator {
         let size = 1 + self.random.below(2);
         match self.random.below(4) {
             0 => format!("{from} => {to};").into(),
-            _ => frag!["if (", self.condition(scope, 1), format!(" && |{from}| > {size}) {from} => {to};")],
+            _ => frag![
+                "if (",
+                self.condition(scope, 1),
+                format!(" && |{from}| > {size}) {from} => {to};")
+            ],
         }
     }
 

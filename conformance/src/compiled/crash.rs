@@ -1,7 +1,8 @@
-//! A compiled scheduler that crashes or does not end must not take the tests with it: signals raised inside one of its
-//! calls come back as the call's answer.
+//! A compiled scheduler that crashes or does not end must not take the tests with it: signals
+//! raised inside one of its calls come back as the call's answer.
 //!
-//! Invariant: `CRASH` is set exactly while this thread runs compiled code; a signal at any other time has its usual effect.
+//! Invariant: `CRASH` is set exactly while this thread runs compiled code; a signal at any other
+//! time has its usual effect.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -26,7 +27,8 @@ pub fn guarded<T>(crash: Crash, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// How long one run of compiled code may take, in seconds of this thread's processor time. Dropped when the run is over.
+/// How long one run of compiled code may take, in seconds of this thread's processor time. Dropped
+/// when the run is over.
 pub struct Limit {
     timer: Option<libc::timer_t>,
 }
@@ -41,7 +43,7 @@ impl Limit {
             event.sigev_notify_thread_id = libc::gettid();
             let mut timer: libc::timer_t = std::mem::zeroed();
             if libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, &mut timer) != 0 {
-                // Without a timer, a scheduler that does not end is found by whoever waits.
+                // Without a timer the process that waits finds a scheduler that does not end.
                 return Limit { timer: None };
             }
             let mut when: libc::itimerspec = std::mem::zeroed();
@@ -64,7 +66,8 @@ impl Drop for Limit {
 
 fn install() {
     for signal in SIGNALS {
-        // Safety: the handler only reads a thread-local cell and leaves the compiled code, which owns nothing.
+        // Safety: the handler only reads a thread-local cell and leaves the compiled code, which
+        // owns nothing.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as *const () as usize;
@@ -76,7 +79,8 @@ fn install() {
 
 extern "C" fn handler(signal: c_int) {
     if let Some(crash) = CRASH.with(Cell::take) {
-        // Safety: this thread is inside a call of that library, which set the place to come back to.
+        // Safety: this thread is inside a call of that library, which set the place to come back
+        // to.
         unsafe { crash(signal) };
     } else if signal != libc::SIGXCPU {
         // Not ours: once more, with its usual effect.

@@ -37,13 +37,16 @@ unsafe impl Send for Library {}
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 impl Library {
-    /// Compiles the text with `cc`, with room for so many CPUs, and loads it. Leaves no file behind.
+    /// Compiles the text with `cc`, with room for so many CPUs, and loads it. Leaves no file
+    /// behind.
     pub fn build(text: &str, cpus: u32, optimised: bool) -> Result<Library, BuildError> {
         let system = |error: std::io::Error| BuildError::System(error.to_string());
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("attune-conformance-{}-{number}", std::process::id()));
+        let folder = std::env::temp_dir()
+            .join(format!("attune-conformance-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(system)?;
-        let built = compile(text, cpus, optimised, &folder).and_then(|object| Library::load(&object));
+        let built =
+            compile(text, cpus, optimised, &folder).and_then(|object| Library::load(&object));
         // What cannot be removed lies in the system's temporary folder.
         let _ = std::fs::remove_dir_all(&folder);
         built
@@ -64,13 +67,15 @@ impl Library {
         };
         let (table, attach) = (symbol(c"attune_scheduler")?, symbol(c"conformance_attach")?);
         let (call, crash) = (symbol(c"conformance_call")?, symbol(c"conformance_crash")?);
-        // Safety: the generated text declares the symbol with this type; the table lives as long as the object is loaded, and
-        // whoever holds the reference holds the library.
+        // Safety: the generated text declares the symbol with this type; the table lives as long as
+        // the object is loaded, and every holder of the reference holds the library.
         let table = unsafe { &*table.cast::<abi::Scheduler>() };
         if table.abi != abi::VERSION {
             return Err(BuildError::System(format!("the object has ABI {}", table.abi)));
         }
-        let (Some(thread_remove), Some(container_each)) = (table.thread_remove, table.container_each) else {
+        let (Some(thread_remove), Some(container_each)) =
+            (table.thread_remove, table.container_each)
+        else {
             return Err(BuildError::System("the object's table lacks functions".into()));
         };
         // Safety: the shim declares these symbols with these types.

@@ -1,6 +1,7 @@
 //! Compiled C as a subject: calls its handlers through the ABI, and reads its whole state back.
 //!
-//! Invariant: every record that the scheduler may still know is kept alive, at one address, until it is removed.
+//! Invariant: every record that the scheduler may still know is kept alive, at one address, until
+//! it is removed.
 
 pub mod crash;
 mod library;
@@ -8,16 +9,21 @@ pub mod shim;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::offset_of;
 
-use attune_abi::{self as abi, ContainerInfo, EVENTS, IMPORTED, Import, TYPE_FLOAT, Thread, Variable};
-use attune_language::event::Event;
-use attune_simulator::policy::{Call, Decision, Dispatch, ThreadId, Value};
+use attune_abi::{
+    self as abi, ContainerInfo, EVENTS, IMPORTED, Import, TYPE_FLOAT, Thread, Variable,
+};
+use attune_language::engine::event::Event;
+use attune_simulator::scheduler::{Call, Decision, Dispatch, ThreadId, Value};
 use attune_values::Width;
 
 pub use library::{BuildError, Library};
 use shim::Conformance;
 
-use crate::rival::{Bits, Rival, State, Trap, bits};
+use crate::driver::Setting;
+use crate::implementation::{Bits, Implementation, State, Trap, bits};
+use crate::interpreted::seed_of;
 
 pub struct Compiled<'l> {
     library: &'l Library,
@@ -26,6 +32,8 @@ pub struct Compiled<'l> {
     /// What is linked to the global imports: by position in the table.
     global_links: HashMap<usize, Link>,
     linked: bool,
+    /// The instances' states; one, unused, where the scheduler keeps its only one itself.
+    states: Vec<Vec<u64>>,
     divisions_before: u64,
     cpus: u32,
 }
@@ -70,26 +78,75 @@ impl Drop for Link {
 
 impl<'l> Compiled<'l> {
     /// Attaches anew. `linked`: the application has registered all imports, as 64-bit variables.
-    pub fn new(library: &'l Library, cpus: u32, seed: u64, linked: bool) -> (Compiled<'l>, Option<Trap>) {
-        // Safety: the counter lives in the library.
-        let divisions_before = unsafe { *library.table.divisions_by_zero };
-        // Safety: the shim's function; a failed check comes back.
-        let conformance = crash::guarded(library.crash, || unsafe { (library.attach)(seed, cpus) });
+    pub fn new(library: &'l Library, setting: Setting, seed: u64) -> (Compiled<'l>, Option<Trap>) {
+        let size = (library.table.state_size as usize).max(size_of::<abi::Instance>());
         let mut compiled = Compiled {
             library,
-            conformance,
+            conformance: std::ptr::null(),
             records: HashMap::new(),
             global_links: HashMap::new(),
-            linked,
-            divisions_before,
-            cpus,
+            linked: setting.imports,
+            states: vec![vec![0; size.div_ceil(8)]; setting.instances.max(1) as usize],
+            divisions_before: 0,
+            cpus: setting.cpus,
         };
+        // Safety: the state is alive. Starting leaves this counter.
+        compiled.divisions_before = unsafe { (*compiled.instance(0)).divisions_by_zero };
+        for number in 0..setting.instances.max(1) {
+            let (instance, seed) = (compiled.instance(number), seed_of(seed, number));
+            // Safety: the shim's function; a failed check comes back.
+            compiled.conformance = crash::guarded(library.crash, || unsafe {
+                (library.attach)(instance, seed, setting.cpus)
+            });
+            let trap = compiled.trap();
+            if trap.is_some() {
+                return (compiled, trap);
+            }
+        }
         compiled.link_globals();
-        let trap = compiled.trap();
-        (compiled, trap)
+        (compiled, None)
     }
 
-    fn contents(&self, info: &ContainerInfo) -> Vec<Vec<ThreadId>> {
+    /// The state of an instance.
+    fn instance(&self, number: u32) -> *mut abi::Instance {
+        match self.library.table.only {
+            only if only.is_null() => self.states[number as usize].as_ptr().cast_mut().cast(),
+            only => only,
+        }
+    }
+
+    /// A place in the state of an instance.
+    fn place<T>(&self, instance: u32, offset: usize) -> *mut T {
+        self.instance(instance).wrapping_byte_add(offset).cast()
+    }
+
+    fn instances(&self) -> std::ops::Range<u32> {
+        0..self.states.len() as u32
+    }
+
+    /// What an instance has written into global imports reaches the others; linked ones are one
+    /// variable for all.
+    fn share_globals(&self, writer: u32) {
+        let all =
+            self.globals().iter().filter(|it| it.imported == IMPORTED && self.states.len() > 1);
+        for variable in all {
+            for other in self.instances().filter(|&other| other != writer) {
+                // Safety: variables of 8 bytes, of states that are alive.
+                unsafe { *self.storage(other, variable) = *self.storage(writer, variable) };
+            }
+        }
+    }
+
+    /// Where a global's value is.
+    fn storage(&self, instance: u32, variable: &Variable) -> *mut Bits {
+        match (variable.storage.is_null(), is_linked(variable)) {
+            (false, _) => variable.storage.cast(),
+            (true, true) => self.place(instance, variable.offset + offset_of!(Import, value)),
+            (true, false) => self.place(instance, variable.offset),
+        }
+    }
+
+    fn contents(&self, instance: u32, info: &ContainerInfo) -> Vec<Vec<ThreadId>> {
         unsafe extern "C" fn collect(found: *mut c_void, thread: *mut Thread) -> c_int {
             // Safety: `found` is the vector below, `thread` a record that is alive.
             let (found, id) = unsafe { (&mut *found.cast::<Vec<ThreadId>>(), (*thread).id) };
@@ -99,7 +156,7 @@ impl<'l> Compiled<'l> {
         }
         let element = |number: u32| {
             let mut found: Vec<ThreadId> = Vec::new();
-            let start = info.container.cast::<u8>();
+            let start = self.place::<u8>(instance, info.offset);
             // Safety: elements stand `stride` bytes apart, as many as the length says.
             unsafe {
                 let container = start.add(number as usize * info.stride as usize);
@@ -119,21 +176,25 @@ impl<'l> Compiled<'l> {
             file: text(kept.file),
             line: kept.line,
             column: kept.column,
-            message: text(kept.message),
+            message: text(kept.message.as_ptr()),
             found: None,
         })
     }
 
-    fn new_call(&self, now: i64, cpu: u32) -> abi::Call {
-        abi::Call {
-            now,
-            cpu,
-            cpus: self.cpus,
-            dispatched: std::ptr::null_mut(),
-            slice: -1,
-            value: 0,
-            value_thread: std::ptr::null_mut(),
+    /// The instance, ready for a call.
+    fn new_call(&mut self, instance: u32, now: i64, cpu: u32) -> *mut abi::Instance {
+        let instance = self.instance(instance);
+        // Safety: the state is alive, and no call is under way.
+        unsafe {
+            (*instance).now = now;
+            (*instance).cpu = cpu;
+            (*instance).cpus = self.cpus;
+            (*instance).dispatched = std::ptr::null_mut();
+            (*instance).slice = -1;
+            (*instance).value = 0;
+            (*instance).value_thread = std::ptr::null_mut();
         }
+        instance
     }
 
     fn globals(&self) -> &'l [Variable] {
@@ -147,25 +208,29 @@ impl<'l> Compiled<'l> {
     }
 
     fn nth_import(&self, variables: &[Variable], import: usize) -> Option<(usize, bool)> {
-        let mut imports = variables.iter().enumerate().filter(|(_, each)| each.imported == IMPORTED);
+        let mut imports =
+            variables.iter().enumerate().filter(|(_, each)| each.imported == IMPORTED);
         imports.nth(import).map(|(position, each)| (position, each.ty == TYPE_FLOAT))
     }
 
     fn link_globals(&mut self) {
         for (position, variable) in self.globals().iter().enumerate() {
-            if variable.imported != IMPORTED {
+            // Without a link the variable is the application's own.
+            if !is_linked(variable) {
                 continue;
             }
-            if !self.linked {
-                // Safety: attach leaves links: this takes back those of an earlier run.
-                unsafe { *variable.link = std::ptr::null_mut() };
-                continue;
+            // Safety: the state holds the default there.
+            let link = Link::new(unsafe { *self.storage(0, variable) });
+            for instance in self.instances().filter(|_| self.linked) {
+                let import = self.place::<Import>(instance, variable.offset);
+                let cell = self.place::<u32>(instance, variable.width);
+                // Safety: the state holds an import and its width at these offsets.
+                unsafe {
+                    *cell = width(variable);
+                    (*import).link = link.0.cast();
+                }
             }
-            // Safety: the storage holds the default; link and width are cells of the library.
-            unsafe {
-                let link = Link::new(*variable.storage.cast::<Bits>());
-                *variable.width = width(variable);
-                *variable.link = link.0.cast();
+            if self.linked {
                 self.global_links.insert(position, link);
             }
         }
@@ -173,13 +238,16 @@ impl<'l> Compiled<'l> {
 
     fn link_thread(&self, record: &mut Record) {
         for (position, attribute) in self.attributes().iter().enumerate() {
-            if attribute.imported == IMPORTED {
+            if is_linked(attribute) {
                 let start: *mut u8 = record.thread().cast();
-                // Safety: the record holds an import at this offset; the width is a cell of the library.
+                for instance in self.instances() {
+                    // Safety: the state holds the import's width at this offset.
+                    unsafe { *self.place::<u32>(instance, attribute.width) = width(attribute) };
+                }
+                // Safety: the record holds an import at this offset.
                 unsafe {
                     let import = start.add(attribute.offset).cast::<Import>();
                     let link = Link::new((*import).value.cast_signed());
-                    *attribute.width = width(attribute);
                     (*import).link = link.0.cast();
                     record.links.insert(position, link);
                 }
@@ -188,27 +256,35 @@ impl<'l> Compiled<'l> {
     }
 }
 
-impl Rival for Compiled<'_> {
+impl Implementation for Compiled<'_> {
     fn handles(&self, event: Event) -> bool {
         self.library.table.handler[event as usize].is_some()
     }
 
-    fn create(&mut self, thread: ThreadId, now: i64) -> Option<Trap> {
+    fn create(&mut self, instance: u32, thread: ThreadId, now: i64) -> Option<Trap> {
         let size = self.library.table.thread_size as usize;
-        let mut record = Record { memory: vec![0; size.div_ceil(8).max(16)], links: HashMap::new() };
+        let mut record =
+            Record { memory: vec![0; size.div_ceil(8).max(16)], links: HashMap::new() };
         let pointer = record.thread();
         // Safety: the record is as large as the table says and zeroed.
         unsafe { (*pointer).id = thread.0.into() };
-        let mut call = self.new_call(now, 0);
-        // Safety: a record with its head set; the call outlives the function.
+        let instance = self.new_call(instance, now, 0);
+        // Safety: a record with its head set; the state outlives the function.
         crash::guarded(self.library.crash, || unsafe {
-            (self.library.call)(EVENTS as u32, &mut call, pointer)
+            (self.library.call)(EVENTS as u32, instance, pointer)
         });
         if self.linked {
             self.link_thread(&mut record);
         }
         self.records.insert(thread, record);
         self.trap()
+    }
+
+    fn leave(&mut self, thread: ThreadId) {
+        if let Some(record) = self.records.get_mut(&thread) {
+            // Safety: the record is alive.
+            unsafe { (self.library.thread_remove)(record.thread()) };
+        }
     }
 
     fn remove(&mut self, thread: ThreadId) {
@@ -218,22 +294,25 @@ impl Rival for Compiled<'_> {
         }
     }
 
-    fn call(&mut self, call: &Call, decision: &mut Decision) -> Option<Trap> {
+    fn call(&mut self, number: u32, call: &Call, decision: &mut Decision) -> Option<Trap> {
         let thread = call.thread.and_then(|id| self.records.get_mut(&id));
         let pointer = thread.map_or(std::ptr::null_mut(), Record::thread);
-        let mut c_call = self.new_call(call.now, call.cpu);
-        // Safety: the record is alive, the call outlives the function.
+        let instance = self.new_call(number, call.now, call.cpu);
+        // Safety: the record and the state are alive.
         crash::guarded(self.library.crash, || unsafe {
-            (self.library.call)(call.event as u32, &mut c_call, pointer)
+            (self.library.call)(call.event as u32, instance, pointer)
         });
+        self.share_globals(number);
+        // Safety: as above; the call is over.
+        let answer = unsafe { &*instance };
         let id = |thread: *mut Thread| {
             // Safety: the scheduler only knows records that are alive.
             (!thread.is_null()).then(|| ThreadId(unsafe { (*thread).id } as u32))
         };
-        let slice = (c_call.slice >= 0).then_some(c_call.slice);
-        decision.dispatch = id(c_call.dispatched).map(|thread| Dispatch { thread, slice });
-        decision.value_thread = id(c_call.value_thread);
-        decision.value = Some(c_call.value);
+        let slice = (answer.slice >= 0).then_some(answer.slice);
+        decision.dispatch = id(answer.dispatched).map(|thread| Dispatch { thread, slice });
+        decision.value_thread = id(answer.value_thread);
+        decision.value = Some(answer.value);
         // Safety: the shim's record of the last call; only so many entries are kept.
         let kept = unsafe { &*self.conformance };
         let alarms = kept.alarm.iter().take(kept.alarms as usize);
@@ -244,18 +323,26 @@ impl Rival for Compiled<'_> {
     }
 
     fn write_thread_import(&mut self, thread: ThreadId, import: usize, value: Value) {
-        let Some((position, float)) = self.nth_import(self.attributes(), import) else { return };
-        if let Some(record) = self.records.get(&thread)
-            && let Some(link) = record.links.get(&position)
-        {
+        let attributes = self.attributes();
+        let Some((position, float)) = self.nth_import(attributes, import) else { return };
+        let Some(record) = self.records.get_mut(&thread) else { return };
+        if let Some(link) = record.links.get(&position) {
             link.set(bits(float, value));
+        } else if !is_linked(&attributes[position]) {
+            let start: *mut u8 = record.thread().cast();
+            // Safety: the record holds the value itself at this offset, which is aligned.
+            unsafe { *start.add(attributes[position].offset).cast::<Bits>() = bits(float, value) };
         }
     }
 
     fn write_global_import(&mut self, import: usize, value: Value) {
-        let Some((position, float)) = self.nth_import(self.globals(), import) else { return };
+        let globals = self.globals();
+        let Some((position, float)) = self.nth_import(globals, import) else { return };
         if let Some(link) = self.global_links.get(&position) {
             link.set(bits(float, value));
+        } else if !is_linked(&globals[position]) {
+            // Safety: a variable of 8 bytes of the library's.
+            unsafe { *self.storage(0, &globals[position]) = bits(float, value) };
         }
     }
 
@@ -265,13 +352,13 @@ impl Rival for Compiled<'_> {
         unsafe { !(*record.thread()).container.is_null() }
     }
 
-    fn state(&self) -> State {
+    fn state(&self, instance: u32) -> State {
         let table = self.library.table;
         let mut state = State::default();
         // Safety: the table's counts say how long its arrays are.
         let infos = unsafe { slice(table.containers, table.container_count) };
         for info in infos {
-            state.containers.insert(text(info.name), self.contents(info));
+            state.containers.insert(text(info.name), self.contents(instance, info));
         }
         for (position, variable) in self.globals().iter().enumerate() {
             let values = match self.global_links.get(&position) {
@@ -279,13 +366,15 @@ impl Rival for Compiled<'_> {
                 None => {
                     let count = variable.length.max(1) as usize;
                     // Safety: storage holds so many elements of 8 bytes.
-                    unsafe { std::slice::from_raw_parts(variable.storage.cast::<Bits>(), count) }.to_vec()
+                    unsafe { std::slice::from_raw_parts(self.storage(instance, variable), count) }
+                        .to_vec()
                 }
             };
             state.globals.insert(text(variable.name), values);
         }
-        // Safety: the counter lives in the library.
-        state.divisions_by_zero = unsafe { *table.divisions_by_zero } - self.divisions_before;
+        // Safety: the state is alive.
+        let divisions = unsafe { (*self.instance(instance)).divisions_by_zero };
+        state.divisions_by_zero = divisions - self.divisions_before;
         state
     }
 
@@ -301,15 +390,20 @@ impl Rival for Compiled<'_> {
             let value = linked.unwrap_or_else(|| {
                 // Safety: offsets lie inside the record, and are aligned.
                 let place = unsafe { start.add(attribute.offset) };
-                match attribute.imported {
-                    IMPORTED => unsafe { (*place.cast::<Import>()).value.cast_signed() },
-                    _ => unsafe { *place.cast::<Bits>() },
+                match is_linked(attribute) {
+                    true => unsafe { (*place.cast::<Import>()).value.cast_signed() },
+                    false => unsafe { *place.cast::<Bits>() },
                 }
             });
             values.insert(text(attribute.name), value);
         }
         values
     }
+}
+
+/// Whether the record or the state holds a link to the variable, not its value.
+fn is_linked(variable: &Variable) -> bool {
+    variable.imported == IMPORTED && variable.width != 0
 }
 
 /// More threads than any case has.

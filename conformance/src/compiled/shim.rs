@@ -1,10 +1,11 @@
-//! `conformance/shim/shim.c` as Rust sees it: what stands between a compiled scheduler and these tests.
+//! `conformance/shim/shim.c` as Rust sees it: what stands between a compiled scheduler and these
+//! tests.
 //!
 //! Invariant: field by field the layout in that file.
 
 use std::ffi::{c_char, c_int};
 
-use attune_abi::{Call, Thread};
+use attune_abi::{Instance, Thread};
 
 const KEPT: usize = 4096;
 
@@ -28,13 +29,15 @@ pub struct Conformance {
     pub line: u32,
     pub column: u32,
     pub file: *const c_char,
-    pub message: *const c_char,
+    pub message: [c_char; 1024],
     pub alarms: u32,
     pub preempts: u32,
     pub alarm: [Alarm; KEPT],
     pub preempt: [Preemption; KEPT],
 }
 
-pub type Attach = unsafe extern "C" fn(seed: u64, cpus: u32) -> *const Conformance;
-pub type CallHandler = unsafe extern "C" fn(event: u32, call: *mut Call, thread: *mut Thread);
+pub type Attach =
+    unsafe extern "C" fn(instance: *mut Instance, seed: u64, cpus: u32) -> *const Conformance;
+pub type CallHandler =
+    unsafe extern "C" fn(event: u32, instance: *mut Instance, thread: *mut Thread);
 pub type Crash = unsafe extern "C" fn(signal: c_int);

@@ -1,5 +1,6 @@
-//! The mutants of what only BPF programs hold: `runtime/bpf.h`, `failure.h`, `affinity.h`, the parts of the writer for that target,
-//! and the engine's view of affinities (`engines/kernel/bpf/thread.h`).
+//! The mutants of what only BPF programs hold: `runtime/bpf.h`, `failure.h`, `affinity.h`,
+//! `backends/c/src/target/kernel`, and the engine's view of affinities
+//! (`engines/kernel/bpf/thread.h`).
 
 use super::Mutant;
 use crate::differential::Against;
@@ -15,17 +16,12 @@ const fn mutant(
 
 pub const MUTANTS: &[Mutant] = &[
     // ---- bpf.h ----
-    mutant(
-        "bpf-loops-cut",
-        "a loop that goes on is noted as cut short",
-        "    goto attune_on; \\\nattune_ended:",
-        "attune_ended:",
-    ),
+    mutant("bpf-loops-cut", "a loop that goes on is noted as cut short", "goto attune_on;", ";"),
     mutant(
         "bpf-loops-never",
         "no loop is allowed to go on",
-        "    int attune_may = 1; \\",
-        "    int attune_may = 0; \\",
+        "int attune_may = 1;",
+        "int attune_may = 0;",
     ),
     mutant("bpf-zero", "what starts at zero starts at one", "attune_zero;\n", "attune_zero = 1;\n"),
     // ---- failure.h ----
@@ -35,7 +31,12 @@ pub const MUTANTS: &[Mutant] = &[
         "    if (attune_failure.failed)\n        return 0;\n",
         "",
     ),
-    mutant("bpf-failure-unnoted", "a failed check is not noted", "    attune_failure.failed = 1;\n", ""),
+    mutant(
+        "bpf-failure-unnoted",
+        "a failed check is not noted",
+        "    attune_failure.failed = 1;\n",
+        "",
+    ),
     mutant(
         "bpf-wrong-check",
         "a failed check names another one",
@@ -51,8 +52,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "bpf-lists-one-less",
         "a message leaves out a container's first thread",
-        "for (struct attune_thread ATTUNE_ARENA *t = c->first; t && listed",
-        "for (struct attune_thread ATTUNE_ARENA *t = c->first ? attune_after(c->first) : NULL; t && listed",
+        "*t = c->first;\n         t && listed",
+        "*t = c->first ? attune_after(c->first) : NULL;\n         t && listed",
     ),
     mutant(
         "bpf-lists-few",
@@ -89,60 +90,87 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "bpf-first-anywhere",
         "the first thread of a container may not run there",
-        "return attune_pinned ? attune_allowed_from(call, c->first) : c->first;",
+        "return c->pinned ? attune_allowed_from(attune, c->first) : c->first;",
         "return c->first;",
     ),
     mutant(
         "bpf-first-after-one",
         "of a container the second thread that may run there is taken",
-        "    while (t && !attune_may_run(t, call->cpu) && ATTUNE_MAY_LOOP)\n        t = attune_after(t);\n    return t;",
-        "    if (t && !attune_may_run(t, call->cpu))\n        t = attune_after(t);\n    return t;",
+        "    while (t && !attune_may_run(t, attune->cpu) && ATTUNE_MAY_LOOP)\n        t = \
+            attune_after(t);\n    return t;",
+        "    if (t && !attune_may_run(t, attune->cpu))\n        t = attune_after(t);\n    return \
+            t;",
     ),
     mutant(
         "bpf-size-everywhere",
         "|C| counts threads that may not run there",
-        "    if (!attune_pinned)\n        return c->size;",
+        "    if (!c->pinned)\n        return c->size;",
         "    return c->size;",
     ),
     mutant(
         "bpf-foreach-anywhere",
         "foreach visits threads that may not run there",
-        "while (t && attune_pinned && !attune_may_run(t, call->cpu) && ATTUNE_MAY_LOOP)",
+        "while (t && t->pinned && !attune_may_run(t, attune->cpu) && ATTUNE_MAY_LOOP)",
         "while (0)",
     ),
     mutant(
         "bpf-foreach-first-anywhere",
         "foreach begins with a thread that may not run there",
-        "return t && attune_pinned && !attune_may_run(t, call->cpu) ? attune_next_here(call, u) : t;",
+        "return t && t->pinned && !attune_may_run(t, attune->cpu) ? attune_next_here(attune, u) : \
+            t;",
         "return t;",
     ),
     mutant(
         "bpf-mask-shifted",
         "affinities are read one CPU off",
-        "task->allowed[cpu / 64] >> cpu % 64 & 1",
-        "task->allowed[cpu / 64] >> (cpu + 1) % 64 & 1",
+        "attune_task(t)->allowed[cpu / 64] >> cpu % 64 & 1",
+        "attune_task(t)->allowed[cpu / 64] >> (cpu + 1) % 64 & 1",
     ),
     mutant(
         "bpf-pinned-free",
         "a pinned thread runs everywhere",
-        "return !task->pinned || (",
+        "return !t->pinned || (",
         "return 1 || (",
     ),
     mutant(
         "bpf-need-anywhere",
         "a check takes a thread that may not run there",
-        "struct attune_thread ATTUNE_ARENA *t = attune_first_here(call, c);",
+        "struct attune_thread ATTUNE_ARENA *t = attune_first_here(attune, c);",
         "struct attune_thread ATTUNE_ARENA *t = c->first;",
+    ),
+    // ---- instances, and moves between them (replay.h) ----
+    mutant(
+        "bpf-one-instance",
+        "every handler runs in the first instance",
+        "&attune_instances[attune_order.instance & (ATTUNE_REPLAY_INSTANCES - 1)].attune;",
+        "&attune_instances[0].attune;",
+    ),
+    mutant(
+        "bpf-leaver-stays",
+        "a thread that has left stays in its old instance's container",
+        "        attune_thread_remove(&t->attune);\n",
+        "",
+    ),
+    mutant(
+        "bpf-leaves-arrives-swapped",
+        "arrives runs where a thread leaves",
+        "#define ATTUNE_ON_LEAVES(instance, thread) on_leaves(",
+        "#define ATTUNE_ON_LEAVES(instance, thread) on_arrives(",
     ),
     // ---- the writer ----
     mutant(
         "bpf-unfiltered",
         "schedule sees threads that may not run there",
-        "attune_first_here(attune_call, &",
+        "attune_first_here(attune, &",
         "attune_first(&",
     ),
-    mutant("bpf-time-late", "now is a nanosecond late", "attune_call->now", "(1 + attune_call->now)"),
-    mutant("bpf-local-kept", "a local keeps the value of the last call", " = ATTUNE_ZERO;\n", ";\n"),
+    mutant("bpf-time-late", "now is a nanosecond late", "attune->now", "(1 + attune->now)"),
+    mutant(
+        "bpf-local-kept",
+        "a local keeps the value of the last call",
+        " = ATTUNE_ZERO;\n",
+        ";\n",
+    ),
     mutant(
         "bpf-counters-off",
         "an assigned local is one too large",
@@ -158,16 +186,21 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "bpf-handlers-swapped",
         "switch_out runs in place of event_raised",
-        "#define ATTUNE_ON_EVENT_RAISED(call, thread) on_event_raised(",
-        "#define ATTUNE_ON_EVENT_RAISED(call, thread) on_switch_out(",
+        "#define ATTUNE_ON_EVENT_RAISED(instance, thread) on_event_raised(",
+        "#define ATTUNE_ON_EVENT_RAISED(instance, thread) on_switch_out(",
     ),
     mutant(
         "bpf-handler-missing",
         "quantum_expired never runs",
-        "#define ATTUNE_ON_QUANTUM_EXPIRED(call, thread) on_quantum_expired(call, thread)",
-        "#define ATTUNE_ON_QUANTUM_EXPIRED(call, thread) (void)0",
+        "#define ATTUNE_ON_QUANTUM_EXPIRED(instance, thread) on_quantum_expired(instance, thread)",
+        "#define ATTUNE_ON_QUANTUM_EXPIRED(instance, thread) (void)0",
     ),
-    mutant("bpf-check-lines", "a failed check is told with another line", "\"check\\011", "\"check\\0111"),
+    mutant(
+        "bpf-check-lines",
+        "a failed check is told with another line",
+        "\"check\\011",
+        "\"check\\0111",
+    ),
     mutant(
         "bpf-arrays-short",
         "an array's last element keeps its value",

@@ -1,6 +1,8 @@
-//! The mutants: plausible mistakes in the C back end and its runtime, as substitutions in the generated text.
+//! The mutants: plausible mistakes in the C back end and its runtime, as substitutions in the
+//! generated text.
 //!
-//! Every occurrence of `find` is replaced. Spelling is that of the runtime's files and of the writer.
+//! Every occurrence of `find` is replaced. Spelling is that of the runtime's files and of the
+//! writer.
 
 use super::Mutant;
 use crate::differential::Against;
@@ -16,8 +18,18 @@ const fn mutant(
 
 pub const MUTANTS: &[Mutant] = &[
     // ---- containers ----
-    mutant("queue-lifo", "a queue inserts at its head", "if (c->kind == ATTUNE_STACK) {", "if (1) {"),
-    mutant("stack-fifo", "a stack inserts at its tail", "if (c->kind == ATTUNE_STACK) {", "if (0) {"),
+    mutant(
+        "queue-lifo",
+        "a queue inserts at its head",
+        "if (c->kind == ATTUNE_STACK) {",
+        "if (1) {",
+    ),
+    mutant(
+        "stack-fifo",
+        "a stack inserts at its tail",
+        "if (c->kind == ATTUNE_STACK) {",
+        "if (0) {",
+    ),
     mutant(
         "pqueue-equals-lifo",
         "equal keys of a pqueue are last in, first out",
@@ -50,7 +62,12 @@ pub const MUTANTS: &[Mutant] = &[
     ),
     mutant("size-not-counted-down", "|C| never shrinks", "    c->size--;\n", ""),
     mutant("tail-lost", "a queue's tail is not corrected on removal", "c->last = t->prev;", ";"),
-    mutant("head-lost", "a container's head is not corrected on removal", "c->first = t->next;", ";"),
+    mutant(
+        "head-lost",
+        "a container's head is not corrected on removal",
+        "c->first = t->next;",
+        ";",
+    ),
     mutant("back-link-lost", "a removal leaves the back link", "t->next->prev = t->prev;", ";"),
     mutant(
         "first-not-cached",
@@ -90,12 +107,17 @@ pub const MUTANTS: &[Mutant] = &[
         "t->stamp >= u->since",
         "t->stamp > u->since",
     ),
-    mutant("cursor-not-advanced", "foreach follows a thread that left", "if (u->next == t)", "if (0)"),
+    mutant(
+        "cursor-not-advanced",
+        "foreach follows a thread that left",
+        "if (u->next == t)",
+        "if (0)",
+    ),
     mutant(
         "stamp-kept",
         "a thread that comes back keeps its stamp",
-        "t->stamp = attune_stamp++;",
-        "if (!t->stamp) t->stamp = attune_stamp++;",
+        "t->stamp = attune->stamp++;",
+        "if (!t->stamp) t->stamp = attune->stamp++;",
     ),
     mutant(
         "inner-cursor-forgotten",
@@ -107,7 +129,7 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "empty-not-checked",
         "the first of an empty container is used",
-        "if (!c->first) {\n        attune_trap(check, to, c);",
+        "if (!c->first) {\n        attune_trap(attune, check, to, c);",
         "if (0) {",
     ),
     mutant(
@@ -122,10 +144,20 @@ pub const MUTANTS: &[Mutant] = &[
         "if (c->first && c->first != t)",
         "if (c->first)",
     ),
-    mutant("index-off-by-one", "an index may equal the length", "index >= length", "index > length"),
+    mutant(
+        "index-off-by-one",
+        "an index may equal the length",
+        "index >= length",
+        "index > length",
+    ),
     mutant("index-negative", "an index may be negative", "index < 0 || ", ""),
     mutant("destroyed-usable", "a destroyed thread may be used", "if (t->destroyed)\n", "if (0)\n"),
-    mutant("lost-thread", "a new thread need not be stored", "if (!t->where && !t->destroyed)\n", "if (0)\n"),
+    mutant(
+        "lost-thread",
+        "a new thread need not be stored",
+        "if (!t->where && !t->destroyed)\n",
+        "if (0)\n",
+    ),
     mutant(
         "destroyed-counts-lost",
         "a destroyed new thread counts as lost",
@@ -135,15 +167,20 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "local-left-full",
         "a local container may stay full",
-        "    if (c->size)\n        attune_trap(check, c, NULL);",
+        "    if (c->size)\n        attune_trap(attune, check, c, NULL);",
         "",
     ),
-    mutant("budget-too-small", "loops end too early", "attune_budget--;", "attune_budget -= 262144;"),
+    mutant(
+        "budget-too-small",
+        "loops end too early",
+        "attune->budget--;",
+        "attune->budget -= 262144;",
+    ),
     mutant(
         "budget-not-shared",
         "every loop has a budget of its own",
-        "attune_budget--;",
-        "attune_budget = ATTUNE_LOOP_BUDGET;",
+        "attune->budget--;",
+        "attune->budget = ATTUNE_LOOP_BUDGET;",
     ),
     mutant(
         "wrong-check",
@@ -161,7 +198,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "division-traps",
         "division by zero ends the program",
-        "    if (b == 0) {\n        attune_divisions_by_zero++;\n        return 0;\n    }\n    return b == -1",
+        "    if (b == 0) {\n        attune->divisions_by_zero++;\n        return 0;\n    }\n    \
+            return b == -1",
         "    return b == -1",
     ),
     mutant(
@@ -170,7 +208,12 @@ pub const MUTANTS: &[Mutant] = &[
         "        return a;\n    }\n    return b == -1 ? 0 : a % b;",
         "        return 0;\n    }\n    return b == -1 ? 0 : a % b;",
     ),
-    mutant("divisions-not-counted", "divisions by zero are not counted", "attune_divisions_by_zero++;", ";"),
+    mutant(
+        "divisions-not-counted",
+        "divisions by zero are not counted",
+        "attune->divisions_by_zero++;",
+        ";",
+    ),
     mutant(
         "smallest-by-minus-one",
         "MIN / -1 overflows",
@@ -192,8 +235,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "float-division-infinite",
         "a float divided by zero is infinite",
-        "        attune_divisions_by_zero++;\n        return 0;\n    }\n    return a / b;",
-        "        attune_divisions_by_zero++;\n    }\n    return a / b;",
+        "        attune->divisions_by_zero++;\n        return 0;\n    }\n    return a / b;",
+        "        attune->divisions_by_zero++;\n    }\n    return a / b;",
     ),
     mutant(
         "remainder-sign",
@@ -222,28 +265,35 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "random-by-remainder",
         "random is reduced by %",
-        "    /* The high half of z * n, from 32-bit halves: not every machine has 128-bit numbers. */",
+        "    /* The high half of z * n, from 32-bit halves: not every machine has 128-bit numbers. \
+            */",
         "    return (int64_t)(z % (uint64_t)n);",
     ),
     mutant(
         "random-does-not-advance",
         "random(0) does not advance",
         "    if (n <= 0)\n        return 0;",
-        "    if (n <= 0) {\n        attune_random_state -= 0x9e3779b97f4a7c15u;\n        return 0;\n    }",
+        "    if (n <= 0) {\n        attune->random_state -= 0x9e3779b97f4a7c15u;\
+            \n        return 0;\n    }",
     ),
-    mutant("slice-negative", "a negative slice is without bound", "return d < 0 ? 0 : d;", "return d;"),
+    mutant(
+        "slice-negative",
+        "a negative slice is without bound",
+        "return d < 0 ? 0 : d;",
+        "return d;",
+    ),
     // ---- imports ----
     mutant(
         "import-not-written",
         "the application does not see what was assigned",
-        "attune_store(import->link, width, value);",
+        "attune_store(attune, import->link, width, value);",
         "import->value.number = value;",
     ),
     mutant(
         "import-not-read",
         "the default stays in force",
-        "return ATTUNE_LINKS && import->link ? attune_load(import->link, width) : import->value.number;",
-        "return import->value.number;",
+        "return ATTUNE_LINKS && import->link ? attune_load(attune, import->link, width)\n",
+        "return 0 ? 0\n",
     ),
     mutant(
         "float-import-narrow",
@@ -257,60 +307,97 @@ pub const MUTANTS: &[Mutant] = &[
         "_import.value.number = ",
         "_import.value.number = 1 + ",
     ),
+    // ---- instances, and moves between them ----
+    mutant(
+        "instances-share-state",
+        "all instances have one set of variables and containers",
+        "#define ATTUNE_STATE(head) ((struct state ATTUNE_ARENA *)(head))",
+        "static struct state attune_all;\n#define ATTUNE_STATE(head) (&attune_all)",
+    ),
+    mutant(
+        "instances-share-stamps",
+        "the insertions of all instances are counted together",
+        "t->stamp = attune->stamp++;",
+        "static uint64_t all = 1; t->stamp = all++;",
+    ),
+    mutant(
+        "instances-share-random",
+        "all instances draw from one stream",
+        "uint64_t z = attune->random_state += ",
+        "static uint64_t all; if (!all) all = attune->random_state; uint64_t z = all += ",
+    ),
+    mutant(
+        "leaves-arrives-swapped",
+        "arrives runs where a thread leaves",
+        "[ATTUNE_LEAVES] = on_leaves,",
+        "[ATTUNE_LEAVES] = on_arrives,",
+    ),
+    mutant(
+        "arrives-as-new",
+        "a thread that arrives is told as a new one",
+        "[ATTUNE_ARRIVES] = on_arrives,",
+        "[ATTUNE_ARRIVES] = on_newthread,",
+    ),
+    mutant(
+        "leaves-as-death",
+        "a thread that leaves is told as a dead one",
+        "[ATTUNE_LEAVES] = on_leaves,",
+        "[ATTUNE_LEAVES] = on_set_dead,",
+    ),
     // ---- generated code ----
     mutant("and-evaluates-both", "&& evaluates its right side always", " && (", " & ("),
     mutant("or-evaluates-both", "|| evaluates its right side always", ") || (", ") | ("),
     mutant(
         "slice-forgotten",
         "`for` has no effect",
-        "attune_call->slice = attune_slice(",
-        "attune_call->slice = -1; (void)(",
+        "attune->slice = attune_slice(",
+        "attune->slice = -1; (void)(",
     ),
     mutant("less-or-equal", "<= is <", " <= ", " < "),
-    mutant("cpu-zero", "every CPU uses the first one's variables", "[attune_call->cpu]", "[0]"),
+    mutant("cpu-zero", "every CPU uses the first one's variables", "[attune->cpu]", "[0]"),
     mutant(
         "named-next-query",
         "a query returns the thread's address at random",
-        "attune_call->value_thread = ",
-        "attune_call->value_thread = (struct attune_thread *)0; (void)",
+        "attune->value_thread = ",
+        "attune->value_thread = (struct attune_thread *)0; (void)",
     ),
     mutant(
         "alarm-cancelled",
         "an alarm is set for time 0",
-        "attune_host->alarm(attune_host->engine, ",
+        "(attune)->host->alarm((attune)->host->engine, ",
         "conformance_no_alarm(",
     ),
     mutant(
         "preempt-self",
         "preempt names the CPU it runs on",
-        "attune_host->preempt(attune_host->engine, ",
-        "attune_host->preempt(attune_host->engine, 1 + ",
+        "(attune)->host->preempt((attune)->host->engine, ",
+        "(attune)->host->preempt((attune)->host->engine, 1 + ",
     ),
     mutant(
         "preempt-late",
         "the time of a preempt is a nanosecond off",
-        "attune_host->preempt(attune_host->engine, cpu, at)",
-        "attune_host->preempt(attune_host->engine, cpu, (at) + 1)",
+        "(attune)->host->preempt((attune)->host->engine, cpu, at)",
+        "(attune)->host->preempt((attune)->host->engine, cpu, (at) + 1)",
     ),
     mutant(
         "preempt-at-once",
         "the time of a preempt is not looked at",
-        "attune_host->preempt(attune_host->engine, cpu, at)",
-        "attune_host->preempt(attune_host->engine, cpu, 0)",
+        "(attune)->host->preempt((attune)->host->engine, cpu, at)",
+        "(attune)->host->preempt((attune)->host->engine, cpu, 0)",
     ),
     mutant(
         "attach-keeps-globals",
         "a new start keeps old values",
-        "    attune_random_state = attune_seed;",
-        "    static int again; attune_random_state = attune_seed; if (again++) return;",
+        "    attune->random_state = attune_seed;",
+        "    static int again; attune->random_state = attune_seed; if (again++) return;",
     ),
     mutant(
         "seed-ignored",
         "random does not depend on the seed",
-        "attune_random_state = attune_seed;",
-        "attune_random_state = 1;",
+        "attune->random_state = attune_seed;",
+        "attune->random_state = 1;",
     ),
-    mutant("invariants-off", "invariants do not run", "    attune_watch(attune_call);", "    ;"),
+    mutant("invariants-off", "invariants do not run", "    attune_watch(attune);", "    ;"),
     mutant(
         "removal-forgotten",
         "a thread that the engine removes stays in its container",

@@ -1,9 +1,11 @@
-//! What the differential test is worth: mistakes put into the generated code and the runtime, each of which it must find.
+//! What the differential test is worth: mistakes put into the generated code and the runtime, each
+//! of which it must find.
 
+mod embedded;
 mod kernel;
 mod list;
 
-use crate::differential::{self, Against, Effort};
+use crate::differential::{self, Against, Budget};
 
 pub struct Mutant {
     pub name: &'static str,
@@ -15,9 +17,9 @@ pub struct Mutant {
     pub against: Against,
 }
 
-/// Of compiled C, then of BPF.
+/// First the mutants of compiled C, then the embedded engine's, then those of BPF.
 pub fn all() -> impl Iterator<Item = &'static Mutant> {
-    list::MUTANTS.iter().chain(kernel::MUTANTS)
+    list::MUTANTS.iter().chain(embedded::MUTANTS).chain(kernel::MUTANTS)
 }
 
 /// What became of a mutant.
@@ -33,10 +35,12 @@ pub enum Fate {
     Inapplicable,
 }
 
-pub fn try_mutant(mutant: &Mutant, effort: &Effort) -> Fate {
-    let edit = |text: &str| text.contains(mutant.find).then(|| text.replace(mutant.find, mutant.replace));
+pub fn try_mutant(mutant: &Mutant, budget: &Budget) -> Fate {
+    let edit =
+        |text: &str| text.contains(mutant.find).then(|| text.replace(mutant.find, mutant.replace));
     let against = mutant.against;
-    let report = differential::run(&Effort { against, differences: 1, shrinking: 0, ..*effort }, &edit);
+    let report =
+        differential::run(&Budget { against, differences: 1, shrinking: 0, ..*budget }, &edit);
     if !report.differences.is_empty() {
         Fate::Caught { schedulers: report.schedulers, cases: report.cases }
     } else if report.schedulers == 0 {

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The engine: what sched_ext asks, put to the policy's handlers.
+/* clang-format off
  *
- *   sched_ext                       what the policy is told
- *   enqueue                         newthread, event_raised; nothing if it knows the thread as ready
- *   dispatch, prev still runnable   [quantum_expired] switch_out, schedule; or prev goes on
- *   dispatch, prev blocked          set_waiting, switch_out, schedule
- *   dispatch, prev ended            set_dead, switch_out, schedule
- *   dispatch, nothing runs          schedule
- *   dispatch, other domain owed     its policy: schedule; if that chose somebody, this one: switch_out
- *   exit_task, disable (life.h)     set_dead, if the policy still knows it
+ * The engine: puts what sched_ext asks to the policy's handlers.
+ *
+ *     sched_ext                         the policy is told
+ *     enqueue                           newthread, event_raised; nothing of a thread that it knows
+ *                                       as ready
+ *     dispatch, prev still runnable     [quantum_expired] switch_out, schedule; or prev goes on
+ *     dispatch, prev blocked            set_waiting, switch_out, schedule
+ *     dispatch, prev ended              set_dead, switch_out, schedule
+ *     dispatch, nothing runs            schedule
+ *     dispatch, other domain owed       its policy: schedule; if that chose a thread, this policy:
+ *                                       switch_out
+ *     exit_task, disable (life.h)       set_dead, if the policy still knows the thread
  */
-#define ATTUNE_STRANGERS 1ull                           /* the queue of threads without a record */
-#define ATTUNE_STRANGERS_SLICE 5000000ull
+/* clang-format on */
+#define ATTUNE_FALL_BACK_QUEUE 1ull /* the queue of threads without a record */
+#define ATTUNE_FALL_BACK_SLICE 5000000ull
 
-static inline void attune_insert_stranger(struct task_struct *task, uint64_t flags)
+static inline void attune_insert_fall_back(struct task_struct *task, uint64_t flags)
 {
-    attune_statistics.strangers++;
-    scx_bpf_dsq_insert(task, ATTUNE_STRANGERS, ATTUNE_STRANGERS_SLICE, flags);
+    attune_statistics.fall_backs++;
+    scx_bpf_dsq_insert(task, ATTUNE_FALL_BACK_QUEUE, ATTUNE_FALL_BACK_SLICE, flags);
 }
 
 #if ATTUNE_CPUS > 1
@@ -27,24 +32,21 @@ ATTUNE_SECTION("struct_ops/select_cpu") int32_t attune_select_cpu(unsigned long 
 }
 #endif
 
-/* That CPU idles. The kernel wakes it when it puts a thread there. */
-static inline int attune_idles(uint32_t cpu)
+/* The CPU of which a handler hears that tells a thread's wake-up or beginning. */
+static inline uint32_t attune_chosen(struct task_struct *task, uint32_t here)
 {
-#if ATTUNE_CPUS > 1
-    const struct task_struct *runs = scx_bpf_cpu_curr((int32_t)cpu);
-    return runs && !runs->pid;
-#else
-    return 0;
-#endif
+    return ATTUNE_INSTANCES > 1 ? (uint32_t)scx_bpf_task_cpu(task) : here;
 }
 
-/* Somebody is ready, perhaps this thread, which the kernel has put on `here`. Nobody else is asked where that wakes `here`: the first
- * of two that were asked would have the thread, wherever it last ran, and the other would have been woken for nothing. */
+/* A thread is ready, perhaps this one, which the kernel has put on `here`. Where that wakes `here`,
+ * no other CPU is asked: the first of two would have the thread, wherever it last ran, and the
+ * other would have been woken for nothing. */
 static inline void attune_find_room(struct thread ATTUNE_ARENA *t, uint32_t here)
 {
     int found = attune_idles(here) || attune_ask_idle(here);
 #if ATTUNE_DOMAINS > 1
-    if (!found && t->attune_task.state == ATTUNE_READY && here < ATTUNE_CPUS && attune_cpus[here].running)
+    if (!found && t->attune_task.state == ATTUNE_READY && here < ATTUNE_CPUS &&
+        attune_cpus[here].running)
         attune_claim(attune_domain_of(&t->attune), here, &t->attune);
 #endif
 }
@@ -58,12 +60,12 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
     int direct = 0;
     if (!t || attune_failure.failed) {
-        attune_insert_stranger(task, flags);
+        attune_insert_fall_back(task, flags);
         return;
     }
-    if (!attune_lock()) {
+    if (!attune_bring_home(t, task) || !attune_lock_of(t)) {
         attune_wrong(ATTUNE_LOCK_LOST, NULL);
-        attune_insert_stranger(task, flags);
+        attune_insert_fall_back(task, flags);
         attune_give_up();
         return;
     }
@@ -71,22 +73,27 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     t->attune_task.leaving = 0;
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
+        attune_know(t, task);
+        if (flags & SCX_ENQ_WAKEUP)
+            attune_know_waker(t);
         attune_hear(t);
-        attune_call_woken(cpu, &t->attune);
+        attune_call_woken(attune_chosen(task, cpu), &t->attune);
         attune_becomes_ready(t);
-        if (me->running)
+        if (me->running && attune_instance_at(cpu) == attune_held())
             attune_deliver_values(me->running);
         break;
     case ATTUNE_UNKNOWN:
-        attune_meet(t, cpu);
+        attune_meet(t, task, attune_chosen(task, cpu));
         break;
     case ATTUNE_RUNNING:
-        /* The policy's choice stands: it was chosen while it left another CPU, or a change of attributes, or a higher class, was in between. */
+        /* The policy's choice stands: it was chosen while it left another CPU, or a change of
+         * attributes, or a higher class, was in between. */
         to = t->attune_task.cpu;
-        direct = attune_may_run(&t->attune, to) && !attune_is_over(&attune_cpus[to]);
+        direct = attune_may_run_on(&t->attune, to) && !attune_is_over(&attune_cpus[to]);
         t->attune_task.placed = direct;
         if (!direct) {
-            /* It may not run there any more, or its time is over: that CPU takes it out and chooses again. */
+            /* It may not run there any more, or its time is over: that CPU takes it out and chooses
+             * again. */
             attune_cpus[to].preempt = 1;
             attune_kick(to);
         }
@@ -94,7 +101,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     }
     if (attune_failure.failed) {
         attune_unlock();
-        attune_insert_stranger(task, flags);
+        attune_insert_fall_back(task, flags);
         attune_give_up();
         return;
     }
@@ -106,9 +113,11 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     attune_arm(me, cpu);
 }
 
-/* The policy's thread on this CPU and what has become of it. 1 if it goes on, or will as soon as the kernel has put it back. */
-static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct thread ATTUNE_ARENA *running,
-                                struct task_struct *previous, struct thread ATTUNE_ARENA *known)
+/* The policy's thread on this CPU and what has become of it. 1 if it goes on, or will as soon as
+ * the kernel has put it back. */
+static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
+                                struct thread ATTUNE_ARENA *running, struct task_struct *previous,
+                                struct thread ATTUNE_ARENA *known)
 {
     struct task_struct *task;
     if (previous && known == running) {
@@ -122,13 +131,15 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             attune_switch_out(me, cpu, running, me->deadline && attune_answer.now >= me->deadline);
             running->attune_task.leaving = 1;
         } else {
+            attune_know(running, previous);
             attune_stop(me, cpu, running, previous->__state & TASK_DEAD);
         }
         return 0;
     }
     if (running->attune_task.leaving)
-        return 1;                                       /* another CPU still puts it back: enqueue follows */
-    /* Somebody else ran here meanwhile, a higher class perhaps. */
+        /* another CPU still puts it back: enqueue follows */
+        return 1;
+    /* Another thread ran here meanwhile, perhaps one of a higher class. */
     task = scx_bpf_tid_to_task(running->attune_task.tid);
     if (!task)
         attune_stop(me, cpu, running, 1);
@@ -138,14 +149,16 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_switch_out(me, cpu, running, 0);
     } else {
         if (task->on_rq)
-            return 1;                                   /* its attributes are being changed: enqueue follows */
+            /* its attributes are being changed: enqueue follows */
+            return 1;
+        attune_know(running, task);
         attune_stop(me, cpu, running, task->__state & TASK_DEAD);
     }
     return 0;
 }
 
-/* Asks the domain's policy for this CPU's next thread, and gives it the CPU; `previous`, if it runs here still and is of the other
- * domain, stops then. 1 if there is a next thread. */
+/* Asks the domain's policy for this CPU's next thread, and gives it the CPU; `previous`, if it runs
+ * here still and is of the other domain, stops then. 1 if there is a next thread. */
 static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, uint32_t domain,
                                 struct task_struct *previous, struct thread ATTUNE_ARENA *known)
 {
@@ -157,7 +170,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         int64_t slice;
         attune_answer.dispatched = NULL;
         attune_answer.slice = -1;
-        me->asked = attune_events;
+        me->asked = attune_events[attune_held()];
         if (!displaced)
             attune_chooses(me);
         attune_asks(me, domain);
@@ -175,11 +188,13 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             attune_switch_out(me, cpu, displaced, 0);
             displaced->attune_task.leaving = displaced == known;
             if (previous)
-                scx_bpf_task_set_slice(previous, 0);    /* else the kernel would leave it where it is */
+                /* else the kernel would leave it where it is */
+                scx_bpf_task_set_slice(previous, 0);
             displaced = NULL;
             attune_chooses(me);
         }
-        attune_domains[domain].ready--;
+        attune_domains[attune_held()][domain].ready--;
+        attune_unlist(t);
         t->attune_task.state = ATTUNE_RUNNING;
         t->attune_task.cpu = cpu;
         t->attune_task.yielded = 0;
@@ -188,7 +203,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         me->running = t;
         attune_begins(me, head);
         attune_deliver_values(t);
-        attune_domains[domain].dispatches++;
+        attune_domains[attune_held()][domain].dispatches++;
         if (slice >= 0)
             me->deadline = attune_answer.now + (slice ? slice : 1);
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
@@ -203,8 +218,10 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         }
         if (!(task->scx.flags & SCX_TASK_QUEUED)) {
             if (task->on_rq)
-                return 1;                               /* its attributes are being changed: enqueue places it */
+                /* its attributes are being changed: enqueue places it */
+                return 1;
             /* It ran and blocked while the engine was not asked. */
+            attune_know(t, task);
             attune_stop(me, cpu, t, task->__state & TASK_DEAD);
             continue;
         }
@@ -216,19 +233,23 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             continue;
         }
 #endif
-        /* Who still leaves another CPU cannot be put here: the kernel would forget it, ask again, and find it not there. */
+        /* A thread that still leaves another CPU cannot be inserted yet: the kernel would forget
+         * it, ask again, and not find it here. */
         if (!t->attune_task.leaving)
             scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
         return 1;
     }
-    attune_kick(cpu);                                   /* asked often enough for now: once more, and soon */
+    /* asked often enough for now: ask once more, and soon */
+    attune_kick(cpu);
     return 0;
 }
 
 #if ATTUNE_DOMAINS > 1
-/* Two domains: the one whose turn it is comes first. `runs`: its thread may go on. 1 if some thread runs. */
-static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, struct task_struct *previous,
-                               struct thread ATTUNE_ARENA *known, int runs)
+/* Two domains: the one whose turn it is comes first. `runs`: its thread may go on. 1 if some thread
+ * runs. */
+static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
+                               struct task_struct *previous, struct thread ATTUNE_ARENA *known,
+                               int runs)
 {
     uint32_t domain = attune_domain_here(me), first = domain;
     int64_t now = attune_answer.now;
@@ -236,10 +257,11 @@ static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     if (attune_is_owed(me, now))
         first = !domain;
     if (runs) {
-        /* Who is not there is not stopped: it is on its way back, or already on this CPU's own queue. */
+        /* Do not stop a thread that is not on this CPU: it is on its way back, or already on this
+         * CPU's own queue. */
         if (first != domain && previous && known == me->running) {
             if (attune_choose(me, cpu, first, previous, known)) {
-                if (attune_domains[domain].ready)
+                if (attune_domains[attune_held()][domain].ready)
                     attune_claim(domain, cpu, NULL);
                 return 1;
             }
@@ -253,8 +275,10 @@ static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     }
     for (int other = (int)ATTUNE_ZERO; other < 2 && ATTUNE_MAY_LOOP; other++) {
         uint32_t of = other ? !first : first;
-        if (attune_domains[of].ready && attune_choose(me, cpu, of, previous, known)) {
-            if (of != first && me->running) {           /* the one that was asked first had nobody for this CPU */
+        if (attune_domains[attune_held()][of].ready &&
+            attune_choose(me, cpu, of, previous, known)) {
+            /* the one that was asked first had no thread for this CPU */
+            if (of != first && me->running) {
                 attune_bound(me, of);
                 attune_set_turn(me, now);
             }
@@ -276,26 +300,31 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     int runs = 0;
     me->kicked = 0;
     if (attune_failure.failed) {
-        scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
+        scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
         return;
     }
     /* Threads without a record take turns with the policy's. */
-    if (attune_statistics.strangers) {
-        me->others = !me->others && scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
+    if (attune_statistics.fall_backs) {
+        me->others = !me->others && scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
         if (me->others && !me->running)
             return;
     }
     if (previous)
         known = attune_record_of(previous);
-    if (!attune_lock()) {
+    if (!attune_lock(attune_instance_at(cpu))) {
         attune_wrong(ATTUNE_LOCK_LOST, NULL);
         attune_give_up();
         return;
     }
     attune_ring(cpu);
     /* It ran when the scheduler was attached: this is its first enqueue, as it were. */
-    if (known && known->attune_task.state == ATTUNE_UNKNOWN && (previous->scx.flags & SCX_TASK_QUEUED))
-        attune_meet(known, cpu);
+    if (known && known->attune_task.state == ATTUNE_UNKNOWN &&
+        (previous->scx.flags & SCX_TASK_QUEUED)) {
+#if ATTUNE_INSTANCES > 1
+        known->attune_task.instance = attune_held();
+#endif
+        attune_meet(known, previous, cpu);
+    }
     running = me->running;
     if (running)
         runs = attune_settle(me, cpu, running, previous, known);
@@ -306,6 +335,20 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (!runs && !me->others)
         runs = attune_choose(me, cpu, 0, previous, known);
 #endif
+#if ATTUNE_INSTANCES > 1
+    if (!runs && !me->others && !attune_failure.failed && !attune_longest_ready(cpu)) {
+        int pulled;
+        attune_unlock();
+        pulled = attune_pull(cpu);
+        if (!attune_lock(attune_instance_at(cpu))) {
+            attune_wrong(ATTUNE_LOCK_LOST, NULL);
+            attune_give_up();
+            return;
+        }
+        if (pulled)
+            runs = attune_choose(me, cpu, 0, previous, known);
+    }
+#endif
     if (attune_failure.failed) {
         attune_unlock();
         attune_give_up();
@@ -314,9 +357,13 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (attune_all_ready())
         attune_ask_idle(cpu);
     attune_unlock();
+#if ATTUNE_INSTANCES > 1
+    if (running)
+        attune_exile(running, cpu);
+#endif
     attune_arm(me, cpu);
-    if (!runs && !me->others && attune_statistics.strangers)
-        scx_bpf_dsq_move_to_local(ATTUNE_STRANGERS);
+    if (!runs && !me->others && attune_statistics.fall_backs)
+        scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
 }
 
 /* A kick was lost. */

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What threads wait until, of programs that tell nobody: read from the timers that they start.
+/* clang-format off
  *
- *     clock_nanosleep, poll, select, epoll_wait, futex with a time-out    a timer that wakes its thread (hrtimer_wakeup): stands while
- *                                                                        the thread blocks, and is cancelled if it wakes for another reason
- *     timerfd_settime, or reading a periodic one                         a timer of a descriptor (timerfd_tmrproc): stands until it expires
- *                                                                        or is disarmed, also while its thread computes
+ * Finds until when a thread waits whose program tells no engine: from the timers that it starts.
  *
- * Both are started by the thread that will want to know, which runs then: `timeouts` in its record is its own, and needs no lock. The
- * policy hears of it (attune_hear) when it hears of the thread, through imports of its own: `next_release`, the earliest that
- * stands; `polls`, how often one was started; `implicit`, 1. A thread that supplies these itself is believed instead.
+ *     clock_nanosleep, poll, select,     a timer that wakes its thread (hrtimer_wakeup): stands
+ *     epoll_wait, futex with a time-out  while the thread blocks, and is cancelled if it wakes for
+ *                                        another reason
+ *     timerfd_settime, or reading a      a timer of a descriptor (timerfd_tmrproc): stands until it
+ *     periodic one                       expires or is disarmed, also while its thread computes
  *
- * Who arms a descriptor's timer has served the one before, and is where an event loop that knows of cooperation would poll: that counts as
- * sched_yield. Who blocks needs no such thing.
+ * A thread starts its timers itself, and runs then: `timeouts` in its record is its own, without a
+ * lock. The policy hears of it (attune_hear) when it hears of the thread, through imports of its
+ * own: `next_release`, the earliest that stands; `polls`, how often one was started; `implicit`, 1.
+ * A thread that supplies these itself is believed instead.
  *
- * A release is what the program asked for: without the slack that the kernel may add to it.
+ * Arming a timerfd counts as `sched_yield`: the previous timer has been served, and an event loop
+ * that knows of cooperation would poll there. A thread that blocks needs no such thing.
+ *
+ * A release is what the program asked for, without the slack that the kernel may add.
  *
  * The two programs that listen are loaded for `--implicit` only.
  */
+/* clang-format on */
 #ifdef ATTUNE_IMPLICIT
 
 /* Set by the loader: the kernel's functions that tell these timers from all others. */
 const volatile uint64_t attune_wakes_sleeper = 0, attune_wakes_descriptor = 0;
 
 /* Written out, since the verifier would go round a loop too often. */
-#define ATTUNE_EACH_ARMED(i) _Pragma("clang loop unroll(full)") for (int i = 0; i < ATTUNE_ARMED; i++)
+#define ATTUNE_EACH_ARMED(i) \
+    _Pragma("clang loop unroll(full)") for (int i = 0; i < ATTUNE_ARMED; i++)
 
 /* The record of the thread that runs. NULL: it is not one of ours. */
 static inline struct thread ATTUNE_ARENA *attune_own_record(void)
@@ -37,7 +43,8 @@ static inline void attune_start_timeouts(struct thread ATTUNE_ARENA *t)
     own->told = 0;
     own->sleeper = 0;
     own->release = own->sleeps_until = 0;
-    ATTUNE_EACH_ARMED(i) {
+    ATTUNE_EACH_ARMED(i)
+    {
         own->armed[i].timer = 0;
         own->armed[i].at = 0;
     }
@@ -50,7 +57,8 @@ static inline void attune_find_release(struct attune_timeouts ATTUNE_ARENA *own,
     if (own->sleeps_until <= now)
         own->sleeps_until = 0;
     release = own->sleeps_until;
-    ATTUNE_EACH_ARMED(i) {
+    ATTUNE_EACH_ARMED(i)
+    {
         if (own->armed[i].at <= now)
             own->armed[i].at = 0;
         release = attune_earlier(release, own->armed[i].at);
@@ -58,11 +66,13 @@ static inline void attune_find_release(struct attune_timeouts ATTUNE_ARENA *own,
     own->release = release;
 }
 
-/* A descriptor's timer has its old place, or that of one that is over, or of the one that is furthest away. */
+/* A descriptor's timer has its old place, or that of one that is over, or of the one that is
+ * furthest away. */
 static inline void attune_arms(struct attune_timeouts ATTUNE_ARENA *own, uint64_t timer, int64_t at)
 {
     int place = 0;
-    ATTUNE_EACH_ARMED(i) {
+    ATTUNE_EACH_ARMED(i)
+    {
         if (own->armed[i].timer == timer) {
             place = i;
             break;
@@ -126,10 +136,12 @@ ATTUNE_SECTION("tp_btf/hrtimer_cancel") int32_t attune_timer_ends(unsigned long 
         return 0;
     own = &t->attune_task.timeouts;
     if (attune_clock() >= own->release)
-        return 0;                                       /* it expires, whoever runs; the policy will want to know when it was */
+        /* it expires, whatever runs; the policy will want to know when it was */
+        return 0;
     if (own->sleeper == (uint64_t)timer)
         own->sleeps_until = 0;
-    ATTUNE_EACH_ARMED(i) {
+    ATTUNE_EACH_ARMED(i)
+    {
         if (own->armed[i].timer == (uint64_t)timer)
             own->armed[i].at = 0;
     }
@@ -164,13 +176,14 @@ static inline void attune_tell_thread(struct thread ATTUNE_ARENA *t)
 }
 #else
 #define attune_start_timeouts(t) (void)0
-#define attune_pass_releases(t) (void)0
-#define attune_tell_thread(t) (void)0
+#define attune_pass_releases(t)  (void)0
+#define attune_tell_thread(t)    (void)0
 #endif
 
-/* Under the lock: all that processes say of the thread, and the kernel. */
+/* Under the lock: all that tables and processes say of the thread, and the kernel. */
 static inline void attune_hear(struct thread ATTUNE_ARENA *t)
 {
+    attune_read_tables(t);
     attune_exchange_values(t);
     attune_tell_thread(t);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The kernel's types and functions, as far as the engine uses them. Offsets are found when the program is loaded (CO-RE), so
- * that one object fits every kernel that has these members.
+/* The kernel's types and functions, as far as the engine uses them. Offsets are found when the
+ * program is loaded (CO-RE), so that one object fits every kernel that has these members.
  */
 #ifndef ATTUNE_CPUS
 #define ATTUNE_CPUS 1
+#endif
+
+/* Instances of the policy: see move.h. */
+#ifndef ATTUNE_INSTANCES
+#define ATTUNE_INSTANCES 1
 #endif
 
 /* Policies in this program. */
@@ -12,7 +17,7 @@
 #endif
 
 #define ATTUNE_SECTION(name) __attribute__((section(name), used))
-#define ATTUNE_KFUNC extern __attribute__((section(".ksyms")))
+#define ATTUNE_KFUNC         extern __attribute__((section(".ksyms")))
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -28,9 +33,16 @@ struct sched_ext_entity {
     uint64_t dsq_vtime;
 };
 
+struct cred {
+    struct {
+        uint32_t val;
+    } uid;
+};
+
 struct task_struct {
     unsigned int __state;
     unsigned int flags;
+    unsigned in_iowait : 1;
     uint8_t on_rq;
     int nr_cpus_allowed;
     int static_prio;
@@ -39,6 +51,9 @@ struct task_struct {
     unsigned short migration_disabled;
     struct sched_ext_entity scx;
     int pid, tgid;
+    uint64_t start_boottime;
+    struct task_struct *real_parent, *group_leader;
+    const struct cred *real_cred;
 };
 
 struct hrtimer_clock_base {
@@ -86,27 +101,30 @@ struct sched_ext_ops {
     char name[128];
 };
 
-#define SCX_ENQ_WAKEUP 1ull
-#define SCX_KICK_IDLE 1ull
-#define SCX_KICK_PREEMPT 2ull
-#define SCX_TASK_QUEUED 1u
-#define SCX_DSQ_LOCAL 0x8000000000000002ull
-#define SCX_DSQ_LOCAL_ON 0xc000000000000000ull
-#define SCX_SLICE_INF UINT64_MAX
-#define SCX_OPS_KEEP_BUILTIN_IDLE 1ull
-#define SCX_OPS_ENQ_LAST 2ull
-#define SCX_OPS_ENQ_EXITING 4ull
-#define SCX_OPS_SWITCH_PARTIAL 8ull
+#define SCX_ENQ_WAKEUP                 1ull
+#define SCX_KICK_IDLE                  1ull
+#define SCX_KICK_PREEMPT               2ull
+#define SCX_TASK_QUEUED                1u
+#define SCX_DSQ_LOCAL                  0x8000000000000002ull
+#define SCX_DSQ_LOCAL_ON               0xc000000000000000ull
+#define SCX_SLICE_INF                  UINT64_MAX
+#define SCX_OPS_KEEP_BUILTIN_IDLE      1ull
+#define SCX_OPS_ENQ_LAST               2ull
+#define SCX_OPS_ENQ_EXITING            4ull
+#define SCX_OPS_SWITCH_PARTIAL         8ull
 #define SCX_OPS_ENQ_MIGRATION_DISABLED 16ull
-#define SCX_OPS_TID_TO_TASK 256ull
-#define TASK_DEAD 0x80u
-#define SCHED_IDLE 5
+#define SCX_OPS_TID_TO_TASK            256ull
+#define TASK_DEAD                      0x80u
+#define SCHED_IDLE                     5
+#define PF_KTHREAD                     0x00200000u
 
 ATTUNE_KFUNC int32_t scx_bpf_create_dsq(uint64_t dsq, int32_t node);
-ATTUNE_KFUNC void scx_bpf_dsq_insert(struct task_struct *task, uint64_t dsq, uint64_t slice, uint64_t flags);
+ATTUNE_KFUNC void scx_bpf_dsq_insert(struct task_struct *task, uint64_t dsq, uint64_t slice,
+                                     uint64_t flags);
 ATTUNE_KFUNC _Bool scx_bpf_dsq_move_to_local(uint64_t dsq);
 ATTUNE_KFUNC int32_t scx_bpf_dsq_nr_queued(uint64_t dsq);
-ATTUNE_KFUNC int32_t scx_bpf_select_cpu_dfl(struct task_struct *task, int32_t previous, uint64_t flags, _Bool *idle);
+ATTUNE_KFUNC int32_t scx_bpf_select_cpu_dfl(struct task_struct *task, int32_t previous,
+                                            uint64_t flags, _Bool *idle);
 ATTUNE_KFUNC _Bool scx_bpf_test_and_clear_cpu_idle(int32_t cpu);
 ATTUNE_KFUNC void scx_bpf_kick_cpu(int32_t cpu, uint64_t flags);
 ATTUNE_KFUNC _Bool scx_bpf_task_set_slice(struct task_struct *task, uint64_t slice);
@@ -120,8 +138,8 @@ ATTUNE_KFUNC struct task_struct *bpf_task_from_pid(int32_t pid);
 ATTUNE_KFUNC void bpf_task_release(struct task_struct *task);
 ATTUNE_KFUNC void bpf_local_irq_save(unsigned long *flags);
 ATTUNE_KFUNC void bpf_local_irq_restore(unsigned long *flags);
-ATTUNE_KFUNC void ATTUNE_ARENA *bpf_arena_alloc_pages(void *map, void ATTUNE_ARENA *address, uint32_t pages, int node,
-                                                      uint64_t flags);
+ATTUNE_KFUNC void ATTUNE_ARENA *bpf_arena_alloc_pages(void *map, void ATTUNE_ARENA *address,
+                                                      uint32_t pages, int node, uint64_t flags);
 
 struct bpf_iter_num {
     uint64_t opaque[1];
@@ -139,22 +157,27 @@ struct bpf_timer {
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static uint64_t (*const bpf_ktime_get_ns)(void) = (void *)5;
 static uint32_t (*const bpf_get_smp_processor_id)(void) = (void *)8;
-static long (*const bpf_probe_read_kernel_str)(void *to, uint32_t size, const void *from) = (void *)115;
-static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, uint64_t flags) = (void *)156;
+static long (*const bpf_probe_read_kernel_str)(void *to, uint32_t size,
+                                               const void *from) = (void *)115;
+static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value,
+                                           uint64_t flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
-static long (*const bpf_timer_init)(struct bpf_timer *timer, void *map, uint64_t clock) = (void *)169;
+static void *(*const bpf_this_cpu_ptr)(const void *variable) = (void *)154;
+static long (*const bpf_timer_init)(struct bpf_timer *timer, void *map,
+                                    uint64_t clock) = (void *)169;
 static long (*const bpf_timer_set_callback)(struct bpf_timer *timer, void *callback) = (void *)170;
-static long (*const bpf_timer_start)(struct bpf_timer *timer, uint64_t at, uint64_t flags) = (void *)171;
+static long (*const bpf_timer_start)(struct bpf_timer *timer, uint64_t at,
+                                     uint64_t flags) = (void *)171;
 
-#define BPF_MAP_TYPE_HASH 1
-#define BPF_MAP_TYPE_ARRAY 2
-#define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
-#define BPF_MAP_TYPE_TASK_STORAGE 29
-#define BPF_MAP_TYPE_ARENA 33
-#define BPF_F_NO_PREALLOC 1
-#define BPF_F_MMAPABLE 1024
-#define BPF_F_INNER_MAP 4096
-#define BPF_F_TIMER_ABS 1
-#define BPF_F_TIMER_CPU_PIN 2
+#define BPF_MAP_TYPE_HASH              1
+#define BPF_MAP_TYPE_ARRAY             2
+#define BPF_MAP_TYPE_ARRAY_OF_MAPS     12
+#define BPF_MAP_TYPE_TASK_STORAGE      29
+#define BPF_MAP_TYPE_ARENA             33
+#define BPF_F_NO_PREALLOC              1
+#define BPF_F_MMAPABLE                 1024
+#define BPF_F_INNER_MAP                4096
+#define BPF_F_TIMER_ABS                1
+#define BPF_F_TIMER_CPU_PIN            2
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1
-#define CLOCK_MONOTONIC 1
+#define CLOCK_MONOTONIC                1

@@ -11,10 +11,20 @@ static inline void attune_leaves(struct task_struct *task, int ends)
     t = (struct thread ATTUNE_ARENA *)slot->record;
     bpf_local_irq_save(&interrupts);
     here = cpu = bpf_get_smp_processor_id();
-    if (!attune_lock()) {
+    if (!attune_lock_of(t)) {
         bpf_local_irq_restore(&interrupts);
         return;
     }
+#if ATTUNE_INSTANCES > 1
+    if (t->attune_task.state == ATTUNE_MOVING) {
+        t->attune_task.ended = ends ? ATTUNE_EXITED : ATTUNE_LEFT_CLASS;
+        if (ends)
+            slot->record = 0;
+        attune_unlock();
+        bpf_local_irq_restore(&interrupts);
+        return;
+    }
+#endif
     if (!attune_failure.failed) {
         uint32_t state = t->attune_task.state;
         if (state == ATTUNE_RUNNING) {
@@ -27,14 +37,12 @@ static inline void attune_leaves(struct task_struct *task, int ends)
         }
     }
     t->attune_task.state = ATTUNE_UNKNOWN;
-    if (ends) {
-#if ATTUNE_CPUS > 1
-        attune_pinned -= t->attune_task.pinned;
-#endif
+    attune_unlock();
+    if (ends && attune_lock_records()) {
         attune_give_record(t);
         slot->record = 0;
+        attune_unlock_records();
     }
-    attune_unlock();
     attune_arm(&attune_cpus[here], here);
     bpf_local_irq_restore(&interrupts);
 }
@@ -49,8 +57,8 @@ ATTUNE_SECTION("struct_ops/exit_task") void attune_exit_task(unsigned long long 
     attune_leaves((void *)context[0], 1);
 }
 
-/* A child follows its parent's policy, unless the loader has said otherwise of the parent. Whoever is there when the scheduler is
- * attached is of the others. */
+/* A child follows its parent's policy, unless the loader has said otherwise of the parent. A
+ * thread that is there when the scheduler is attached is one of the others. */
 static inline void attune_inherit(struct attune_slot *slot, struct scx_init_task_args *args)
 {
 #if ATTUNE_DOMAINS > 1
@@ -64,7 +72,8 @@ static inline void attune_inherit(struct attune_slot *slot, struct scx_init_task
 }
 
 #if ATTUNE_DOMAINS > 1
-/* From the loader: the children that the thread has from now on follow the command's policy, or that of their parent. */
+/* From the loader: the children that the thread has from now on follow the command's policy, or
+ * that of their parent. */
 struct attune_adoption {
     int32_t pid, heirs;
 };
@@ -73,7 +82,7 @@ ATTUNE_SECTION("syscall") int32_t attune_adopt(struct attune_adoption *adoption)
 {
     struct task_struct *task = bpf_task_from_pid(adoption->pid);
     struct attune_slot *slot;
-    int32_t result = -3;                                /* ESRCH */
+    int32_t result = -3; /* ESRCH */
     if (!task)
         return result;
     slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
@@ -95,12 +104,12 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
     unsigned long flags;
     slot = bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!slot)
-        return 0;                                       /* it will be a stranger */
+        return 0; /* it will be a fall-back task */
     attune_inherit(slot, (void *)context[1]);
     if (!attune_free && !attune_fresh_left)
         fresh = bpf_arena_alloc_pages(&attune_arena, NULL, ATTUNE_CHUNK, -1, 0);
     bpf_local_irq_save(&flags);
-    if (!attune_lock()) {
+    if (!attune_lock_records()) {
         bpf_local_irq_restore(&flags);
         return 0;
     }
@@ -120,7 +129,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.pid = task->pid;
         t->attune_task.tgid = task->tgid;
         t->attune_task.state = ATTUNE_UNKNOWN;
-        t->attune_task.pinned = 0;
+        t->attune.pinned = 0;
         t->attune_task.yielded = 0;
         t->attune_task.domain = ATTUNE_DOMAINS > 1 ? !slot->command : 0;
         t->attune_task.dispatches = 0;
@@ -128,7 +137,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         attune_find_values(t);
         slot->record = (uint64_t)t;
     }
-    attune_unlock();
+    attune_unlock_records();
     bpf_local_irq_restore(&flags);
     return 0;
 }
@@ -145,6 +154,55 @@ ATTUNE_SECTION("struct_ops/set_weight") void attune_set_weight(unsigned long lon
     attune_supply_thread(t);
 }
 
+/* Gives each instance its CPUs, as the loader has said. */
+static inline void attune_divide(void)
+{
+#if ATTUNE_INSTANCES > 1
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
+        uint32_t instance = attune_instance_of[cpu];
+        struct attune_instance ATTUNE_ARENA *of;
+        if (instance >= ATTUNE_INSTANCES)
+            instance = 0;
+        of = &attune_instances[instance].attune;
+        attune_cpus[cpu].instance = instance;
+        attune_cpus[cpu].cache = attune_cache_of[cpu];
+        attune_cpus[cpu].local = of->cpus;
+        attune_cpu_of[instance][of->cpus++] = cpu;
+    }
+#else
+    attune_answer.cpus = attune_cpu_count;
+#endif
+}
+
+/* Each instance draws from a stream of its own. */
+#define ATTUNE_SEED_STEP 0x9e3779b97f4a7c15u
+
+static __attribute__((noinline)) void attune_begin_instance(uint32_t instance)
+{
+    uint64_t seed = attune_seed + instance * ATTUNE_SEED_STEP;
+    unsigned long interrupts;
+    uint32_t cpus, first = 0;
+    bpf_local_irq_save(&interrupts);
+    if (!attune_lock(instance)) {
+        bpf_local_irq_restore(&interrupts);
+        return;
+    }
+    cpus = attune_answer.cpus;
+#if ATTUNE_INSTANCES > 1
+    first = attune_cpu_of[instance][0];
+#endif
+    attune_start(&attune_answer, seed, cpus);
+    attune_start_alarms();
+    ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, first, NULL);
+#if ATTUNE_DOMAINS > 1
+    attune_start_others(&attune_answer, seed, cpus);
+    ATTUNE_CALL_IN(ATTUNE_OTHERS, INIT, first, NULL);
+#endif
+    attune_unlock();
+    bpf_local_irq_restore(&interrupts);
+}
+
 ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
 {
     attune_origin = (uint64_t)&attune_failure;
@@ -157,16 +215,11 @@ ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *cont
         bpf_timer_init(&timer->timer, &attune_timers, CLOCK_MONOTONIC);
         bpf_timer_set_callback(&timer->timer, attune_fires);
     }
-    attune_answer.cpus = attune_cpu_count;
-    attune_answer.now = attune_clock();
-    attune_start(attune_seed, attune_cpu_count);
-    attune_start_alarms();
-    ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, 0, NULL);
-#if ATTUNE_DOMAINS > 1
-    attune_start_others(attune_seed, attune_cpu_count);
-    ATTUNE_CALL_IN(ATTUNE_OTHERS, INIT, 0, NULL);
-#endif
-    return scx_bpf_create_dsq(ATTUNE_STRANGERS, -1);
+    attune_divide();
+    for (uint32_t instance = (uint32_t)ATTUNE_ZERO; instance < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP;
+         instance++)
+        attune_begin_instance(instance);
+    return scx_bpf_create_dsq(ATTUNE_FALL_BACK_QUEUE, -1);
 }
 
 ATTUNE_SECTION("struct_ops/exit") void attune_exit(unsigned long long *context)
@@ -178,9 +231,11 @@ ATTUNE_SECTION("struct_ops/exit") void attune_exit(unsigned long long *context)
     attune_exit_kind = (uint32_t)info->kind;
 }
 
-_Static_assert(offsetof(struct sched_ext_ops, flags) == 96, "the loader changes flags, timeout_ms and name");
+_Static_assert(offsetof(struct sched_ext_ops, flags) == 96,
+               "the loader changes flags, timeout_ms and name");
 
-ATTUNE_SECTION(".struct_ops.link") struct sched_ext_ops attune_ops = {
+ATTUNE_SECTION(".struct_ops.link")
+struct sched_ext_ops attune_ops = {
 #if ATTUNE_CPUS > 1
     .select_cpu = (void *)attune_select_cpu,
 #endif
@@ -194,7 +249,8 @@ ATTUNE_SECTION(".struct_ops.link") struct sched_ext_ops attune_ops = {
     .disable = (void *)attune_disable,
     .init = (void *)attune_init,
     .exit = (void *)attune_exit,
-    .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_TID_TO_TASK,
+    .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED |
+             SCX_OPS_TID_TO_TASK,
     .timeout_ms = 5000,
     .name = "attune",
 };

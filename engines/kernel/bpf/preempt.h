@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A CPU is made to choose again: its slice is over, the policy said `preempt`, or it idles while somebody is ready.
+/* A CPU is made to choose again: its slice is over, the policy said `preempt`, or it idles while
+ * a thread is ready.
  *
- * Kicks do it, and dispatch looks at the clock. A kick is lost while a higher class runs there: so whoever kicks says so in
- * `kicked`, and the next tick of a CPU that was kicked and has not been asked since ends the stay.
+ * Kicks do it, and dispatch looks at the clock. A kick is lost while a higher class runs there: so
+ * a kick is noted in `kicked`, and the next tick of a CPU that was kicked and has not been asked
+ * since ends the stay.
  */
-/* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the look: the timer stays armed for
- * the earliest end that it ever had, and finds out when it fires. */
+/* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the
+ * look: the timer stays armed for the earliest end that it ever had, and finds out when it fires.
+ */
 static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
     int64_t at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
@@ -40,26 +43,31 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
 }
 
 /* `preempt c at T`. */
-static void attune_preempt(int64_t cpu, int64_t at)
+static void attune_preempt(struct attune_instance ATTUNE_ARENA *attune, int64_t cpu, int64_t at)
 {
     struct attune_cpu ATTUNE_ARENA *it;
-    if (cpu < 0 || cpu >= (int64_t)attune_cpu_count)
+    if (cpu < 0 || cpu >= (int64_t)attune->cpus)
         return;
+#if ATTUNE_INSTANCES > 1
+    cpu = attune_cpu_of[attune_held()][cpu];
+#endif
     it = &attune_cpus[cpu];
     if (!it->running || it->preempt)
         return;
 #if ATTUNE_DOMAINS > 1
-    if (attune_domain_here(it) != attune_calling) {     /* to this policy that CPU is idle */
-        it->wanted[attune_calling & 1] = attune_earlier(it->wanted[attune_calling & 1], at > 0 ? at : 1);
+    if (attune_domain_here(it) != attune_calling) { /* to this policy that CPU is idle */
+        it->wanted[attune_calling & 1] =
+            attune_earlier(it->wanted[attune_calling & 1], at > 0 ? at : 1);
         if (cpu != bpf_get_smp_processor_id())
-            attune_kick((uint32_t)cpu);                 /* to look at its timer */
+            attune_kick((uint32_t)cpu); /* to look at its timer */
         return;
     }
 #endif
     if (at > attune_answer.now) {
         it->preempt_at = attune_earlier(it->preempt_at, at);
         if (cpu == bpf_get_smp_processor_id())
-            return;                                     /* its timer is armed when the handlers are done */
+            /* its timer is armed when the handlers are done */
+            return;
     } else {
         it->preempt = 1;
     }
@@ -75,22 +83,53 @@ static inline void attune_chooses(struct attune_cpu ATTUNE_ARENA *me)
     me->deadline = 0;
 }
 
-/* Somebody is ready and CPUs are idle: those that have not been asked since the last event are. 1 if there is one. */
-static inline int attune_ask_idle(uint32_t but)
+/* That CPU idles. The kernel wakes it when it puts a thread there. */
+static inline int attune_idles(uint32_t cpu)
+{
+#if ATTUNE_CPUS > 1
+    const struct task_struct *runs = scx_bpf_cpu_curr((int32_t)cpu);
+    return runs && !runs->pid;
+#else
+    return 0;
+#endif
+}
+
+/* The idle CPU has not been asked since the last event; `others`: it is of another instance, and
+ * has not looked beyond its own since a thread became ready anywhere. */
+static inline int attune_may_help(const struct attune_cpu ATTUNE_ARENA *it, int others)
+{
+#if ATTUNE_INSTANCES > 1
+    if ((it->instance != attune_held()) != others)
+        return 0;
+    if (others)
+        return it->looked != attune_readied;
+#endif
+    return it->asked != attune_events[attune_held()];
+}
+
+/* A thread is ready and CPUs are idle: those that have not been asked since the last event are. 1
+ * if there is one. */
+static inline int attune_ask_idle_of(uint32_t but, int others)
 {
 #if ATTUNE_CPUS > 1
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
         struct attune_cpu ATTUNE_ARENA *it = &attune_cpus[cpu];
-        if (cpu == but || it->running || it->asked == attune_events)
+        if (cpu == but || it->running || !attune_may_help(it, others))
             continue;
         if (scx_bpf_test_and_clear_cpu_idle((int32_t)cpu)) {
             attune_statistics.kicks++;
             scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_IDLE);
-            return 1;                                   /* it asks the next one */
+            return 1; /* it asks the next one */
         }
     }
 #endif
     return 0;
+}
+
+/* The CPUs of the instance first; those of others pull. */
+static inline int attune_ask_idle(uint32_t but)
+{
+    return attune_ask_idle_of(but, 0) || (ATTUNE_INSTANCES > 1 && attune_ask_idle_of(but, 1));
 }
 
 #if ATTUNE_DOMAINS > 1
@@ -110,15 +149,16 @@ static inline int attune_claim_one(uint32_t cpu, uint32_t domain, int64_t now)
     return 1;
 }
 
-/* Somebody of the domain is ready, and no CPU is idle: one that the domain is owed makes room, `first` before all others. `t`, if
- * it is not NULL, is who it is for. */
-static __attribute__((noinline)) void attune_claim(uint32_t domain, uint32_t first, struct attune_thread ATTUNE_ARENA *t)
+/* A thread of the domain is ready, and no CPU is idle: one that the domain is owed makes room,
+ * `first` before all others. `t`, if it is not NULL, is that thread. */
+static __attribute__((noinline)) void attune_claim(uint32_t domain, uint32_t first,
+                                                   struct attune_thread ATTUNE_ARENA *t)
 {
     int64_t now = attune_answer.now;
     if (first >= attune_cpu_count || attune_claim_one(first, domain, now))
         return;
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
-        if (cpu != first && (!t || attune_may_run(t, cpu)) && attune_claim_one(cpu, domain, now))
+        if (cpu != first && (!t || attune_may_run_on(t, cpu)) && attune_claim_one(cpu, domain, now))
             return;
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Records of threads: where they come from, whose they are, and where their threads may run. */
-#define ATTUNE_CHUNK 16                                 /* pages asked for at once */
+#define ATTUNE_CHUNK 16 /* pages asked for at once */
 
 struct attune_chunk {
     struct attune_chunk ATTUNE_ARENA *before;
@@ -8,7 +8,11 @@ struct attune_chunk {
     struct thread record[];
 };
 
-#define ATTUNE_CHUNK_RECORDS ((ATTUNE_CHUNK * 4096 - sizeof(struct attune_chunk)) / sizeof(struct thread))
+/* A structure that is only pointed to would be missing among the object's types. */
+struct attune_chunk attune_chunk_type;
+
+#define ATTUNE_CHUNK_RECORDS \
+    ((ATTUNE_CHUNK * 4096 - sizeof(struct attune_chunk)) / sizeof(struct thread))
 
 static struct thread ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_free;
 static struct thread ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_fresh;
@@ -36,7 +40,8 @@ static inline void attune_give_record(struct thread ATTUNE_ARENA *t)
     attune_free = t;
 }
 
-/* The kernel's task knows its record by its virtual time, which nothing else uses: the engine's queues are first in, first out. */
+/* The kernel's task knows its record by its virtual time, which nothing else uses: the engine's
+ * queues are first in, first out. */
 static inline struct thread ATTUNE_ARENA *attune_record_of(struct task_struct *task)
 {
     struct attune_slot *slot;
@@ -55,18 +60,18 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
 {
 #if ATTUNE_CPUS > 1
     struct attune_task ATTUNE_ARENA *own = &t->attune_task;
-    /* A task that is being enqueued while it runs is seen with migration disabled: by this very program. */
+    /* A task that is being enqueued while it runs is seen with migration disabled: by this very
+     * program. */
     int fixed = task->migration_disabled > (bpf_get_current_task_btf() == task);
     uint8_t pinned = fixed || task->nr_cpus_allowed < (int)attune_cpu_count;
-    if (pinned != own->pinned) {
-        own->pinned = pinned;
-        attune_pinned += pinned ? 1 : -1;
-    }
+    attune_pin(&t->attune, pinned);
     if (!pinned)
         return;
     const struct cpumask *mask = task->cpus_ptr;
     int32_t here = scx_bpf_task_cpu(task);
     for (uint32_t word = 0; word < ATTUNE_WORDS; word++)
-        own->allowed[word] = !fixed ? mask->bits[word] : here / 64 == (int32_t)word ? 1ull << here % 64 : 0;
+        own->allowed[word] = !fixed                       ? mask->bits[word]
+                             : here / 64 == (int32_t)word ? 1ull << here % 64
+                                                          : 0;
 #endif
 }

@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the engine keeps beside the threads: its CPUs, its figures, its maps, and what the loader says and reads.
+/* What the engine keeps beside the threads: its CPUs, its figures, its maps, and what the loader
+ * says and reads.
  *
- * Invariant: what is in the arena is written under the lock, but for `armed`, which belongs to its CPU, and `kicked`.
+ * Invariant: what is in the arena is written under the lock, but for `armed`, which belongs to its
+ * CPU, and `kicked`.
  */
 struct attune_cpu {
-    struct thread ATTUNE_ARENA *running;                /* the policy's; NULL: idle to the policy */
-    int64_t deadline;                                   /* end of its slice, 0: none */
-    int64_t armed;                                      /* when this CPU's timer fires, 0: it does not */
-    uint64_t asked;                                     /* attune_events when `schedule` last ran here */
-    int64_t preempt_at;                                 /* `preempt c at T`, 0: not asked for */
-    uint32_t preempt;                                   /* `preempt c` */
-    uint32_t kicked;                                    /* to choose again, and not asked since */
-#if ATTUNE_DOMAINS > 1                                  /* see share.h */
-    uint32_t domain;                                    /* whose turn it is */
-    int64_t since;                                      /* when that domain was last charged */
-    int64_t turn;                                       /* when the other one may be owed the CPU; 0: it will say so itself */
-    int64_t spent[ATTUNE_DOMAINS];                      /* virtual times, ns */
-    int64_t wanted[ATTUNE_DOMAINS];                     /* when that domain's policy wants it, though the other one has it; 0: never */
+    struct thread ATTUNE_ARENA *running; /* the policy's; NULL: idle to the policy */
+    int64_t deadline;                    /* end of its slice, 0: none */
+    /* when this CPU's timer fires, 0: it does not */
+    int64_t armed;
+    /* attune_events when `schedule` last ran here */
+    uint64_t asked;
+    int64_t preempt_at; /* `preempt c at T`, 0: not asked for */
+    uint32_t preempt;   /* `preempt c` */
+    uint32_t kicked;    /* to choose again, and not asked since */
+#if ATTUNE_DOMAINS > 1  /* see share.h */
+    uint32_t domain;    /* whose turn it is */
+    int64_t since;      /* when that domain was last charged */
+    /* when the other one may be owed the CPU; 0: it will say so itself */
+    int64_t turn;
+    int64_t spent[ATTUNE_DOMAINS]; /* virtual times, ns */
+    /* when that domain's policy wants it, though the other one has it; 0: never */
+    int64_t wanted[ATTUNE_DOMAINS];
 #endif
-    uint32_t others;                                    /* the last choice was a thread without a record */
+#if ATTUNE_INSTANCES > 1 /* see move.h; `local` is its number there */
+    uint32_t instance, local, cache;
+    /* attune_readied when it last looked at other instances */
+    uint64_t looked;
+#endif
+    /* the last choice was a thread without a record */
+    uint32_t others;
 };
 
 /* The earlier of two times of which 0 is never. */
@@ -29,24 +41,31 @@ static inline int64_t attune_earlier(int64_t one, int64_t other)
 
 /* The threads that follow one policy. */
 struct attune_domain {
-    uint64_t ready;                                     /* threads */
-    int64_t ready_since;                                /* when that was 0 last; only where there are two domains, as the next */
-    uint64_t ran;                                       /* ns that its threads had CPUs, as far as charged */
+    uint64_t ready; /* threads */
+    /* when that was 0 last; only where there are two domains, as the next */
+    int64_t ready_since;
+    /* ns that its threads had CPUs, as far as charged */
+    uint64_t ran;
     uint64_t dispatches;
     uint64_t calls[ATTUNE_EVENTS];
 };
 
 struct attune_statistics {
-    uint64_t kept, kicks, timers, strangers, records;
+    uint64_t kept, kicks, timers, fall_backs, records;
+    /* threads that went to another instance, and those of them that a CPU pulled */
+    uint64_t moves, pulls;
 };
 
 /* The loader finds everything in the arena from here on. */
-static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_locked;
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_locked[ATTUNE_INSTANCES];
 static struct attune_cpu ATTUNE_KEPT ATTUNE_ARENA attune_cpus[ATTUNE_CPUS];
 static struct attune_statistics ATTUNE_KEPT ATTUNE_ARENA attune_statistics;
-static struct attune_call ATTUNE_KEPT ATTUNE_ARENA attune_answer;
-static struct attune_domain ATTUNE_KEPT ATTUNE_ARENA attune_domains[ATTUNE_DOMAINS];
-static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_events;
+static struct state ATTUNE_KEPT ATTUNE_ARENA attune_instances[ATTUNE_INSTANCES];
+/* The call in the instance whose lock this CPU holds. */
+#define attune_answer attune_instances[attune_held()].attune
+static struct attune_domain ATTUNE_KEPT ATTUNE_ARENA
+    attune_domains[ATTUNE_INSTANCES][ATTUNE_DOMAINS];
+static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_events[ATTUNE_INSTANCES];
 
 struct attune_chunk;
 
@@ -62,14 +81,19 @@ static inline void attune_kick(uint32_t cpu)
 }
 
 /* In a program that names nothing else in the arena: it may use no addresses of it otherwise. */
-#define ATTUNE_USES_ARENA ((void)*(volatile uint32_t ATTUNE_ARENA *)&attune_locked)
+#define ATTUNE_USES_ARENA ((void)*(volatile uint32_t ATTUNE_ARENA *)attune_locked)
 
 /* Set by the loader before it loads. */
 const volatile uint64_t attune_seed = 0;
 const volatile uint32_t attune_cpu_count = 1;
+#if ATTUNE_INSTANCES > 1
+/* Each CPU's instance and last-level cache. */
+const volatile uint32_t attune_instance_of[ATTUNE_CPUS] = {0};
+const volatile uint32_t attune_cache_of[ATTUNE_CPUS] = {0};
+#endif
 
 /* Read by the loader after the end. */
-uint64_t attune_origin;                                 /* address of attune_failure */
+uint64_t attune_origin; /* address of attune_failure */
 uint32_t attune_exit_kind;
 int64_t attune_exit_code;
 char attune_exit_reason[128], attune_exit_message[1024];
@@ -78,13 +102,14 @@ char attune_exit_reason[128], attune_exit_message[1024];
 struct {
     int (*type)[BPF_MAP_TYPE_ARENA];
     int (*map_flags)[BPF_F_MMAPABLE];
-    int (*max_entries)[65536];                          /* pages */
+    int (*max_entries)[65536]; /* pages */
     enum { ATTUNE_ARENA_AT = 1ull << 44 } map_extra;
 } attune_arena ATTUNE_SECTION(".maps");
 
 struct attune_slot {
     uint64_t record;
-    uint32_t command, heirs;                            /* it follows the command's policy; its children will */
+    /* it follows the command's policy; its children will */
+    uint32_t command, heirs;
 };
 
 struct {

@@ -1,53 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the engine keeps of a thread, behind the runtime's head of its record and in front of the policy's attributes.
+/* clang-format off
  *
- *                       newthread                       schedule dispatches it
- *     UNKNOWN ───first enqueue──▶ READY ◀──────────────────────────────────────────▶ RUNNING
- *        ▲                          ▲             switch_out (yield, slice, preempt)     │
- *        │ leaves                   │ event_raised                                       │ set_waiting, switch_out
- *        │ sched_ext                └─────────────── WAITING ◀───────────────────────────┘ set_dead, switch_out: GONE
+ * What the engine keeps of a thread, behind the runtime's head of its record and in front of the
+ * policy's attributes.
  *
- * These are the policy's states, not the kernel's: RUNNING means that the policy has given this thread the CPU `cpu`, also while
- * a higher class or a change of its attributes keeps it away from there.
+ *                newthread                     schedule dispatches it
+ *     UNKNOWN ──first enqueue──▶ READY ◀─────────────────────────────────────▶ RUNNING
+ *        ▲                         ▲         switch_out (yield, slice, preempt)  │
+ *        │ leaves                  │ event_raised                                │
+ *        │ sched_ext               └────────── WAITING ◀─────────────────────────┤ set_waiting,
+ *                                                                                │ switch_out
+ *                                               GONE ◀───────────────────────────┘ set_dead,
+ *                                                                                  switch_out
  *
- * Invariant (under the lock): cpus[c].running is t exactly when t is RUNNING and t.cpu is c; READY and WAITING threads sit in a
- * container of their policy; `attune_domains[d].ready` counts the READY ones of domain d. A thread's domain never changes.
+ * These are the policy's states, not the kernel's: RUNNING means that the policy has given this
+ * thread the CPU `cpu`, also while a higher class or a change of its attributes keeps it away from
+ * there.
+ *
+ * Invariant (under the lock): cpus[c].running is t exactly when t is RUNNING and t.cpu is c; READY
+ * and WAITING threads sit in a container of their policy; `attune_domains[d].ready` counts the
+ * READY ones of domain d. A thread's domain never changes.
  */
-enum attune_state { ATTUNE_UNKNOWN, ATTUNE_READY, ATTUNE_RUNNING, ATTUNE_WAITING, ATTUNE_GONE };
+/* clang-format on */
+enum attune_state {
+    ATTUNE_UNKNOWN,
+    ATTUNE_READY,
+    ATTUNE_RUNNING,
+    ATTUNE_WAITING,
+    ATTUNE_GONE,
+    /* between two instances (move.h): it sits in no container, and no handler sees it */
+    ATTUNE_MOVING
+};
+
+struct thread;
 
 #define ATTUNE_WORDS ((ATTUNE_CPUS + 63) / 64)
 
 #ifdef ATTUNE_IMPLICIT
 #define ATTUNE_ARMED 2
 
-/* What a thread waits until: see implicit.h. Times are of CLOCK_MONOTONIC, 0: none. Only the thread itself writes this, as it runs. */
+/* What a thread waits until: see implicit.h. Times are of CLOCK_MONOTONIC, 0: none. Only the thread
+ * itself writes this, as it runs. */
 struct attune_timeouts {
-    uint64_t told;                                      /* time-outs so far */
-    int64_t release;                                    /* the earliest that stands */
-    uint64_t sleeper;                                   /* the kernel's timer that it blocks with */
+    uint64_t told;    /* time-outs so far */
+    int64_t release;  /* the earliest that stands */
+    uint64_t sleeper; /* the kernel's timer that it blocks with */
     int64_t sleeps_until;
     struct {
-        uint64_t timer;                                 /* of a descriptor */
+        uint64_t timer; /* of a descriptor */
         int64_t at;
     } armed[ATTUNE_ARMED];
 };
 #endif
 
 struct attune_task {
-    struct attune_container ATTUNE_ARENA *was;          /* where it sat when the policy forgot it */
-    uint64_t tid;                                       /* the kernel's, never used twice */
+    struct attune_container ATTUNE_ARENA *was; /* where it sat when the policy forgot it */
+    uint64_t tid;                              /* the kernel's, never used twice */
     int32_t pid, tgid;
-    uint32_t cpu;                                       /* RUNNING: where */
-    uint8_t state;                                      /* enum attune_state */
-    uint8_t pinned;                                     /* may not run everywhere: `allowed` counts */
-    uint8_t yielded;                                    /* called sched_yield since it was dispatched */
-    uint8_t placed;                                     /* RUNNING: enqueue has put it on that CPU's own queue */
-    uint8_t domain;                                     /* whose policy it follows: enum attune_domain_name */
-    uint8_t leaving;                                    /* stopped, but still on the CPU where it ran: enqueue follows */
-    uint32_t weight;                                    /* 1024 at nice 0 */
-    uint32_t bound;                                     /* whose values it has: see values.h */
-    uint64_t allowed[ATTUNE_WORDS];
+    uint32_t cpu;  /* RUNNING: where */
+    uint8_t state; /* enum attune_state */
+    /* called sched_yield since it was dispatched */
+    uint8_t yielded;
+    /* RUNNING: enqueue has put it on that CPU's own queue */
+    uint8_t placed;
+    /* whose policy it follows: enum attune_domain_name */
+    uint8_t domain;
+    /* stopped, but still on the CPU where it ran: enqueue follows */
+    uint8_t leaving;
+    uint32_t weight;                /* 1024 at nice 0 */
+    uint32_t bound;                 /* whose values it has: see values.h */
+    uint32_t changes;               /* of tables that it has seen: see table.h */
+    uint64_t process;               /* the key of its process there */
+    uint64_t allowed[ATTUNE_WORDS]; /* of a pinned thread: the CPUs where it may run */
     uint64_t dispatches;
+#if ATTUNE_INSTANCES > 1 /* see move.h */
+    uint32_t instance;
+    uint8_t moves_as; /* MOVING: READY or WAITING */
+    uint8_t ended;    /* MOVING: enum attune_ended */
+    int64_t rings_at; /* MOVING: when its alarm rings, 0: never */
+    /* READY: in the list of its instance */
+    int64_t ready_since;
+    struct thread ATTUNE_ARENA *ready_before, *ready_behind;
+#endif
 #ifdef ATTUNE_IMPLICIT
     struct attune_timeouts timeouts;
 #endif
@@ -59,25 +93,51 @@ struct attune_known {
     struct attune_task task;
 };
 
-_Static_assert(offsetof(struct attune_known, task.domain) == 104, "threads.rs reads it there");
-
 #define ATTUNE_MEMBERS struct attune_task attune_task;
 
-static inline struct attune_task ATTUNE_ARENA *attune_task(const struct attune_thread ATTUNE_ARENA *t)
+static inline struct attune_task ATTUNE_ARENA *
+attune_task(const struct attune_thread ATTUNE_ARENA *t)
 {
     return &((struct attune_known ATTUNE_ARENA *)t)->task;
 }
 
-#if ATTUNE_CPUS > 1
-/* Threads that may not run everywhere. */
-static uint32_t ATTUNE_ARENA attune_pinned;
+#if ATTUNE_INSTANCES > 1
+/* By CPU: the instance whose lock it holds. None holds two. */
+static uint32_t ATTUNE_ARENA attune_holds[ATTUNE_CPUS];
+/* The machine's numbers of an instance's CPUs. */
+static uint32_t ATTUNE_ARENA attune_cpu_of[ATTUNE_INSTANCES][ATTUNE_CPUS];
 
-static inline int attune_may_run(const struct attune_thread ATTUNE_ARENA *t, uint32_t cpu)
+static inline uint32_t attune_held(void)
 {
-    const struct attune_task ATTUNE_ARENA *task = attune_task(t);
-    return !task->pinned || (task->allowed[cpu / 64] >> cpu % 64 & 1);
+    return attune_holds[bpf_get_smp_processor_id()];
 }
 #else
-#define attune_pinned 0
-#define attune_may_run(thread, cpu) 1
+#define attune_held() 0
+#endif
+
+#if ATTUNE_CPUS > 1
+/* By the machine's number of the CPU. */
+static inline int attune_may_run_on(const struct attune_thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    return !t->pinned || (attune_task(t)->allowed[cpu / 64] >> cpu % 64 & 1);
+}
+
+/* Says whether the thread may run on some CPUs only; then `allowed` counts. */
+static inline void attune_pin(struct attune_thread ATTUNE_ARENA *t, uint8_t pinned)
+{
+    if (t->pinned == pinned)
+        return;
+    if (t->where)
+        t->where->pinned += pinned ? 1 : -1;
+    t->pinned = pinned;
+}
+#if ATTUNE_INSTANCES > 1
+/* By the instance's number of the CPU. */
+#define attune_may_run(t, cpu) attune_may_run_on(t, attune_cpu_of[attune_held()][cpu])
+#else
+#define attune_may_run attune_may_run_on
+#endif
+#else
+#define attune_may_run_on(thread, cpu) 1
+#define attune_may_run(thread, cpu)    1
 #endif

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Values that processes supply for thread imports.
+/* clang-format off
  *
- *     attune_suppliers   process -> slot          so that its new threads find their page
- *     task.bound         thread  -> slot and row  (slot + 1) << 16 | row; 0: nobody supplies anything
+ * Values that processes supply for thread imports.
+ *
+ *     attune_suppliers   process -> slot           so that its new threads find their page
+ *     task.bound         thread  -> slot and row   (slot + 1) << 16 | row; 0: no process supplies
+ *                                                  anything
  *     attune_words       slot    -> for each import the word that it stands in, 0: none
- *     attune_pages       slot    -> the page, which the process has mapped (values/src/page.rs draws it)
+ *     attune_pages       slot    -> the page, which the process has mapped (values/src/page.rs
+ *                                   draws it)
  *
- * Only the loader writes the first three. What lies in a page is the process's word alone: any number is possible, at any time, so
- * each is copied once, into the thread's own record, when the policy hears of the thread: before event_raised, newthread,
- * quantum_expired, set_waiting, switch_out. What the policy assigned to an import since goes the other way first; to a thread
+ * Only the loader writes the first three. What lies in a page is the process's word alone: any
+ * number is possible, at any time. So each is copied once, into the thread's own record, when the
+ * policy hears of the thread: before event_raised, newthread, quantum_expired, set_waiting,
+ * switch_out. What the policy assigned to an import since goes the other way first; to a thread
  * that runs it goes at once, so that its program reads there what it was dispatched with.
  */
+/* clang-format on */
 
-#define ATTUNE_PAGES 256
-#define ATTUNE_ROWS 512
+#define ATTUNE_PAGES     256
+#define ATTUNE_ROWS      512
 #define ATTUNE_ROW_WORDS 16
 
-/* Of an import of a record: who its value is from. Its link is no address here. */
+/* The link of an import whose value a process has supplied: no address, but its origin. */
 #define ATTUNE_SUPPLIED_VALUE ((void *)2)
 
 struct attune_row {
@@ -25,7 +31,8 @@ struct attune_row {
 
 #if ATTUNE_SUPPLIED
 
-/* A type that is only pointed to would be missing among the object's types, and with it the size of the maps' values. */
+/* A type that is only pointed to would be missing among the object's types, and with it the size of
+ * the maps' values. */
 struct attune_row attune_row_type;
 
 struct attune_page {
@@ -68,11 +75,14 @@ struct attune_rows {
     uint64_t own_present, shared_present;
 };
 
-/* One import of a thread. `word` is 0 where nobody supplies it, and then never present. */
-static inline void attune_exchange(struct attune_import ATTUNE_ARENA *import, uint32_t word, const struct attune_rows *rows,
-                                   int64_t by_default)
+/* One import of a thread. `word` is 0 where no process supplies it, and then never present. What
+ * a table supplies, no process does. */
+static inline void attune_exchange(struct attune_import ATTUNE_ARENA *import, uint32_t word,
+                                   const struct attune_rows *rows, int64_t by_default)
 {
     struct attune_row *row = NULL;
+    if (import->link == ATTUNE_TABLE_VALUE)
+        return;
     word &= ATTUNE_ROW_WORDS - 1;
     if (rows->own_present >> word & 1)
         row = rows->own;
@@ -85,13 +95,14 @@ static inline void attune_exchange(struct attune_import ATTUNE_ARENA *import, ui
         import->value.number = row->words[word];
         import->link = ATTUNE_SUPPLIED_VALUE;
     } else if (import->link == ATTUNE_SUPPLIED_VALUE) {
-        import->value.number = by_default;              /* whoever supplied it has taken it back */
+        import->value.number = by_default; /* its supplier has taken it back */
         import->link = NULL;
     }
 }
 
 /* One that was assigned to, where the thread has a value of its own. */
-static inline void attune_deliver(struct attune_import ATTUNE_ARENA *import, uint32_t word, struct attune_row *own)
+static inline void attune_deliver(struct attune_import ATTUNE_ARENA *import, uint32_t word,
+                                  struct attune_row *own)
 {
     word &= ATTUNE_ROW_WORDS - 1;
     if (import->link == ATTUNE_ASSIGNED_VALUE && word && (own->words[0] >> word & 1)) {
@@ -101,20 +112,23 @@ static inline void attune_deliver(struct attune_import ATTUNE_ARENA *import, uin
 }
 
 #if ATTUNE_DOMAINS > 1
-#define ATTUNE_EACH_OF_ITS_POLICY(visit, t) do { \
-    if (attune_domain_of(&(t)->attune)) { \
-        ATTUNE_OTHERS_EACH_SUPPLIED(visit, t) \
-    } else { \
-        ATTUNE_EACH_SUPPLIED(visit, t) \
-    } \
-} while (0);
+#define ATTUNE_EACH_OF_ITS_POLICY(visit, t)       \
+    do {                                          \
+        if (attune_domain_of(&(t)->attune)) {     \
+            ATTUNE_OTHERS_EACH_SUPPLIED(visit, t) \
+        } else {                                  \
+            ATTUNE_EACH_SUPPLIED(visit, t)        \
+        }                                         \
+    } while (0);
 #else
 #define ATTUNE_EACH_OF_ITS_POLICY(visit, t) ATTUNE_EACH_SUPPLIED(visit, t)
 #endif
 
-static __attribute__((noinline)) void attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+static __attribute__((noinline)) void
+attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
-    uint32_t slot = (t->attune_task.bound >> 16) - 1, row = t->attune_task.bound & (ATTUNE_ROWS - 1), first = 0;
+    uint32_t slot = (t->attune_task.bound >> 16) - 1,
+             row = t->attune_task.bound & (ATTUNE_ROWS - 1), first = 0;
     struct attune_word_list *list = bpf_map_lookup_elem(&attune_words, &slot);
     void *page = bpf_map_lookup_elem(&attune_pages, &slot);
     struct attune_rows rows;
@@ -126,19 +140,23 @@ static __attribute__((noinline)) void attune_exchange_all(struct thread ATTUNE_A
         return;
     rows.own_present = (uint64_t)rows.own->words[0] & ~1ull;
     rows.shared_present = (uint64_t)rows.shared->words[0] & ~1ull;
-#define ATTUNE_EXCHANGE_ONE(number, import, by_default) attune_exchange(import, list->word[number], &rows, by_default);
+#define ATTUNE_EXCHANGE_ONE(number, import, by_default) \
+    attune_exchange(import, list->word[number], &rows, by_default);
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_EXCHANGE_ONE, t)
 }
 
 /* The imports that the policy has assigned to. */
-static __attribute__((noinline)) void attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+static __attribute__((noinline)) void
+attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
-    uint32_t slot = (t->attune_task.bound >> 16) - 1, row = t->attune_task.bound & (ATTUNE_ROWS - 1);
+    uint32_t slot = (t->attune_task.bound >> 16) - 1,
+             row = t->attune_task.bound & (ATTUNE_ROWS - 1);
     struct attune_word_list *list;
     struct attune_row *own;
     void *page;
     int assigned = 0;
-#define ATTUNE_LOOK_AT_ONE(number, import, by_default) assigned |= (import)->link == ATTUNE_ASSIGNED_VALUE;
+#define ATTUNE_LOOK_AT_ONE(number, import, by_default) \
+    assigned |= (import)->link == ATTUNE_ASSIGNED_VALUE;
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_LOOK_AT_ONE, t)
     if (!assigned)
         return;
@@ -149,7 +167,8 @@ static __attribute__((noinline)) void attune_deliver_all(struct thread ATTUNE_AR
     own = bpf_map_lookup_elem(page, &row);
     if (!own)
         return;
-#define ATTUNE_DELIVER_ONE(number, import, by_default) attune_deliver(import, list->word[number], own);
+#define ATTUNE_DELIVER_ONE(number, import, by_default) \
+    attune_deliver(import, list->word[number], own);
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_DELIVER_ONE, t)
 }
 
@@ -160,7 +179,7 @@ static inline void attune_deliver_values(struct thread ATTUNE_ARENA *t)
         attune_deliver_all(t);
 }
 
-/* Under the lock. Free for a thread that nobody supplies anything for. */
+/* Under the lock. Free for a thread that no process supplies anything for. */
 static inline void attune_exchange_values(struct thread ATTUNE_ARENA *t)
 {
     if (t->attune_task.bound)
@@ -183,7 +202,7 @@ struct attune_binding {
 
 ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
 {
-    int32_t result = -3;                                /* ESRCH */
+    int32_t result = -3; /* ESRCH */
     struct task_struct *task = bpf_task_from_pid(binding->pid);
     if (!task)
         return result;
@@ -201,6 +220,6 @@ ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
 
 #else
 #define attune_exchange_values(t) (void)0
-#define attune_deliver_values(t) (void)0
-#define attune_find_values(t) (void)0
+#define attune_deliver_values(t)  (void)0
+#define attune_find_values(t)     (void)0
 #endif

@@ -1,4 +1,4 @@
-//! Runs clang: BPF C in, BPF object out.
+//! Runs clang, which compiles BPF C to a BPF object.
 
 use std::env;
 use std::io::{self, Write};
@@ -14,13 +14,17 @@ pub struct Compiler {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "no clang that compiles for BPF was found (tried {tried}): install one (Debian: apt install clang-19), or name \
+        "no clang that compiles for BPF was found (tried {tried}): install one (Debian: apt \
+            install clang-19), or name \
          yours in the environment variable BPF_CLANG"
     )]
     NoCompiler { tried: String },
     #[error("cannot run `{command}`: {error}")]
     CannotRun { command: String, error: io::Error },
-    #[error("clang refuses the program made from the scheduler; this is a mistake of Attune's:\n{output}")]
+    #[error(
+        "clang refuses the program made from the scheduler; this is a mistake of \
+            Attune's:\n{output}"
+    )]
     Failed { output: String },
 }
 
@@ -45,32 +49,56 @@ impl Compiler {
     }
 }
 
-/// How the compiler orders a program's parts. The same program either way: the kernel's compiler for x86 gives up on some
-/// layouts, about one in two hundred, as its passes over them do not agree on how far jumps go.
+/// How the compiler orders a program's parts. The same program either way: the kernel's compiler
+/// for x86 gives up on some layouts, about one in two hundred, as its passes over them do not agree
+/// on how far jumps go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// As clang thinks best.
     #[default]
     Usual,
-    /// In the order of the text.
+    /// The code keeps the order of the text.
     Plain,
 }
 
-/// Compiles generated C to an object at `out`. `cpus`: the most CPUs that it will run on.
+/// Compiles generated C to an object at `out`. `cpus`: the most CPUs that it will run on;
+/// `instances`: copies of the policy, exactly as many as the [`crate::Division`] has.
 pub fn compile(
     compiler: &Compiler,
     c_source: &str,
     out: &Path,
     cpus: u32,
+    instances: u32,
     layout: Layout,
 ) -> Result<(), Error> {
     let cannot_run = |error| Error::CannotRun { command: compiler.command.clone(), error };
     let mut child = Command::new(&compiler.command)
-        .args(["--target=bpf", "-mcpu=v4", "-O2", "-g", "-std=gnu11", "-ffreestanding", "-fno-builtin"])
-        .args(["-Wall", "-Wno-unused", "-Wno-missing-declarations", "-Wno-address-of-packed-member"])
+        .args([
+            "--target=bpf",
+            "-mcpu=v4",
+            "-O2",
+            "-g",
+            "-std=gnu11",
+            "-ffreestanding",
+            "-fno-builtin",
+        ])
+        .args([
+            "-Wall",
+            "-Wno-unused",
+            "-Wno-missing-declarations",
+            "-Wno-address-of-packed-member",
+        ])
         .arg(format!("-DATTUNE_CPUS={}", cpus.max(1)))
-        .arg(format!("-D__TARGET_ARCH_{}", if cfg!(target_arch = "x86_64") { "x86" } else { "other" }))
-        .args(if layout == Layout::Plain { &["-mllvm", "-disable-block-placement"][..] } else { &[] })
+        .arg(format!("-DATTUNE_INSTANCES={}", instances.max(1)))
+        .arg(format!(
+            "-D__TARGET_ARCH_{}",
+            if cfg!(target_arch = "x86_64") { "x86" } else { "other" }
+        ))
+        .args(if layout == Layout::Plain {
+            &["-mllvm", "-disable-block-placement"][..]
+        } else {
+            &[]
+        })
         .args(["-x", "c", "-c", "-", "-o"])
         .arg(out)
         .env("LC_ALL", "C")
@@ -86,6 +114,8 @@ pub fn compile(
     let output = child.wait_with_output().map_err(cannot_run)?;
     match output.status.success() {
         true => Ok(()),
-        false => Err(Error::Failed { output: String::from_utf8_lossy(&output.stderr).into_owned() }),
+        false => {
+            Err(Error::Failed { output: String::from_utf8_lossy(&output.stderr).into_owned() })
+        }
     }
 }

@@ -1,16 +1,20 @@
-//! What a program made from schedulers says about itself: lines of words between tabs, written by the C back end.
+//! Reads what a program made from schedulers says about itself: lines of words between tabs, which
+//! the C back end writes.
 //!
 //! ```text
-//! scheduler  NAME  FILE         what follows is of this one, until the next
-//! source     NUMBER  FILE       for each file but the scheduler's own; added to a line that stands in it
-//! check      NUMBER  LINE  COLUMN  FILE  what was tried
-//! global     NAME  C-NAME  data|const|tunable|import  int|time
-//! attribute  NAME  MEMBER  data|import  int|time     of the record; an import is a struct attune_import
-//! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED; a name that was there before has that number
-//! container  NAME  C-NAME
+//! scheduler     NAME  FILE      what follows belongs to it, until the next one
+//! source        NUMBER  FILE    for each file but the scheduler's own; added to a line in it
+//! check         NUMBER  LINE  COLUMN  FILE  what was tried
+//! global        NAME  C-NAME  data|const|tunable|import  int|time
+//! attribute     NAME  MEMBER  data|import  int|time   an import is a struct attune_import
+//! threadimport  NAME  DEFAULT   in the order of ATTUNE_EACH_SUPPLIED; a name that was there
+//!                               before has that number
+//! tableimport   NAME      the same for ATTUNE_EACH_TABLED
+//! container     NAME  C-NAME
 //! ```
 //!
-//! Two schedulers share a machine: the first is the command's, the second that of all others (`bpf/share.h`).
+//! Two schedulers share a machine: the first is the command's, the second that of all others
+//! (`bpf/share.h`).
 
 use std::collections::HashMap;
 
@@ -21,10 +25,12 @@ use attune_values::wire::{self, Import};
 pub struct Description {
     /// One, or the command's and the others'.
     pub policies: Vec<Policy>,
-    /// Of all policies.
+    /// The checks of all policies.
     pub checks: HashMap<u32, Check>,
     /// Thread imports that processes may supply, of all policies.
     pub thread_imports: Vec<Import>,
+    /// Thread imports that a table by process may supply, of all policies.
+    pub table_imports: Vec<String>,
 }
 
 /// One scheduler.
@@ -32,7 +38,8 @@ pub struct Description {
 pub struct Policy {
     pub name: String,
     pub file: String,
-    /// The other files that it is made of, each with what is added to a line to say that it stands in that file.
+    /// The other files that it is made of, each with what is added to a line to say that it stands
+    /// in that file.
     pub sources: Vec<(u32, String)>,
     pub globals: Vec<Global>,
     pub attributes: Vec<Attribute>,
@@ -53,7 +60,7 @@ pub struct Check {
 #[derive(Clone, Debug)]
 pub struct Global {
     pub name: String,
-    /// Of the variable in C, perhaps with a member: `urgent_import.value`.
+    /// The variable's name in C, perhaps with a member: `urgent_import.value`.
     pub c_name: String,
     pub storage: Storage,
     /// In ns; else a plain number.
@@ -84,7 +91,7 @@ impl Global {
 #[derive(Clone, Debug)]
 pub struct Attribute {
     pub name: String,
-    /// Of `struct thread`.
+    /// The name of the member of `struct thread`.
     pub member: String,
     pub import: bool,
     pub ty: wire::Type,
@@ -110,7 +117,7 @@ impl Description {
         &self.policies[0]
     }
 
-    /// None if a line is not as above.
+    /// Reads a description; None if a line is not as above.
     pub fn read(text: &str) -> Option<Description> {
         let mut description = Description::default();
         for line in text.trim_end_matches('\0').lines() {
@@ -133,6 +140,11 @@ impl Description {
                     let import = Import { name: name.to_string(), default: default.parse().ok()? };
                     if description.thread_imports.iter().all(|it| it.name != import.name) {
                         description.thread_imports.push(import);
+                    }
+                }
+                ["tableimport", name] => {
+                    if description.table_imports.iter().all(|it| it != name) {
+                        description.table_imports.push(name.to_string());
                     }
                 }
                 words => description.policies.last_mut()?.read(words)?,
@@ -165,14 +177,16 @@ impl Policy {
                 ty: wire_type(*ty == "time"),
             }),
             ["container", name, c_name] => {
-                self.containers.push(Container { name: name.to_string(), c_name: c_name.to_string() });
+                self.containers
+                    .push(Container { name: name.to_string(), c_name: c_name.to_string() });
             }
             _ => return None,
         }
         Some(())
     }
 
-    /// A thread's last transfer in words: `line 8`, or `lifecycle.sched:8` where it stands in another file than the scheduler's own.
+    /// A thread's last transfer in words: `line 8`, or `lifecycle.sched:8` where it stands in
+    /// another file than the scheduler's own.
     pub fn line(&self, line: u32) -> String {
         match self.place(line) {
             (None, line) => format!("line {line}"),
@@ -202,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_line_is_told_with_its_file_where_that_is_another() {
-        let text =
-            "scheduler\tmine\tmine.sched\nsource\t1000\tlifecycle.sched\nsource\t2000\taspects.sched\n";
+        let text = "scheduler\tmine\tmine.sched\nsource\t1000\tlifecycle.sched\n\
+                    source\t2000\taspects.sched\n";
         let description = Description::read(text).expect("a description");
         let first = description.first();
         assert_eq!(first.line(8), "line 8");

@@ -1,14 +1,15 @@
-//! How a scheduler ended, in the words of its own text.
+//! Says how a scheduler ended, in the words of its own text.
 //!
-//! A failed check leaves numbers behind (`struct attune_failure`, backends/c/runtime/failure.h); here they become the sentence
-//! that the same check says in other engines.
+//! A failed check leaves numbers behind (`struct attune_failure`, backends/c/runtime/failure.h);
+//! here they become the sentence that the same check says in other engines.
 
 use std::fmt::Write;
 
-use crate::contents::ELEMENT;
+use crate::containers;
 use crate::description::Policy;
 use crate::image::Image;
 use crate::memory::{Memory, Words};
+use crate::records;
 
 /// The end of a scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,7 +18,8 @@ pub struct Exit {
     /// The kernel's words.
     pub reason: String,
     pub message: String,
-    /// The scheduler's own failure, with its place: `pth.sched:41:9: cannot take a thread from RQ: it is empty (..)`.
+    /// The scheduler's own failure, with its place: `pth.sched:41:9: cannot take a thread from RQ:
+    /// it is empty (..)`.
     pub failure: Option<String>,
 }
 
@@ -27,7 +29,8 @@ pub enum Kind {
     /// Detached as it should be.
     #[default]
     Unloaded,
-    /// Somebody pressed SysRq-S, or the kernel had another reason that is no mistake of the scheduler's.
+    /// SysRq-S was pressed, or the kernel had another reason that is no mistake of the
+    /// scheduler's.
     Outside,
     /// A ready thread waited for too long.
     Stall,
@@ -46,10 +49,10 @@ impl Kind {
     }
 }
 
-/// In the exit code, as the kernel's SCX_ECODE_RSN_HOTPLUG has it.
+/// The bit of the exit code that the kernel calls SCX_ECODE_RSN_HOTPLUG.
 const CPUS_CHANGED: u64 = 1 << 32;
 
-/// None while it runs.
+/// Reads how the scheduler ended; None while it runs.
 pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     let number = memory.address(image, "attune_exit_kind").and_then(|at| memory.u32(at))?;
     if number == 0 {
@@ -62,9 +65,11 @@ pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     let message = text("attune_exit_message", 1024);
     let failure = failure(image, memory);
     let code = memory.address(image, "attune_exit_code").and_then(|at| memory.u64(at)).unwrap_or(0);
-    let failure = failure
-        .or_else(|| (code & CPUS_CHANGED != 0).then(|| "CPUs came or went; start it again".to_owned()));
-    let failure = failure.or_else(|| (kind == Kind::Stall).then(|| stall(image, memory, &message)).flatten());
+    let failure = failure.or_else(|| {
+        (code & CPUS_CHANGED != 0).then(|| "CPUs came or went; start it again".to_owned())
+    });
+    let failure =
+        failure.or_else(|| (kind == Kind::Stall).then(|| stall(image, memory, &message)).flatten());
     Some(Exit { kind, reason: text("attune_exit_reason", 128), message, failure })
 }
 
@@ -109,20 +114,25 @@ pub struct Contents {
 /// None while no check has failed.
 pub(crate) fn noted(image: &Image, memory: &Memory) -> Option<Noted> {
     let base = memory.address(image, "attune_failure")?;
-    if memory.u32(base)? == 0 {
+    let layout = &image.layout().failure;
+    if memory.u32(base + layout.failed)? == 0 {
         return None;
     }
-    let (check, about) = (memory.u32(base + 4)?, memory.u32(base + 8)?);
+    let (check, about) = (memory.u32(base + layout.check)?, memory.u32(base + layout.about)?);
     let found = match about {
         ABOUT_CONTAINERS => {
-            let both = [base + CONTENTS, base + CONTENTS + CONTENTS_SIZE];
-            Found::Containers(both.into_iter().filter_map(|at| contents(image, memory, at)).collect())
+            let first = base + layout.contents;
+            let both = [first, first + layout.contents_bytes];
+            Found::Containers(
+                both.into_iter().filter_map(|at| contents(image, memory, at)).collect(),
+            )
         }
-        ABOUT_INDEX => {
-            Found::Index { index: memory.u64(base + 24)? as i64, length: memory.u64(base + 32)? as i64 }
-        }
+        ABOUT_INDEX => Found::Index {
+            index: memory.u64(base + layout.index)? as i64,
+            length: memory.u64(base + layout.length)? as i64,
+        },
         ABOUT_CUT => Found::Cut,
-        _ => Found::Thread(memory.u64(base + 16)?),
+        _ => Found::Thread(memory.u64(base + layout.thread)?),
     };
     Some(Noted { check, about, found })
 }
@@ -133,12 +143,12 @@ pub(crate) fn failure(image: &Image, memory: &Memory) -> Option<String> {
     let noted = noted(image, memory)?;
     match (noted.about, &noted.found) {
         (WRONG_DISPATCH, Found::Thread(thread)) => {
-            let (state, line) = (memory.u64(base + 24)? as i64, memory.u64(base + 32)? as i64);
-            return Some(wrong_dispatch(image, memory, base, *thread, state, line));
+            return wrong_dispatch(image, memory, base, *thread);
         }
         (LOCK_LOST, _) => {
             return Some(
-                "the engine waited for its own lock for too long; this is a mistake of Attune's".to_string(),
+                "the engine waited for its own lock for too long; this is a mistake of Attune's"
+                    .to_string(),
             );
         }
         _ => {}
@@ -171,17 +181,18 @@ pub(crate) fn failure(image: &Image, memory: &Memory) -> Option<String> {
     Some(text)
 }
 
-/// Of `contents` in struct attune_failure, and of one of them.
-const CONTENTS: u64 = 40;
-const CONTENTS_SIZE: u64 = 16 + 8 * LISTED;
+/// Threads that `struct attune_contents` has room for; more is not believed.
 const LISTED: u64 = 16;
 
-/// None for no container.
+/// Reads what a container held; None for no container.
 fn contents(image: &Image, memory: &Memory, base: u64) -> Option<Contents> {
-    let container = memory.u64(base).filter(|&address| address != 0)?;
-    let (size, listed) = (memory.u32(base + 8)?, memory.u32(base + 12)?);
-    let name = container_name(image, memory, container).unwrap_or("a container".to_string());
-    let threads = (0..u64::from(listed).min(LISTED)).filter_map(|index| memory.u64(base + 16 + 8 * index));
+    let layout = &image.layout().failure;
+    let container = memory.u64(base + layout.container).filter(|&address| address != 0)?;
+    let size = memory.u32(base + layout.size)?;
+    let listed = u64::from(memory.u32(base + layout.listed)?).min(LISTED);
+    let name = containers::name(image, memory, memory, container);
+    let name = name.unwrap_or("a container".to_string());
+    let threads = (0..listed).filter_map(|index| memory.u64(base + layout.threads + 8 * index));
     Some(Contents { name, size, threads: threads.collect() })
 }
 
@@ -200,17 +211,6 @@ impl Contents {
     }
 }
 
-/// The name in the scheduler of the container at an address: `RQ`, `RQ[3]`.
-pub(crate) fn container_name(image: &Image, memory: &Memory, address: u64) -> Option<String> {
-    // The one that begins last before the address: how many elements a per-CPU container has, the compiler knew.
-    let containers = image.description.policies.iter().flat_map(|policy| &policy.containers);
-    let bases = containers.filter_map(|it| Some((memory.address(image, &it.c_name)?, it)));
-    let (_, container) = bases.filter(|(base, _)| *base <= address).max_by_key(|(base, _)| *base)?;
-    let element = memory.u32(address + ELEMENT)? as i32;
-    let index = if element < 0 { String::new() } else { format!("[{element}]") };
-    Some(format!("{}{index}", container.name))
-}
-
 /// `1234 (stress-ng)`, as long as it lives.
 fn named(thread: u64) -> String {
     let name = std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
@@ -220,37 +220,40 @@ fn named(thread: u64) -> String {
     }
 }
 
-/// By which line; 0: by none.
+/// Says which line put the thread there; 0 is no line.
 fn put_there(policy: &Policy, line: u32) -> String {
     if line > 0 { format!(", put there by {}", policy.line(line)) } else { String::new() }
 }
 
-fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64, state: i64, line: i64) -> String {
-    let state = match state {
+/// The engine has left the thread's state in `index`, and the line that put it there in `length`.
+fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64) -> Option<String> {
+    let layout = &image.layout().failure;
+    let state = match memory.u64(base + layout.index)? {
         2 => "runs on another CPU already",
         3 => "waits for something",
         _ => "has ended",
     };
-    let place = memory.u64(base + CONTENTS).and_then(|at| container_name(image, memory, at));
+    let container = memory.u64(base + layout.contents + layout.container);
+    let place = container.and_then(|at| containers::name(image, memory, memory, at));
     let place = place.map(|name| format!("; it sits in {name}")).unwrap_or_default();
-    let policy = policy(image, memory.u32(base + POLICY).unwrap_or(0));
-    let line = u32::try_from(line).map(|line| put_there(policy, line)).unwrap_or_default();
-    format!("{}: schedule dispatched thread {}, which {state}{place}{line}", policy.file, named(thread))
+    let policy = policy(image, memory.u32(base + layout.policy).unwrap_or(0));
+    let line = memory.u64(base + layout.length).and_then(|line| u32::try_from(line).ok());
+    let line = line.map(|line| put_there(policy, line)).unwrap_or_default();
+    let (file, thread) = (&policy.file, named(thread));
+    Some(format!("{file}: schedule dispatched thread {thread}, which {state}{place}{line}"))
 }
-
-/// Of `policy` in struct attune_failure.
-const POLICY: u64 = 12;
 
 fn policy(image: &Image, number: u32) -> &Policy {
     image.description.policies.get(number as usize).unwrap_or(image.description.first())
 }
 
-/// `watchdog failed to check in ..` or `comm[pid] failed to run for 5.0s`: where the scheduler had put that thread.
+/// `watchdog failed to check in ..` or `comm[pid] failed to run for 5.0s`: where the scheduler had
+/// put that thread.
 fn stall(image: &Image, memory: &Memory, message: &str) -> Option<String> {
     let (before, _) = message.split_once("] failed to run")?;
     let (comm, pid) = before.rsplit_once('[')?;
     let pid: u64 = pid.parse().ok()?;
-    let found = crate::threads::find(image, memory, pid)?;
+    let found = records::find(image, memory, pid)?;
     let place = match found.container {
         Some(name) => format!("it sits in {name}"),
         None => "it sits in no container".to_string(),

@@ -1,17 +1,19 @@
-//! An object made by [`crate::compile`], as far as a loader must look into it: where its variables lie, and what the scheduler's
-//! text calls things.
+//! Reads an object made by [`crate::compile`], as far as a loader must look into it: where its
+//! variables lie, and what the scheduler's text calls things.
 
 use std::collections::HashMap;
 
 use object::{Object, ObjectSection, ObjectSymbol};
 
 use crate::description::Description;
+use crate::layout::Layout;
 
 /// A compiled scheduler, not loaded yet.
 #[derive(Clone, Debug)]
 pub struct Image {
     pub(crate) bytes: Vec<u8>,
     pub(crate) description: Description,
+    layout: Layout,
     variables: HashMap<String, Variable>,
     /// Bytes of all programs and functions.
     code: u64,
@@ -26,6 +28,7 @@ pub(crate) struct Variable {
     pub section: String,
     /// Bytes from the section's start.
     pub offset: usize,
+    pub bytes: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -41,19 +44,23 @@ impl Image {
         let file = object::File::parse(bytes.as_slice())?;
         let section = file.section_by_name(DESCRIPTION).ok_or(Error::Foreign(DESCRIPTION))?;
         let text = String::from_utf8_lossy(section.data()?).into_owned();
-        let description = Description::read(&text).ok_or(Error::Foreign("a readable description"))?;
+        let description =
+            Description::read(&text).ok_or(Error::Foreign("a readable description"))?;
+        let layout = Layout::of(&bytes, &description.policies)
+            .ok_or(Error::Foreign("the types of this version's engine"))?;
         let mut variables = HashMap::new();
         for symbol in file.symbols() {
             if let (Ok(name), Some(section)) = (symbol.name(), symbol.section_index()) {
                 let section = file.section_by_index(section)?.name()?.to_string();
                 let offset = symbol.address() as usize;
-                variables.insert(name.to_string(), Variable { section, offset });
+                let bytes = symbol.size();
+                variables.insert(name.to_string(), Variable { section, offset, bytes });
             }
         }
         let code = file.sections().filter(|section| section.kind() == object::SectionKind::Text);
         let code = code.map(|section| section.size()).sum();
         let arena = file.section_by_name(ARENA).map_or(0, |section| section.size());
-        Ok(Image { bytes, description, variables, code, arena })
+        Ok(Image { bytes, description, layout, variables, code, arena })
     }
 
     /// The scheduler's name; of two, both.
@@ -70,6 +77,17 @@ impl Image {
     /// BPF instructions, as the verifier counts the length of a program: functions once each.
     pub fn instructions(&self) -> u64 {
         self.code / 8
+    }
+
+    /// Instances of the policy that it was compiled for.
+    pub fn instances(&self) -> u32 {
+        let bytes = self.variable("attune_instances").map_or(0, |variable| variable.bytes);
+        (bytes / self.layout.state_bytes.max(1)).max(1) as u32
+    }
+
+    /// Where members of its structures lie.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     pub(crate) fn arena_bytes(&self) -> u64 {

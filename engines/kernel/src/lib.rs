@@ -1,40 +1,54 @@
 //! The kernel engine: a policy becomes a BPF program, and Linux schedules real processes with it.
 //!
-//! - [`source`] puts policy and engine (`bpf/`) together in one C text; pure. [`compile`] makes an object of it.
-//! - [`Image`] is such an object; [`start`] loads it, and [`Running`] is the scheduler at work: statistics, tunables, and in the
-//!   end the reason ([`Exit`]) in the words of the scheduler's text.
-//! - [`Values`] takes what other processes supply for thread imports, and answers whoever runs the scheduler: [`Look`] is how it
-//!   stands at one moment.
-//! - [`Replay`] runs a policy's handlers one at a time, in the kernel but without sched_ext, so that they can be compared.
+//! - [`source`] puts policy and engine (`bpf/`) together in one C text; pure. [`compile`] makes an
+//!   object of it.
+//! - [`Image`] is such an object. [`try_load`] shows it to the kernel's verifier; [`start`] lets it
+//!   schedule, and [`Running`] is the scheduler at work: statistics, tunables, and in the end the
+//!   reason ([`Exit`]) in the words of the scheduler's text.
+//! - [`Values`] takes what other processes supply for thread imports, and answers the scheduler's
+//!   owner: a [`Snapshot`] is how it stands at one moment.
+//! - [`Replay`] runs a policy's handlers one at a time, in the kernel but without sched_ext, so
+//!   that they can be compared.
 //! - [`support`] says whether the machine can run any of this.
 
-mod call;
 mod compiler;
-mod contents;
-mod copying;
+mod containers;
 mod description;
+mod division;
 mod failure;
 mod image;
 mod layout;
 mod load;
-pub mod look;
+mod loaded;
+mod locked_copy;
 mod memory;
+mod program_call;
+mod records;
 mod replay;
-mod settings;
+mod running;
+pub mod snapshot;
 mod source;
 mod statistics;
+mod supplies;
 pub mod support;
-mod threads;
-mod timers;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod timer_functions;
+mod tunables;
 mod values;
 
 pub use compiler::{Compiler, Error as CompileError, Layout, compile};
+pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
-pub use load::{Error as LoadError, NOT_TRANSLATED, Running, Settings, start, try_load};
-pub use look::{Look, LookError};
-pub use replay::{Answer, Failed, Replay, THREADS as REPLAY_THREADS};
-pub use settings::SetError;
+pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
+pub use replay::{
+    Answer, Failed, INSTANCES as REPLAY_INSTANCES, Replay, THREADS as REPLAY_THREADS,
+};
+pub use running::{Running, start};
+pub use snapshot::{Snapshot, SnapshotError};
 pub use source::{replay_source, shared_source, source};
 pub use statistics::{PolicyStatistics, Statistics};
+pub use tunables::SetError;
 pub use values::Values;

@@ -1,39 +1,34 @@
-//! Loads a scheduler into the kernel, and talks to it while it runs.
+//! Loads an object into the kernel: the verifier accepts it, and the kernel schedules nothing with
+//! it yet.
 
 use std::ffi::OsStr;
-use std::io;
-use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
-
-use attune_values::wire::Tunable;
+use std::sync::{Mutex, Once};
 
 use libbpf_rs::libbpf_sys;
-use libbpf_rs::{AsRawLibbpf, Link, MapCore, MapType, ObjectBuilder, PrintLevel};
+use libbpf_rs::{AsRawLibbpf, MapCore, MapType, ObjectBuilder, PrintLevel};
 
-use crate::call;
-use crate::copying::Copier;
-use crate::failure::{self, Exit};
+use crate::division::Division;
 use crate::image::Image;
-use crate::look::{self, Look, LookError};
 use crate::memory::{Memory, Section};
-use crate::settings::{self, SetError};
-use crate::statistics::Statistics;
-use crate::timers::{self, Timers};
-use crate::values::Values;
+use crate::support::Missing;
+use crate::timer_functions::{self, Hidden, Timers};
 
 /// How to run a scheduler.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Of `random`.
+    /// The seed of `random`.
     pub seed: u64,
     /// CPUs of this machine.
     pub cpus: u32,
     /// Only threads that ask for the class SCHED_EXT follow the scheduler.
     pub partial: bool,
-    /// Of two schedulers that share the machine: their parts, the command's first. At least 1.
+    /// The parts of two schedulers that share the machine, the command's first. At least 1.
     pub shares: [u32; 2],
-    /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at most 30 000).
+    /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at
+    /// most 30 000).
     pub timeout_ms: u32,
+    /// Which instance has which CPUs.
+    pub division: Division,
     /// What threads wait until is told to policies that ask for it (`bpf/implicit.h`).
     pub implicit: bool,
 }
@@ -44,18 +39,27 @@ pub enum Error {
     Refused { scheduler: String, what: String, log: String },
     /// The verifier took it; it may go well with another [`crate::Layout`].
     #[error(
-        "{NOT_TRANSLATED} of {scheduler}, which its verifier has taken: it fails on the way in which some programs are laid out, or is \
-         switched off (/proc/sys/net/core/bpf_jit_enable). `attune run` lays out a scheduler's text again by itself; build an \
+        "{NOT_TRANSLATED} of {scheduler}, which its verifier has taken: it fails on the way in \
+            which some programs are laid out, or is \
+         switched off (/proc/sys/net/core/bpf_jit_enable). `attune run` lays out a scheduler's \
+         text again by itself; build an \
          object again with --layout plain"
     )]
     NotTranslated { scheduler: String },
-    #[error("the object is for at most {room} CPUs, this machine has {cpus}: build it with --cpus {cpus}")]
+    #[error(
+        "the object is for at most {room} CPUs, this machine has {cpus}: build it with --cpus \
+            {cpus}"
+    )]
     TooFewCpus { room: u32, cpus: u32 },
     #[error(
-        "what threads wait until cannot be told: /proc/kallsyms does not give the addresses of the kernel's functions {0}; it gives \
-         them to root, unless /proc/sys/kernel/kptr_restrict is 2"
+        "the object is for {made} instances of {scheduler}, and {wanted} are to run: give the \
+            scheduler's text, which is compiled for this machine"
     )]
-    NoTimers(&'static str),
+    OtherInstances { scheduler: String, made: u32, wanted: u32 },
+    #[error(transparent)]
+    NoTimers(#[from] Hidden),
+    #[error(transparent)]
+    Missing(#[from] Missing),
     #[error("{scheduler} does not ask what threads wait until: it has no import `implicit`")]
     NotImplicit { scheduler: String },
     #[error("the loaded program does not look like its object: {0}")]
@@ -65,27 +69,10 @@ pub enum Error {
 /// What the message of [`Error::NotTranslated`] begins with.
 pub const NOT_TRANSLATED: &str = "the kernel's own compiler gives up on the program";
 
-/// The kernel's words when a program that must be compiled could not be: the verifier's, where the program has functions, or
-/// else ENOTSUPP, which is no number for programs.
-const UNTRANSLATED: [&str; 2] = ["program requires BPF JIT compiler but it is not available", "os error 524"];
-
-/// A scheduler in the kernel. Dropping it detaches it.
-pub struct Running {
-    // In front of what they belong to.
-    link: Option<Link>,
-    _listening: Vec<Link>,
-    loaded: Arc<Loaded>,
-}
-
-/// Its programs and its memory. They outlive the scheduler as long as somebody asks for it.
-pub(crate) struct Loaded {
-    pub image: Image,
-    memory: Memory,
-    copier: Mutex<Copier>,
-    cpus: u32,
-    // Behind `memory`, which lies in it.
-    pub object: libbpf_rs::Object,
-}
+/// The kernel's words when a program that must be compiled could not be: the verifier's, where the
+/// program has functions, or else ENOTSUPP, which is no number for programs.
+const UNTRANSLATED: [&str; 2] =
+    ["program requires BPF JIT compiler but it is not available", "os error 524"];
 
 /// libbpf's words since the last load.
 static LOG: Mutex<String> = Mutex::new(String::new());
@@ -104,12 +91,16 @@ fn listen() {
     }
 }
 
-/// The end of the verifier's log, which tells what it did not like; the whole can be a hundred thousand lines.
+/// The end of the verifier's log, which tells what it did not like; the whole can be a hundred
+/// thousand lines.
 fn shortened(log: &str) -> String {
     let lines: Vec<&str> = log.trim_end().lines().collect();
     let left_out = lines.len().saturating_sub(LOG_LINES);
-    let mut text =
-        if left_out > 0 { format!("[{left_out} lines of the log are left out]\n") } else { String::new() };
+    let mut text = if left_out > 0 {
+        format!("[{left_out} lines of the log are left out]\n")
+    } else {
+        String::new()
+    };
     text += &lines[left_out..].join("\n");
     text
 }
@@ -117,7 +108,7 @@ fn shortened(log: &str) -> String {
 /// Lines of the verifier's log that are shown.
 const LOG_LINES: usize = 60;
 
-fn refused(image: &Image, what: libbpf_rs::Error) -> Error {
+pub(crate) fn refused(image: &Image, what: libbpf_rs::Error) -> Error {
     let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
     let words = format!("{what:#}\n{log}");
     if UNTRANSLATED.iter().any(|untranslated| words.contains(untranslated)) {
@@ -127,31 +118,12 @@ fn refused(image: &Image, what: libbpf_rs::Error) -> Error {
     Error::Refused { scheduler: image.scheduler(), what: what.to_string(), log }
 }
 
-/// Loads and attaches: from now on the scheduler schedules.
-pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
-    let mut object = loaded(&image, settings)?;
-    let mut link = None;
-    for mut map in object.maps_mut() {
-        if map.name() == "attune_ops" {
-            link = Some(map.attach_struct_ops().map_err(|error| refused(&image, error))?);
-        }
-    }
-    let mut listening = Vec::new();
-    for program in object.progs_mut().filter(|program| settings.implicit && is_timer_program(program.name()))
-    {
-        listening.push(program.attach().map_err(|error| refused(&image, error))?);
-    }
-    let memory = share(&image, &object)?;
-    let copier = Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
-    let loaded = Loaded { image, memory, copier: Mutex::new(copier), cpus: settings.cpus, object };
-    Ok(Running { link, _listening: listening, loaded: Arc::new(loaded) })
-}
-
-pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
+pub(crate) fn object(image: &Image, settings: &Settings) -> Result<libbpf_rs::Object, Error> {
     listen();
-    let mut open =
-        ObjectBuilder::default().open_memory(&image.bytes).map_err(|error| refused(image, error))?;
-    let timers = if settings.implicit { timers::functions()? } else { Timers::default() };
+    let mut open = ObjectBuilder::default()
+        .open_memory(&image.bytes)
+        .map_err(|error| refused(image, error))?;
+    let timers = if settings.implicit { timer_functions::functions()? } else { Timers::default() };
     let mut listens = false;
     for mut program in open.progs_mut().filter(|program| is_timer_program(program.name())) {
         program.set_autoload(settings.implicit);
@@ -173,7 +145,8 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         let mut put = |variable: &str, member: usize, bytes: &[u8]| {
             let place = image.variable(variable).filter(|variable| variable.section == section);
             if let Some(place) = place
-                && let Some(to) = value.get_mut(place.offset + member..place.offset + member + bytes.len())
+                && let Some(to) =
+                    value.get_mut(place.offset + member..place.offset + member + bytes.len())
             {
                 to.copy_from_slice(bytes);
             }
@@ -184,13 +157,22 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         put("attune_shares", 0, &shares[0].to_ne_bytes());
         put("attune_shares", 8, &shares[1].to_ne_bytes());
         put("attune_margin", 0, &margin(shares).to_ne_bytes());
+        for (name, numbers) in [
+            ("attune_instance_of", settings.division.instance_of()),
+            ("attune_cache_of", settings.division.cache_of()),
+        ] {
+            for (cpu, number) in numbers.iter().enumerate() {
+                put(name, 4 * cpu, &number.to_ne_bytes());
+            }
+        }
         put("attune_wakes_sleeper", 0, &timers.sleeper.to_ne_bytes());
         put("attune_wakes_descriptor", 0, &timers.descriptor.to_ne_bytes());
         if section == ".struct_ops.link" {
             let flags = OPS_FLAGS | if settings.partial { SWITCH_PARTIAL } else { 0 };
             put("attune_ops", OPS_FLAGS_AT, &flags.to_ne_bytes());
             put("attune_ops", OPS_FLAGS_AT + 8, &settings.timeout_ms.to_ne_bytes());
-            let mut title = image.scheduler().replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
+            let mut title =
+                image.scheduler().replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
             title.truncate(100);
             put("attune_ops", OPS_FLAGS_AT + 12, format!("attune_{title}\0").as_bytes());
         }
@@ -199,12 +181,13 @@ pub(crate) fn loaded(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
 }
 
 /// Those of `bpf/implicit.h`, which each timer of the machine passes through while they are loaded.
-fn is_timer_program(name: &OsStr) -> bool {
+pub(crate) fn is_timer_program(name: &OsStr) -> bool {
     name == "attune_timer_starts" || name == "attune_timer_ends"
 }
 
-/// How far one of two domains gets ahead before the other one has the CPU, in virtual ns (`bpf/share.h`): the turn of the one with the
-/// smaller share is no shorter than [`SHORTEST_TURN`], since a change of domains costs some microseconds.
+/// How far one of two domains gets ahead before the other one has the CPU, in virtual ns
+/// (`bpf/share.h`): the turn of the one with the smaller share is no shorter than
+/// [`SHORTEST_TURN`], since a change of domains costs some microseconds.
 fn margin(shares: [u64; 2]) -> u64 {
     let smaller = shares[0].min(shares[1]);
     MARGIN.max(SHORTEST_TURN / 2 * (shares[0] + shares[1]) / smaller)
@@ -217,7 +200,7 @@ const SHORTEST_TURN: u64 = 500_000;
 
 /// Loads a scheduler without letting it schedule: the kernel's verifier has then accepted it.
 pub fn try_load(image: Image, settings: &Settings) -> Result<(), Error> {
-    loaded(&image, settings).map(|_| ())
+    object(&image, settings).map(|_| ())
 }
 
 /// As in kernel.h: SCX_OPS_ENQ_LAST, _ENQ_EXITING, _ENQ_MIGRATION_DISABLED, _TID_TO_TASK.
@@ -226,15 +209,17 @@ const SWITCH_PARTIAL: u64 = 8;
 /// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; life.h asserts it.
 const OPS_FLAGS_AT: usize = 96;
 
-pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
+/// The memory that a loaded object shares with this process.
+pub(crate) fn memory_of(image: &Image, object: &libbpf_rs::Object) -> Result<Memory, Error> {
     let (mut plain, mut arena) = (Vec::new(), None);
     for map in object.maps() {
         let name = map.name().to_string_lossy().into_owned();
         if map.map_type() == MapType::Arena {
             let mut bytes = 0;
             // SAFETY: the map is loaded and alive; libbpf maps an arena when it makes it.
-            let start =
-                unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes) };
+            let start = unsafe {
+                libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes)
+            };
             arena = Some(start as u64).filter(|start| *start != 0);
         }
         for section in [".bss", ".data", ".rodata"] {
@@ -242,11 +227,17 @@ pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory,
                 continue;
             }
             let mut bytes = 0;
-            // SAFETY: the map is loaded and alive; libbpf keeps its memory mapped as long as the object lives.
-            let start =
-                unsafe { libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes) };
+            // SAFETY: the map is loaded and alive; libbpf keeps its memory mapped as long as the
+            // object lives.
+            let start = unsafe {
+                libbpf_sys::bpf_map__initial_value(map.as_libbpf_object().as_ptr(), &mut bytes)
+            };
             if !start.is_null() {
-                plain.push(Section { name: section.to_string(), start: start as u64, bytes: bytes as usize });
+                plain.push(Section {
+                    name: section.to_string(),
+                    start: start as u64,
+                    bytes: bytes as usize,
+                });
             }
         }
     }
@@ -258,95 +249,10 @@ pub(crate) fn share(image: &Image, object: &libbpf_rs::Object) -> Result<Memory,
         return Err(Error::Inconsistent("its .bss is too short"));
     }
     // SAFETY: inside the section, aligned as the compiler aligned it.
-    let origin = unsafe { std::ptr::read_volatile((bss.start + origin_place.offset as u64) as *const u64) };
+    let origin =
+        unsafe { std::ptr::read_volatile((bss.start + origin_place.offset as u64) as *const u64) };
     let arena = arena.ok_or(Error::Inconsistent("it has no arena"))?;
     // SAFETY: libbpf maps the arena there, and keeps it as long as the object lives.
-    unsafe { Memory::new(image, arena, origin, plain) }.ok_or(Error::Inconsistent("it lacks attune_failure"))
-}
-
-impl Running {
-    /// The scheduler's name; of two, both.
-    pub fn scheduler(&self) -> String {
-        self.loaded.image.scheduler()
-    }
-
-    /// The names of its schedulers: one, or the command's and the others'.
-    pub fn policies(&self) -> impl Iterator<Item = &str> {
-        self.loaded.image.policies()
-    }
-
-    /// Children that the calling thread has while `born` runs follow the command's policy, and all that descend from them.
-    /// `NotFound` where there is one policy only.
-    pub fn as_command<T>(&self, born: impl FnOnce() -> T) -> io::Result<T> {
-        self.adopt(true)?;
-        let result = born();
-        self.adopt(false)?;
-        Ok(result)
-    }
-
-    fn adopt(&self, heirs: bool) -> io::Result<()> {
-        #[repr(C)]
-        struct Adoption {
-            pid: i32,
-            heirs: i32,
-        }
-        let program = self.loaded.object.progs().find(|program| program.name() == "attune_adopt");
-        let program = program.ok_or(io::ErrorKind::NotFound)?;
-        // SAFETY: no arguments, cannot fail.
-        let adoption = Adoption { pid: unsafe { libc::gettid() }, heirs: heirs.into() };
-        call::with(program.as_fd(), adoption)
-    }
-
-    pub fn statistics(&self) -> Statistics {
-        let Loaded { image, memory, .. } = &*self.loaded;
-        Statistics::read(image, memory, memory)
-    }
-
-    /// What other processes may say to it: values for its thread imports, and `owner`, a user, and root what to set. At most one is in
-    /// use at a time.
-    pub fn values(&self, owner: u32) -> Result<Values, libbpf_rs::Error> {
-        Values::new(self.loaded.clone(), owner)
-    }
-
-    /// How it ended, once the kernel has thrown it out.
-    pub fn exit(&self) -> Option<Exit> {
-        failure::exit(&self.loaded.image, &self.loaded.memory)
-    }
-
-    /// Detaches, and says how it ended.
-    pub fn stop(mut self) -> Exit {
-        self.link = None;
-        // The kernel tells the program the reason before it gives the link free.
-        self.exit().unwrap_or_default()
-    }
-
-    /// Changes tunables and global imports, all of them or none: `period=10ms`, `fair.period=10ms`; what a value may be, [`SetError`]
-    /// says.
-    pub fn set(&self, settings: &[(String, String)]) -> Result<(), SetError> {
-        self.loaded.set(settings)
-    }
-}
-
-impl Loaded {
-    pub fn set(&self, settings: &[(String, String)]) -> Result<(), SetError> {
-        let words = settings::words(&self.image, &self.memory, settings)?;
-        if words.is_empty() {
-            return Ok(());
-        }
-        let stored = self.copier().store(&self.image, &self.memory, &words);
-        stored.map_err(|error| SetError::Unable(error.to_string()))
-    }
-
-    pub fn tunables(&self) -> Vec<Tunable> {
-        settings::tunables(&self.image, &self.memory)
-    }
-
-    pub fn look(&self) -> Result<Look, LookError> {
-        look::look(&self.image, &self.memory, &mut self.copier(), self.cpus)
-    }
-
-    /// A panic in between has left nothing half done.
-    fn copier(&self) -> MutexGuard<'_, Copier> {
-        self.copier.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    unsafe { Memory::new(image, arena, origin, plain) }
+        .ok_or(Error::Inconsistent("it lacks attune_failure"))
 }

@@ -1,18 +1,18 @@
 //! The scheduler's memory, shared with the kernel: the arena, and the program's plain variables.
 //!
-//! Everything here may change while it is read. Reads are volatile, of whole words, and nothing that is read is trusted: an
-//! address outside the arena reads as nothing.
+//! Everything here may change while it is read. Reads are volatile, of whole words, and nothing
+//! that is read is trusted: an address outside the arena reads as nothing.
 
 use std::ptr;
 
 use crate::image::{self, Image};
 
 /// Bytes of the arena: `max_entries` pages in state.h.
-const ARENA: u64 = 65536 * 4096;
+pub(crate) const ARENA: u64 = 65536 * 4096;
 
 /// Words by their address: as they are now, or as they were when they were copied.
 pub(crate) trait Words {
-    /// None if there is no such word here, as of the others.
+    /// Reads a word; None, here as in the other functions, if there is no such word.
     fn u64(&self, address: u64) -> Option<u64>;
     fn u32(&self, address: u64) -> Option<u32>;
     fn u8(&self, address: u64) -> Option<u8>;
@@ -37,17 +37,34 @@ impl Memory {
     /// `origin` is the address of `attune_failure`.
     ///
     /// # Safety
-    /// The arena is mapped here at its own address, readable and writable, and the sections are as they say, for as long as the
-    /// value lives.
-    pub unsafe fn new(image: &Image, arena: u64, origin: u64, plain: Vec<Section>) -> Option<Memory> {
+    /// The arena is mapped here at its own address, readable and writable, and the sections are as
+    /// they say, for as long as the value lives.
+    pub unsafe fn new(
+        image: &Image,
+        arena: u64,
+        origin: u64,
+        plain: Vec<Section>,
+    ) -> Option<Memory> {
         let first = image.variable("attune_failure")?;
         let variables = origin.checked_sub(first.offset as u64)?;
         Some(Memory { arena, variables, plain })
     }
 
-    /// The address of a variable, or of `variable.member` where the member comes first.
+    /// The address of a variable or a container of a policy in an instance, by its name in C: a
+    /// member of `struct state`, or a member of such a member.
+    pub fn in_state(&self, image: &Image, instance: u32, name: &str) -> Option<u64> {
+        let member = name.split('.').next().unwrap_or(name);
+        Some(self.instance(image, instance)? + image.layout().state.get(member)?)
+    }
+
+    /// The address of an instance's state, which the handler call begins.
+    pub fn instance(&self, image: &Image, instance: u32) -> Option<u64> {
+        let first = self.address(image, "attune_instances")?;
+        Some(first + u64::from(instance) * image.layout().state_bytes)
+    }
+
+    /// The address of a variable of the engine.
     pub fn address(&self, image: &Image, name: &str) -> Option<u64> {
-        let name = name.split('.').next().unwrap_or(name);
         let variable = image.variable(name)?;
         if variable.section == image::ARENA {
             return Some(self.variables + variable.offset as u64);
@@ -76,7 +93,8 @@ impl Memory {
     pub fn set_u64(&self, address: u64, value: u64) -> bool {
         let holds = self.holds(address, 8);
         if holds {
-            // SAFETY: `holds` has found the word inside memory that is mapped; the programs expect that it changes at any time.
+            // SAFETY: `holds` has found the word inside memory that is mapped; the programs expect
+            // that it changes at any time.
             unsafe { ptr::write_volatile(address as *mut u64, value) };
         }
         holds

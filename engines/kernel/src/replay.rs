@@ -1,27 +1,31 @@
-//! A policy's handlers one at a time, in the kernel but without sched_ext: what the program made for the kernel engine does can
-//! be compared with what other engines do (bpf/replay.h takes the engine's place).
+//! Runs a policy's handlers one at a time, in the kernel but without sched_ext, so that a test can
+//! compare the program made for the kernel engine with other engines (bpf/replay.h takes the
+//! engine's place).
 //!
-//! It needs root and a kernel with BPF arenas, Linux 6.10 or newer.
+//! It needs root and a kernel with BPF arenas ([`crate::support::check_replay`]).
 //!
-//! Invariant: the program runs only inside [`Replay`]'s own calls, so its memory is still while it is read.
+//! Invariant: the program runs only inside [`Replay`]'s own calls, so its memory is still while it
+//! is read.
 
 use std::collections::HashMap;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use libbpf_rs::libbpf_sys;
 
-use crate::contents::{self, CONTAINER_SIZE};
+use crate::containers;
+use crate::division::Division;
 use crate::failure::{self, Found};
 use crate::image::Image;
-use crate::layout::Types;
 use crate::load::{self, Error, Settings};
 use crate::memory::{Memory, Words};
 
 /// Threads that there can be: their numbers are below it.
 pub const THREADS: u32 = 64;
+/// Instances of the policy: their numbers are below it.
+pub const INSTANCES: u32 = 2;
 
 /// As in replay.h, behind the events.
 const START: u32 = Event::ALL.len() as u32;
@@ -56,11 +60,11 @@ impl Drop for Replay {
 pub struct Answer {
     /// The thread, and its slice if it is bounded.
     pub dispatched: Option<(u64, Option<i64>)>,
-    /// In the order in which they were set.
+    /// The alarms in the order in which the handler set them.
     pub alarms: Vec<(u64, i64)>,
     /// CPU and time; 0 where the scheduler says none.
     pub preempted: Vec<(i64, i64)>,
-    /// Of a query.
+    /// The answer of a query.
     pub value: i64,
     pub thread: Option<u64>,
 }
@@ -81,22 +85,30 @@ pub struct Failed {
 impl Replay {
     /// Loads what was compiled from [`crate::replay_source`] for so many CPUs.
     pub fn load(image: Image, cpus: u32) -> Result<Replay, Error> {
-        let settings =
-            Settings { seed: 0, cpus, partial: false, shares: [1, 1], timeout_ms: 0, implicit: false };
-        let object = load::loaded(&image, &settings)?;
+        let settings = Settings {
+            seed: 0,
+            cpus,
+            partial: false,
+            shares: [1, 1],
+            timeout_ms: 0,
+            implicit: false,
+            division: Division::whole(cpus),
+        };
+        let object = load::object(&image, &settings)?;
         let program = object.progs().find(|program| program.name() == "attune_replay");
-        let program =
-            program.ok_or(Error::Inconsistent("it is no program for replaying"))?.as_fd().as_raw_fd();
+        let program = program
+            .ok_or(Error::Inconsistent("it is no program for replaying"))?
+            .as_fd()
+            .as_raw_fd();
         // The first order stands there already. It says where everything is.
         run(program).map_err(|_| Error::Inconsistent("its first order fails"))?;
-        let memory = load::share(&image, &object)?;
-        let offsets = Types::of(&image).and_then(|types| types.attributes(image.description.first()));
-        let offsets = offsets.ok_or(Error::Inconsistent("its records are unknown"))?;
-        let attributes =
-            image.description.first().attributes.iter().map(|it| it.name.clone()).zip(offsets).collect();
+        let memory = load::memory_of(&image, &object)?;
+        let names = image.description.first().attributes.iter().map(|it| it.name.clone());
+        let offsets = image.layout().record.attributes.iter().flatten().copied();
+        let attributes = names.zip(offsets).collect();
         let found = |name| memory.address(&image, name);
         let records = found("attune_records").ok_or(Error::Inconsistent("it has no records"))?;
-        let record_size = found("attune_record_size").and_then(|at| memory.u32(at)).map_or(0, u64::from);
+        let record_size = image.layout().record.bytes;
         Ok(Replay {
             memory,
             program,
@@ -109,37 +121,44 @@ impl Replay {
         })
     }
 
-    /// The scheduler begins anew; threads are forgotten.
-    pub fn start(&mut self, seed: u64) -> io::Result<()> {
-        self.order(START, THREADS, 0, seed)
+    /// An instance begins anew; its threads are forgotten.
+    pub fn start(&mut self, instance: u32, seed: u64) -> io::Result<()> {
+        self.order(instance, START, THREADS, 0, seed)
     }
 
     /// There is a thread of that number from now on, which may run anywhere.
-    pub fn begin(&mut self, thread: u32, now: i64) -> io::Result<()> {
+    pub fn begin(&mut self, instance: u32, thread: u32, now: i64) -> io::Result<()> {
         let record = self.record(thread);
         for word in 0..self.record_size / 8 {
             self.memory.set_u64(record + 8 * word, 0);
         }
         self.memory.set_u64(record, thread.into());
-        self.put("attune_answer", now as u64);
-        self.order(BEGIN, thread, 0, 0)
+        self.set_time(instance, now);
+        self.order(instance, BEGIN, thread, 0, 0)
     }
 
-    /// It is no more.
+    /// It is no more, or it has left its instance: it sits in no container.
     pub fn remove(&mut self, thread: u32) -> io::Result<()> {
-        self.order(REMOVE, thread, 0, 0)
+        self.order(0, REMOVE, thread, 0, 0)
     }
 
     /// It may run on the CPUs of these bits.
     pub fn allow(&mut self, thread: u32, cpus: u64) -> io::Result<()> {
-        self.order(AFFINITY, thread, 0, cpus)
+        self.order(0, AFFINITY, thread, 0, cpus)
     }
 
-    /// Runs a handler.
-    pub fn call(&mut self, event: Event, thread: Option<u32>, now: i64, cpu: u32) -> io::Result<Answer> {
-        self.put("attune_answer", now as u64);
-        self.order(event as u32, thread.unwrap_or(THREADS), cpu, 0)?;
-        Ok(self.answer().unwrap_or_default())
+    /// Runs a handler in an instance.
+    pub fn call(
+        &mut self,
+        instance: u32,
+        event: Event,
+        thread: Option<u32>,
+        now: i64,
+        cpu: u32,
+    ) -> io::Result<Answer> {
+        self.set_time(instance, now);
+        self.order(instance, event as u32, thread.unwrap_or(THREADS), cpu, 0)?;
+        Ok(self.answer(instance).unwrap_or_default())
     }
 
     /// The check that failed in the last call.
@@ -158,24 +177,30 @@ impl Replay {
 
     /// Whether the thread sits in a container.
     pub fn is_stored(&self, thread: u32) -> bool {
-        self.memory.u64(self.record(thread) + 16).is_some_and(|container| container != 0)
+        let container = self.record(thread) + self.image.layout().record.container;
+        self.memory.u64(container).is_some_and(|container| container != 0)
     }
 
-    /// The threads in each of so many elements of a container. None: there is none of that name, or it is inconsistent.
-    pub fn container(&self, name: &str, elements: usize) -> Option<Vec<Vec<u64>>> {
-        let container = self.image.description.first().containers.iter().find(|it| it.name == name)?;
-        let base = self.address(&container.c_name)?;
+    /// The threads in each of so many elements of a container. None: there is none of that name, or
+    /// it is inconsistent.
+    pub fn container(&self, instance: u32, name: &str, elements: usize) -> Option<Vec<Vec<u64>>> {
+        let container =
+            self.image.description.first().containers.iter().find(|it| it.name == name)?;
+        let base = self.memory.in_state(&self.image, instance, &container.c_name)?;
         let threads = |element: u64| {
-            let records = contents::records(&self.memory, base + element * CONTAINER_SIZE)?;
+            let container = containers::at(&self.image, base, element);
+            let records = containers::records(&self.image, &self.memory, container)?;
             records.into_iter().map(|record| self.memory.u64(record)).collect()
         };
         (0..elements as u64).map(threads).collect()
     }
 
     /// The first elements of a variable.
-    pub fn global(&self, name: &str, elements: usize) -> Option<Vec<i64>> {
-        let base = self.global_address(name)?;
-        (0..elements as u64).map(|element| self.memory.u64(base + 8 * element).map(|it| it as i64)).collect()
+    pub fn global(&self, instance: u32, name: &str, elements: usize) -> Option<Vec<i64>> {
+        let base = self.global_address(instance, name)?;
+        (0..elements as u64)
+            .map(|element| self.memory.u64(base + 8 * element).map(|it| it as i64))
+            .collect()
     }
 
     /// The value of a thread's variable.
@@ -185,8 +210,9 @@ impl Replay {
     }
 
     /// From outside: an import's value. False if there is no such thing.
-    pub fn set_global(&mut self, name: &str, value: i64) -> bool {
-        self.global_address(name).is_some_and(|address| self.memory.set_u64(address, value as u64))
+    pub fn set_global(&mut self, instance: u32, name: &str, value: i64) -> bool {
+        self.global_address(instance, name)
+            .is_some_and(|address| self.memory.set_u64(address, value as u64))
     }
 
     /// From outside: the value of a thread's import. False if there is no such thing.
@@ -196,22 +222,31 @@ impl Replay {
     }
 
     /// Divisions by zero since the start.
-    pub fn divisions_by_zero(&self) -> u64 {
-        self.address("attune_divisions").and_then(|address| self.memory.u64(address)).unwrap_or(0)
+    pub fn divisions_by_zero(&self, instance: u32) -> u64 {
+        let layout = self.image.layout();
+        let address = self.memory.instance(&self.image, instance);
+        address.and_then(|at| self.memory.u64(at + layout.divisions_by_zero)).unwrap_or(0)
     }
 
-    fn order(&mut self, what: u32, thread: u32, cpu: u32, value: u64) -> io::Result<()> {
+    fn order(
+        &mut self,
+        instance: u32,
+        what: u32,
+        thread: u32,
+        cpu: u32,
+        value: u64,
+    ) -> io::Result<()> {
         let order = self.address("attune_order").ok_or(io::ErrorKind::NotFound)?;
-        for (offset, word) in [(0, what), (4, thread), (8, cpu), (12, self.cpus)] {
+        for (offset, word) in [(0, what), (4, thread), (8, cpu), (12, self.cpus), (24, instance)] {
             self.memory.set_u32(order + offset, word);
         }
         self.memory.set_u64(order + 16, value);
         run(self.program)
     }
 
-    /// Of the last call.
-    fn answer(&self) -> Option<Answer> {
-        let call = self.address("attune_answer")?;
+    /// The answer of the last call.
+    fn answer(&self, instance: u32) -> Option<Answer> {
+        let call = self.memory.instance(&self.image, instance)?;
         let word = |address: u64| self.memory.u64(address);
         let thread = |address: u64| word(address).filter(|&record| record != 0).and_then(word);
         let slice = word(call + 24)? as i64;
@@ -221,7 +256,9 @@ impl Replay {
         let preempted = |index: u64| pair(preempts + 16 * index).map(|(cpu, at)| (cpu as i64, at));
         Some(Answer {
             dispatched: thread(call + 16).map(|thread| (thread, (slice >= 0).then_some(slice))),
-            alarms: (0..kept("attune_alarm_count")?).filter_map(|index| pair(alarms + 16 * index)).collect(),
+            alarms: (0..kept("attune_alarm_count")?)
+                .filter_map(|index| pair(alarms + 16 * index))
+                .collect(),
             preempted: (0..kept("attune_preempt_count")?).filter_map(preempted).collect(),
             value: word(call + 32)? as i64,
             thread: thread(call + 40),
@@ -236,15 +273,15 @@ impl Replay {
         self.memory.address(&self.image, name)
     }
 
-    fn put(&self, name: &str, value: u64) {
-        if let Some(address) = self.address(name) {
-            self.memory.set_u64(address, value);
+    fn set_time(&self, instance: u32, now: i64) {
+        if let Some(address) = self.memory.instance(&self.image, instance) {
+            self.memory.set_u64(address, now as u64);
         }
     }
 
-    fn global_address(&self, name: &str) -> Option<u64> {
+    fn global_address(&self, instance: u32, name: &str) -> Option<u64> {
         let global = self.image.description.first().globals.iter().find(|it| it.name == name)?;
-        Some(self.address(&global.c_name)? + global.offset())
+        Some(self.memory.in_state(&self.image, instance, &global.c_name)? + global.offset())
     }
 }
 

@@ -1,41 +1,53 @@
-//! One C text from a checked scheduler and the engine's own C.
+//! Makes one C text from a checked scheduler and the engine's own C.
 
 use attune_backend_c as c;
 use attune_language::ir::{Program, Verdicts};
 use attune_language::source::SourceMap;
 
+use crate::supplies::SUPPLIES;
+
 /// In front of the scheduler: the kernel's types, and what the engine keeps of a thread.
-const BEFORE: [&str; 2] = [include_str!("../bpf/kernel.h"), include_str!("../bpf/thread.h")];
+const BEFORE: [&str; 3] = [
+    include_str!("../bpf/kernel.h"),
+    include_str!("../bpf/thread.h"),
+    include_str!("../bpf/know.h"),
+];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 13] = [
+const BEHIND: [&str; 16] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
+    include_str!("../bpf/ready.h"),
     include_str!("../bpf/record.h"),
     include_str!("../bpf/copy.h"),
     include_str!("../bpf/weight.h"),
     include_str!("../bpf/alarm.h"),
+    include_str!("../bpf/table.h"),
     include_str!("../bpf/values.h"),
     include_str!("../bpf/implicit.h"),
-    include_str!("../bpf/policy.h"),
+    include_str!("../bpf/handlers.h"),
     include_str!("../bpf/preempt.h"),
+    include_str!("../bpf/move.h"),
     include_str!("../bpf/engine.h"),
     include_str!("../bpf/life.h"),
 ];
 
-/// In the engine's place.
+/// Stands in the engine's place.
 const REPLAY: &str = include_str!("../bpf/replay.h");
 
 /// The scheduler as a BPF program in C that compiles by itself. `verdicts` are the kernel engine's.
-pub fn source(program: &Program, verdicts: &Verdicts, sources: &SourceMap) -> Result<String, c::Refusal> {
-    let options = c::Options { debug: false, target: c::Target::Bpf(around()) };
-    c::generate(program, verdicts, sources, &options)
+pub fn source(
+    program: &Program,
+    verdicts: &Verdicts,
+    sources: &SourceMap,
+) -> Result<String, c::Refusal> {
+    c::kernel::generate(c::Policy { program, verdicts, sources }, &engine(BEHIND.join("\n")))
 }
 
 /// Two schedulers that share the machine: one for the threads of a command, one for all others.
 pub fn shared_source(command: c::Policy<'_>, others: c::Policy<'_>) -> Result<String, c::Refusal> {
-    c::generate_both(command, others, &around())
+    c::kernel::generate_both(command, others, &engine(BEHIND.join("\n")))
 }
 
 /// The scheduler with [`crate::Replay`] in the engine's place.
@@ -44,11 +56,9 @@ pub fn replay_source(
     verdicts: &Verdicts,
     sources: &SourceMap,
 ) -> Result<String, c::Refusal> {
-    let around = c::Surroundings { before: BEFORE.join("\n"), behind: REPLAY.to_string() };
-    let options = c::Options { debug: false, target: c::Target::Bpf(around) };
-    c::generate(program, verdicts, sources, &options)
+    c::kernel::generate(c::Policy { program, verdicts, sources }, &engine(REPLAY.to_string()))
 }
 
-fn around() -> c::Surroundings {
-    c::Surroundings { before: BEFORE.join("\n"), behind: BEHIND.join("\n") }
+fn engine(behind: String) -> c::kernel::Engine {
+    c::kernel::Engine { before: BEFORE.join("\n"), behind, supplies: &SUPPLIES }
 }

@@ -1,8 +1,9 @@
-//! Counters of a running scheduler: `struct attune_statistics` and `struct attune_domain` in state.h.
+//! Reads the counters of a running scheduler: `struct attune_statistics` and `struct attune_domain`
+//! in state.h.
 
 use std::time::Duration;
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 
 use crate::image::Image;
 use crate::memory::{Memory, Words};
@@ -18,13 +19,16 @@ pub struct Statistics {
     pub kicks: u64,
     /// Timers that fired.
     pub timers: u64,
-    /// Turns of threads that found no record.
-    pub strangers: u64,
+    /// Turns of fall-back tasks: threads for which there was no record.
+    pub fall_backs: u64,
     /// Records of threads, used and free.
     pub records: u64,
+    /// Threads that went from one instance to another, and those of them that an idle CPU took.
+    pub moves: u64,
+    pub pulls: u64,
 }
 
-/// Of one policy.
+/// The counters of one policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyStatistics {
     /// Calls of each handler that was called.
@@ -37,50 +41,55 @@ pub struct PolicyStatistics {
     pub ran: Duration,
 }
 
-/// Of `struct attune_domain`, in words.
-const READY: u64 = 0;
-const RAN: u64 = 2;
-const DISPATCHES: u64 = 3;
-const CALLS: u64 = 4;
-
 impl Statistics {
-    /// `words`: the memory as it is now, or as it was.
+    /// `words`: the memory as it is now, or as it was. Zeros where the program counts nothing.
     pub(crate) fn read(image: &Image, memory: &Memory, words: &impl Words) -> Statistics {
-        let Some(base) = memory.address(image, "attune_statistics") else { return Statistics::default() };
-        let Some(domains) = memory.address(image, "attune_domains") else { return Statistics::default() };
-        let word = |at: u64, index: u64| words.u64(at + 8 * index).unwrap_or(0);
-        let size = CALLS + Event::ALL.len() as u64;
-        let policy = |number: u64| {
-            let at = domains + 8 * size * number;
-            let calls = Event::ALL.into_iter().map(|event| (event, word(at, CALLS + event as u64)));
-            PolicyStatistics {
-                calls: calls.filter(|(_, count)| *count > 0).collect(),
-                dispatches: word(at, DISPATCHES),
-                ready: word(at, READY),
-                ran: Duration::from_nanos(word(at, RAN)),
-            }
-        };
-        Statistics {
-            policies: (0..image.description.policies.len() as u64).map(policy).collect(),
-            kept: word(base, 0),
-            kicks: word(base, 1),
-            timers: word(base, 2),
-            strangers: word(base, 3),
-            records: word(base, 4),
-        }
+        Statistics::counted(image, memory, words).unwrap_or_default()
     }
 
-    /// Of all handlers.
+    fn counted(image: &Image, memory: &Memory, words: &impl Words) -> Option<Statistics> {
+        let layout = image.layout().engine.as_ref()?;
+        let counters = memory.address(image, "attune_statistics")?;
+        let domains = memory.address(image, "attune_domains")?;
+        let word = |at: u64| words.u64(at).unwrap_or(0);
+        let policies = image.description.policies.len() as u64;
+        let policy = |number: u64| {
+            let first = domains + layout.domain_bytes * number;
+            let instances = (0..u64::from(image.instances()))
+                .map(|instance| first + layout.domain_bytes * policies * instance);
+            let sum = |member: u64| instances.clone().map(|domain| word(domain + member)).sum();
+            let count = |event| sum(layout.calls + 8 * event as u64);
+            let calls = Event::ALL.into_iter().map(|event| (event, count(event)));
+            PolicyStatistics {
+                calls: calls.filter(|(_, count)| *count > 0).collect(),
+                dispatches: sum(layout.dispatches),
+                ready: sum(layout.ready),
+                ran: Duration::from_nanos(sum(layout.ran)),
+            }
+        };
+        Some(Statistics {
+            policies: (0..policies).map(policy).collect(),
+            kept: word(counters + layout.kept),
+            kicks: word(counters + layout.kicks),
+            timers: word(counters + layout.timers),
+            fall_backs: word(counters + layout.fall_backs),
+            records: word(counters + layout.records),
+            moves: word(counters + layout.moves),
+            pulls: word(counters + layout.pulls),
+        })
+    }
+
+    /// Calls of all handlers of all policies.
     pub fn handler_calls(&self) -> u64 {
         self.policies.iter().flat_map(|policy| &policy.calls).map(|(_, count)| count).sum()
     }
 
-    /// Of all policies.
+    /// Dispatches of all policies.
     pub fn dispatches(&self) -> u64 {
         self.policies.iter().map(|policy| policy.dispatches).sum()
     }
 
-    /// Of all policies.
+    /// Ready threads of all policies.
     pub fn ready(&self) -> u64 {
         self.policies.iter().map(|policy| policy.ready).sum()
     }

@@ -1,45 +1,73 @@
-//! Whether this machine can run the kernel engine, and if not, why.
+//! Finds out whether this machine can run the kernel engine, and if not, why.
 
 use std::fs;
-use std::path::Path;
 
+use attune_linux::process;
 use libbpf_rs::MapType;
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::Func;
+
+/// The oldest kernel that the engine runs on. This is the only place that says so.
+pub const OLDEST_KERNEL: &str = "Linux 7.2";
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Missing {
     #[error(
-        "this kernel has no sched_ext (Linux 6.12 or newer with CONFIG_SCHED_CLASS_EXT): run the command in a virtual \
-         machine that has, `attune vm -- attune run ..`"
+        "this kernel has no sched_ext ({OLDEST_KERNEL} or newer with CONFIG_SCHED_CLASS_EXT): run \
+         the command in a virtual machine that has, `attune vm -- attune run ..`"
     )]
     SchedExt,
     #[error(
-        "loading a scheduler needs the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_NICE: run it as root"
+        "this kernel's sched_ext is too old, it lacks {0} ({OLDEST_KERNEL} or newer is needed): \
+         run the command in a virtual machine with a newer one, `attune vm -- attune run ..`"
+    )]
+    TooOld(&'static str),
+    #[error(
+        "loading a scheduler needs the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_NICE: run it \
+         as root"
     )]
     Privilege,
-    #[error("a scheduler is loaded already: {0}; end it first")]
+    #[error(
+        "another scheduler is already running: {0}. The kernel takes one at a time: end that run \
+         first (Ctrl-C where it was started), or change the one that runs with `attune set` and \
+         look at it with `attune top`"
+    )]
     Busy(String),
     #[error(
-        "this kernel has no BPF arenas (Linux 6.10 or newer), or you may not use them: run it as root, or in a virtual machine, \
-         `attune vm -- ..`"
+        "this kernel has no BPF arenas (Linux 6.10 or newer), or you may not use them: run it as \
+         root, or in a virtual machine, `attune vm -- ..`"
     )]
     Arena,
 }
 
 const STATE: &str = "/sys/kernel/sched_ext/state";
 
+/// The newest of the kernel's functions that the engine calls.
+const NEEDED: [&str; 2] = ["scx_bpf_tid_to_task", "scx_bpf_task_set_dsq_vtime"];
+
 /// Ok if a scheduler can be loaded now.
 pub fn check() -> Result<(), Missing> {
-    let Ok(state) = fs::read_to_string(STATE) else { return Err(Missing::SchedExt) };
-    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+    if fs::metadata(STATE).is_err() {
         return Err(Missing::SchedExt);
     }
-    // SAFETY: takes no arguments and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
+    let types = Btf::from_vmlinux().map_err(|_| Missing::SchedExt)?;
+    for function in NEEDED {
+        if types.type_by_name::<Func>(function).is_none() {
+            return Err(Missing::TooOld(function));
+        }
+    }
+    if process::effective_user() != 0 {
         return Err(Missing::Privilege);
     }
+    busy().map_or(Ok(()), Err)
+}
+
+/// The scheduler that has the kernel now, as an error; None if there is none.
+pub fn busy() -> Option<Missing> {
+    let state = fs::read_to_string(STATE).ok()?;
     match state.trim() {
-        "disabled" => Ok(()),
-        _ => Err(Missing::Busy(current().unwrap_or_else(|| state.trim().to_string()))),
+        "disabled" => None,
+        state => Some(Missing::Busy(current().unwrap_or_else(|| state.to_string()))),
     }
 }
 

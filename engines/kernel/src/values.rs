@@ -1,5 +1,5 @@
-//! What other processes say to a scheduler in the kernel: values, kept where `bpf/values.h` reads them; and what whoever runs it sets
-//! and asks.
+//! Takes what other processes say to a scheduler in the kernel: values, kept where `bpf/values.h`
+//! reads them; and what its owner and root set and ask.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use crate::call;
-use crate::load::Loaded;
+use crate::loaded::Loaded;
+use crate::program_call;
+use crate::tables::{self, Tables};
 use attune_broker::{Control, Store};
 use attune_values::page::{ROW_BYTES, ROWS};
 use attune_values::wire::{Import, Tunable};
@@ -17,13 +18,16 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 /// As in values.h.
 const PAGES: u32 = 256;
 
-/// A running scheduler, to other processes. When it ends first, nothing that they say has any effect.
+/// A running scheduler, to other processes. When it ends first, nothing that they say has any
+/// effect.
 pub struct Values {
     scheduler: String,
     owner: u32,
     imports: Vec<Import>,
-    /// None of a scheduler without imports.
+    /// A scheduler without imports has none.
     maps: Option<Maps>,
+    /// A scheduler without imports has none of these either.
+    tables: Option<Tables>,
     loaded: Arc<Loaded>,
 }
 
@@ -41,7 +45,14 @@ impl Values {
     pub(crate) fn new(loaded: Arc<Loaded>, owner: u32) -> libbpf_rs::Result<Values> {
         let imports = loaded.image.description.thread_imports.clone();
         let maps = if imports.is_empty() { None } else { Some(Maps::new(&loaded.object)?) };
-        Ok(Values { scheduler: loaded.image.scheduler(), owner, imports, maps, loaded })
+        let tables = match loaded.image.description.table_imports.len() {
+            0 => None,
+            imports => {
+                let map = |name| map(&loaded.object, name);
+                Some(Tables::new(map("attune_tables")?, map("attune_columns")?, imports))
+            }
+        };
+        Ok(Values { scheduler: loaded.image.scheduler(), owner, imports, maps, tables, loaded })
     }
 
     fn maps(&mut self) -> io::Result<&mut Maps> {
@@ -49,13 +60,20 @@ impl Values {
     }
 }
 
+fn lacks(what: &str) -> libbpf_rs::Error {
+    io::Error::other(format!("the object lacks {what}")).into()
+}
+
+fn map(object: &libbpf_rs::Object, name: &str) -> libbpf_rs::Result<MapHandle> {
+    match object.maps().find(|map| map.name() == name) {
+        Some(map) => MapHandle::try_from(&map),
+        None => Err(lacks(name)),
+    }
+}
+
 impl Maps {
     fn new(object: &libbpf_rs::Object) -> libbpf_rs::Result<Maps> {
-        let lacks = |what: &str| libbpf_rs::Error::from(io::Error::other(format!("the object lacks {what}")));
-        let map = |name: &str| match object.maps().find(|map| map.name() == name) {
-            Some(map) => MapHandle::try_from(&map),
-            None => Err(lacks(name)),
-        };
+        let map = |name| map(object, name);
         let bind = object.progs().find(|program| program.name() == "attune_bind");
         Ok(Maps {
             pages: map("attune_pages")?,
@@ -66,7 +84,8 @@ impl Maps {
         })
     }
 
-    /// Says whose values the thread has. `NotFound`: the process has no such thread, or the engine no record of it.
+    /// Says whose values the thread has. `NotFound`: the process has no such thread, or the engine
+    /// no record of it.
     fn assign(&self, process: i32, thread: i32, bound: u32) -> io::Result<()> {
         #[repr(C)]
         struct Binding {
@@ -74,10 +93,11 @@ impl Maps {
             tgid: i32,
             bound: u32,
         }
-        call::with(self.bind.as_fd(), Binding { pid: thread, tgid: process, bound })
+        program_call::with(self.bind.as_fd(), Binding { pid: thread, tgid: process, bound })
     }
 
-    /// All threads of the process. Those that end meanwhile need nothing, those that begin find it by themselves.
+    /// All threads of the process. Those that end meanwhile need nothing, those that begin find it
+    /// by themselves.
     fn assign_all(&self, process: i32, bound: u32) {
         let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
         let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -91,14 +111,16 @@ impl Maps {
             ..Default::default()
         };
         let (value, rows) = (ROW_BYTES as u32, ROWS as u32);
-        let page =
-            MapHandle::create(MapType::Array, Some("attune_page"), 4, value, rows, &options).map_err(told)?;
+        let page = MapHandle::create(MapType::Array, Some("attune_page"), 4, value, rows, &options)
+            .map_err(told)?;
         let nothing = vec![0u8; self.words.value_size() as usize];
         self.words.update(&slot.to_ne_bytes(), &nothing, MapFlags::ANY).map_err(told)?;
         let fd = page.as_fd().as_raw_fd();
         self.pages.update(&slot.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(told)?;
         let bound = bound(slot, 0);
-        self.suppliers.update(&process.to_ne_bytes(), &bound.to_ne_bytes(), MapFlags::ANY).map_err(told)?;
+        self.suppliers
+            .update(&process.to_ne_bytes(), &bound.to_ne_bytes(), MapFlags::ANY)
+            .map_err(told)?;
         self.assign_all(process, bound);
         let shared = page.as_fd().try_clone_to_owned()?;
         self.open.insert(slot, page);
@@ -169,6 +191,24 @@ impl Store for Values {
             maps.close(slot, process);
         }
     }
+
+    fn table_imports(&self) -> &[String] {
+        &self.loaded.image.description.table_imports
+    }
+
+    fn open_table(&mut self, table: u32, map: OwnedFd, columns: &[(usize, u8)]) -> io::Result<()> {
+        match &mut self.tables {
+            Some(tables) => tables.open(table, map.as_fd(), columns),
+            // There is nothing to read, but the writer learns now that its table is none.
+            None => tables::check(map.as_fd()),
+        }
+    }
+
+    fn close_table(&mut self, table: u32) {
+        if let Some(tables) = &mut self.tables {
+            tables.close(table);
+        }
+    }
 }
 
 impl Control for Values {
@@ -184,8 +224,8 @@ impl Control for Values {
         self.loaded.set(settings).map_err(|error| error.to_string())
     }
 
-    fn look(&mut self) -> Result<Vec<u8>, String> {
-        let look = self.loaded.look().map_err(|error| error.to_string())?;
-        serde_json::to_vec(&look).map_err(|error| error.to_string())
+    fn snapshot(&mut self) -> Result<Vec<u8>, String> {
+        let snapshot = self.loaded.snapshot().map_err(|error| error.to_string())?;
+        serde_json::to_vec(&snapshot).map_err(|error| error.to_string())
     }
 }

@@ -1,11 +1,13 @@
-//! How many events a second the machine alone handles, under a round robin in Rust that costs next to nothing:
-//! `cargo run --release -p attune-simulator --example machine_speed [THREADS]`.
+//! How many events a second the machine alone handles, under a round robin in Rust that costs next
+//! to nothing: `cargo run --release -p attune-simulator --example machine_speed [THREADS]`.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use attune_language::event::Event;
-use attune_simulator::policy::{Call, CpuSet, Decision, Dispatch, ImportId, Policy, ThreadId, Trap, Value};
+use attune_language::engine::event::Event;
+use attune_simulator::scheduler::{
+    Call, CpuSet, Decision, Dispatch, ImportId, Scheduler, ThreadId, Trap, Value,
+};
 use attune_simulator::{Options, Workload, simulate};
 
 #[derive(Default)]
@@ -14,7 +16,7 @@ struct RoundRobin {
     blocked: Vec<bool>,
 }
 
-impl Policy for RoundRobin {
+impl Scheduler for RoundRobin {
     fn name(&self) -> &str {
         "round_robin"
     }
@@ -28,14 +30,27 @@ impl Policy for RoundRobin {
     }
     fn set_affinity(&mut self, _: ThreadId, _: &CpuSet) {}
     fn thread_removed(&mut self, _: ThreadId) {}
+    fn thread_leaves(&mut self, thread: ThreadId) -> Vec<i64> {
+        self.thread_removed(thread);
+        Vec::new()
+    }
+
+    fn thread_arrives(&mut self, thread: ThreadId, affinity: &CpuSet, _: &[i64]) {
+        self.thread_created(thread, affinity);
+    }
+
     fn call(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Trap> {
         match (call.event, call.thread) {
             (Event::NewThread | Event::EventRaised, Some(thread)) => {
                 self.blocked[thread.index()] = false;
                 self.queue.push_back(thread);
             }
-            (Event::SetWaiting | Event::SetDead, Some(thread)) => self.blocked[thread.index()] = true,
-            (Event::SwitchOut, Some(thread)) if !self.blocked[thread.index()] => self.queue.push_back(thread),
+            (Event::SetWaiting | Event::SetDead, Some(thread)) => {
+                self.blocked[thread.index()] = true
+            }
+            (Event::SwitchOut, Some(thread)) if !self.blocked[thread.index()] => {
+                self.queue.push_back(thread)
+            }
             (Event::Schedule, _) => {
                 let slice = Some(1_000_000);
                 decision.dispatch = self.queue.pop_front().map(|thread| Dispatch { thread, slice });
@@ -80,7 +95,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcome = simulate(&mut RoundRobin::default(), &workload, &Options::default())?;
     let seconds = before.elapsed().as_secs_f64();
     println!(
-        "{} events, {} handler calls in {seconds:.2} s: {:.2} million events a second, {:.0} ns each",
+        "{} events, {} handler calls in {seconds:.2} s: {:.2} million events a second, {:.0} ns \
+            each",
         outcome.events(),
         outcome.calls(),
         outcome.events() as f64 / seconds / 1e6,

@@ -16,7 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut opened = attune_schedulers::open(Path::new(&scheduler), &[])?;
     let checked = attune_language::check(&opened.source, &mut opened.loader, &Default::default());
     let program = checked.program.ok_or("the scheduler has errors: see `attune check`")?;
-    let mut policy = Interpreter::new(Arc::new(program), &checked.sources, interpreter::Options::default())?;
+    let mut policy =
+        Interpreter::new(Arc::new(program), &checked.sources, interpreter::Options::default())?;
     let text = format!(
         r#"
         duration = "500s"
@@ -29,10 +30,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     let workload = Workload::from_toml(&text, "speed")?;
     let before = Instant::now();
-    let outcome = simulate(&mut policy, &workload, &Options { cpus: Some(cpus), ..Options::default() })?;
+    let outcome =
+        simulate(&mut policy, &workload, &Options { cpus: Some(cpus), ..Options::default() })?;
     let seconds = before.elapsed().as_secs_f64();
     println!(
-        "{scheduler}, {threads} threads, {cpus} CPUs: {} events, {} handler calls in {seconds:.2} s: \
+        "{scheduler}, {threads} threads, {cpus} CPUs: {} events, {} handler calls in {seconds:.2} \
+            s: \
          {:.2} million events a second, {:.0} ns each",
         outcome.events(),
         outcome.calls(),

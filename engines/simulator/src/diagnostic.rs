@@ -1,5 +1,5 @@
-//! What is told to the person when a workload cannot be read or a simulation cannot go on: what happened, where, and
-//! what to do about it.
+//! Makes messages about a workload that cannot be read or a simulation that cannot go on: what
+//! happened, where, and what to do about it.
 //!
 //! Lines and columns count from 1, columns in characters.
 
@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::policy::Place;
+use crate::scheduler::Place;
 
 /// A workload's text under the name by which the user knows it.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Location {
     pub width: usize,
 }
 
-/// An error, or a warning: who shows it says which.
+/// An error or a warning; the caller that shows it says which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub message: String,
@@ -142,11 +142,13 @@ mod tests {
     fn a_diagnostic_marks_its_place() {
         let source = Source::new("w.toml", "a = 1\nb = \u{e9}x wrong\n");
         let start = source.text.find("wrong").unwrap();
-        let error =
-            Diagnostic::new("no such thing").at(source.locate(&(start..start + 5))).hint("leave it out");
+        let error = Diagnostic::new("no such thing")
+            .at(source.locate(&(start..start + 5)))
+            .hint("leave it out");
         assert_eq!(
             error.to_string(),
-            "no such thing\n  --> w.toml:2:8\n  |\n2 | b = \u{e9}x wrong\n  |        ^^^^^\n  hint: leave it out"
+            "no such thing\n  --> w.toml:2:8\n  |\n2 | b = \u{e9}x wrong\n  |        ^^^^^\n  \
+                hint: leave it out"
         );
     }
 

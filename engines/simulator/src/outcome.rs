@@ -1,11 +1,12 @@
-//! What a simulation found: figures, and the ways to show them.
+//! What a simulation found.
+
+use std::ops::Range;
 
 use crate::diagnostic::Diagnostic;
-use crate::machine::{Usage, instance_name};
-use crate::metrics::{Metrics, Tally, jain_index};
-use crate::policy::Time;
+use crate::metrics::{Metrics, Tally, Usage, jain_index};
 use crate::recorder::Recorder;
-use crate::report;
+use crate::scheduler::Time;
+use crate::workload::thread_name;
 
 /// Why the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) struct Figures {
     pub migration: Time,
     pub timeline: Time,
     pub cpus: Vec<Usage>,
+    /// The CPUs of each instance.
+    pub instances: Vec<Range<u32>>,
     pub metrics: Metrics,
     pub recorder: Recorder,
     /// Names and counts of templates.
@@ -61,7 +64,8 @@ impl Outcome {
     pub(crate) fn new(figures: Figures) -> Outcome {
         let mut total = Tally { name: "total".into(), ..Tally::default() };
         for group in &figures.metrics.groups {
-            // Time outside is nobody's CPU, so that only response times of clients would mix with those of threads.
+            // Time outside is nobody's CPU, so that only response times of clients would mix with
+            // those of threads.
             if !group.outside {
                 total.add(group);
             }
@@ -109,7 +113,12 @@ impl Outcome {
         &self.figures.cpus
     }
 
-    /// By CPU: time in which nothing ran and nothing was switched.
+    /// The CPUs that each instance of the policy schedules.
+    pub fn instances(&self) -> &[Range<u32>] {
+        &self.figures.instances
+    }
+
+    /// The time of each CPU in which nothing ran and nothing was switched.
     pub fn idle(&self) -> impl Iterator<Item = Time> + '_ {
         self.figures.cpus.iter().map(|cpu| self.figures.elapsed - cpu.busy - cpu.overhead)
     }
@@ -128,25 +137,30 @@ impl Outcome {
         &self.figures.metrics.threads
     }
 
-    /// By channel of bounded capacity: messages that found no room.
+    /// How many messages found no room in each channel of bounded capacity.
     pub fn lost(&self) -> &[(String, u64)] {
         &self.figures.lost
     }
 
     /// Jain's index over the CPU time of all listed threads inside.
     pub fn jain_threads(&self) -> Option<f64> {
-        jain_index(self.threads().iter().filter(|thread| !thread.outside).map(|thread| thread.cpu as f64))
+        jain_index(
+            self.threads().iter().filter(|thread| !thread.outside).map(|thread| thread.cpu as f64),
+        )
     }
 
     /// Jain's index over the CPU time of the listed threads of one group.
     pub fn jain_within(&self, group: u16) -> Option<f64> {
-        let members = self.threads().iter().filter(|thread| thread.group == group && !thread.outside);
+        let members =
+            self.threads().iter().filter(|thread| thread.group == group && !thread.outside);
         jain_index(members.map(|thread| thread.cpu as f64))
     }
 
     /// Jain's index over the CPU time of groups.
     pub fn jain_groups(&self) -> Option<f64> {
-        jain_index(self.groups().iter().filter(|group| !group.outside).map(|group| group.cpu as f64))
+        jain_index(
+            self.groups().iter().filter(|group| !group.outside).map(|group| group.cpu as f64),
+        )
     }
 
     /// The share of all progress made that was this one's, 0 to 1.
@@ -158,26 +172,6 @@ impl Outcome {
     pub(crate) fn recorded_name(&self, serial: u32) -> String {
         let recorded = self.figures.recorder.threads[serial as usize];
         let (name, count) = &self.figures.names[recorded.template as usize];
-        instance_name(name, *count, recorded.index)
-    }
-
-    /// Plain text with aligned columns.
-    pub fn table(&self) -> String {
-        report::table::render(self)
-    }
-
-    /// One JSON object; docs/workloads.md describes it. The same for the same policy, workload and options.
-    pub fn json(&self) -> String {
-        report::json::render(self)
-    }
-
-    /// A page that needs nothing from the network.
-    pub fn html(&self) -> String {
-        report::html::render(self)
-    }
-
-    /// A trace that Perfetto and chrome://tracing open. Whole only if [`crate::Options::trace`] was set.
-    pub fn perfetto(&self) -> String {
-        report::trace::render(self)
+        thread_name(name, *count, recorded.index)
     }
 }

@@ -1,9 +1,9 @@
-//! What happened to threads, one record per change, for timelines and traces.
+//! Records what happens to threads, one record per change, for timelines and traces.
 //!
-//! Invariant: records ascend by time. Recording ends quietly at its horizon, and with `truncated` set at
-//! [`MAX_RECORDS`].
+//! Invariant: records ascend by time. Recording ends quietly at its horizon, and with `truncated`
+//! set at [`MAX_RECORDS`].
 
-use crate::policy::Time;
+use crate::scheduler::Time;
 
 /// About 100 MB.
 pub const MAX_RECORDS: usize = 4_000_000;
@@ -18,6 +18,11 @@ pub enum What {
     InOut,
     Suspended,
     Ended,
+    /// It went from one instance to another.
+    Moved {
+        from: u32,
+        to: u32,
+    },
     /// A job ended; whether it was late.
     Job {
         late: bool,

@@ -1,10 +1,13 @@
-//! A small policy for tests: one queue, first in, first out, with an optional slice, which writes down every call.
+//! A small policy for tests: one queue, first in, first out, with an optional slice, which writes
+//! down every call.
 
 use std::collections::VecDeque;
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 
-use crate::policy::{Call, CpuSet, Decision, Dispatch, ImportId, Policy, ThreadId, Time, Trap, Value};
+use crate::scheduler::{
+    Call, CpuSet, Decision, Dispatch, ImportId, Scheduler, ThreadId, Time, Trap, Value,
+};
 
 #[derive(Default)]
 pub struct Fifo {
@@ -36,7 +39,7 @@ impl Fifo {
     }
 }
 
-impl Policy for Fifo {
+impl Scheduler for Fifo {
     fn name(&self) -> &str {
         "test"
     }
@@ -68,6 +71,19 @@ impl Policy for Fifo {
         }
     }
 
+    fn thread_leaves(&mut self, thread: ThreadId) -> Vec<i64> {
+        let away = i64::from(self.away.contains(&thread));
+        self.thread_removed(thread);
+        vec![away]
+    }
+
+    fn thread_arrives(&mut self, thread: ThreadId, affinity: &CpuSet, attributes: &[i64]) {
+        self.thread_created(thread, affinity);
+        if attributes == [1] {
+            self.away.push(thread);
+        }
+    }
+
     fn call(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Trap> {
         let cpu = call.cpu as usize;
         if call.event != Event::Schedule {
@@ -76,6 +92,9 @@ impl Policy for Fifo {
         }
         match (call.event, call.thread) {
             (Event::NewThread, Some(thread)) => self.queue.push_back(thread),
+            (Event::Arrives, Some(thread)) if !self.away.contains(&thread) => {
+                self.queue.push_back(thread);
+            }
             (Event::EventRaised | Event::ResumeThread, Some(thread)) => {
                 self.away.retain(|&other| other != thread);
                 self.queue.push_back(thread);
@@ -113,11 +132,17 @@ impl Policy for Fifo {
     }
 
     fn thread_import(&self, name: &str) -> Option<ImportId> {
-        self.thread_imports.iter().position(|import| *import == name).map(|number| ImportId(number as u32))
+        self.thread_imports
+            .iter()
+            .position(|import| *import == name)
+            .map(|number| ImportId(number as u32))
     }
 
     fn global_import(&self, name: &str) -> Option<ImportId> {
-        self.global_imports.iter().position(|import| *import == name).map(|number| ImportId(number as u32))
+        self.global_imports
+            .iter()
+            .position(|import| *import == name)
+            .map(|number| ImportId(number as u32))
     }
 
     fn set_thread_import(&mut self, thread: ThreadId, import: ImportId, value: Value) {

@@ -1,12 +1,13 @@
-//! What a scheduler means, construct by construct: source text and events in, decisions and state out.
+//! What a scheduler means, construct by construct: source text and events in, decisions and state
+//! out.
 
 use std::sync::Arc;
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use attune_language::resolve::SourceText;
 use attune_language::{Options as Checking, check};
 use attune_simulator::interpreter::{Failure, Interpreter, Options, Refusal};
-use attune_simulator::policy::{Call, CpuSet, Decision, Dispatch, Policy, ThreadId, Value};
+use attune_simulator::scheduler::{Call, CpuSet, Decision, Dispatch, Scheduler, ThreadId, Value};
 
 /// A scheduler with the handlers that every engine requires and what the test adds.
 fn scheduler(added: &str) -> String {
@@ -63,8 +64,13 @@ impl Run {
 
     fn holds(&self, container: &str) -> Vec<u32> {
         let program = self.interpreter.program();
-        let index = program.containers.values().position(|it| it.name == container).expect("declared");
-        self.interpreter.snapshot().containers[index].concat().iter().map(|thread| thread.0).collect()
+        let index =
+            program.containers.values().position(|it| it.name == container).expect("declared");
+        self.interpreter.snapshot().containers[index]
+            .concat()
+            .iter()
+            .map(|thread| thread.0)
+            .collect()
     }
 
     fn global(&self, name: &str) -> attune_language::ir::Value {
@@ -127,8 +133,9 @@ fn effects_happen_from_left_to_right_and_short_circuits_skip_them() {
 #[test]
 fn a_queue_is_first_in_first_out_and_a_stack_last_in_first_out() {
     let order = |kind: &str| {
-        let mut run =
-            Run::new(&format!("data {{ {kind} C; }} event newthread(t) {{ t => C; }} event schedule {{ }}"));
+        let mut run = Run::new(&format!(
+            "data {{ {kind} C; }} event newthread(t) {{ t => C; }} event schedule {{ }}"
+        ));
         run.threads(3);
         run.holds("C")
     };
@@ -217,7 +224,10 @@ fn a_full_threadref_refuses_another_thread_but_not_its_own() {
     run.threads(2);
     run.schedule().expect("there is room");
     let failure = run.schedule().expect_err("full");
-    assert_eq!(failure.message, "there is no room for thread 1: here holds another (A: 1; here: 0)");
+    assert_eq!(
+        failure.message,
+        "there is no room for thread 1: here holds another (A: 1; here: 0)"
+    );
     run.interpreter.thread_removed(ThreadId(1));
     run.schedule().expect("onto itself");
     assert_eq!(run.holds("here"), [0]);
@@ -254,7 +264,8 @@ fn loops_share_one_budget_in_a_handler() {
 #[test]
 fn the_exit_checks_find_a_new_thread_lost_and_a_local_container_left_full() {
     let mut run = Run::new(
-        "data { queue RQ; } imports { int stored default 0; } event newthread(t) { if (stored) t => RQ; } event schedule { }",
+        "data { queue RQ; } imports { int stored default 0; } event newthread(t) \
+            { if (stored) t => RQ; } event schedule { }",
     );
     run.interpreter.thread_created(ThreadId(0), &CpuSet::ALL);
     let failure = run.call(Event::NewThread, Some(0)).expect_err("lost");
@@ -286,7 +297,8 @@ fn a_destroyed_thread_cannot_be_used_but_compared() {
 fn schedule_sees_only_the_threads_that_may_run_there() {
     let options = Options { cpus: 2, ..Options::default() };
     let mut run = Run::with(
-        "data { threadref current; queue RQ; int size = 0; int seen = 0; } event newthread(t) { t => RQ; }
+        "data { threadref current; queue RQ; int size = 0; int seen = 0; } event newthread(t) \
+            { t => RQ; }
          event schedule {
              size = |RQ|;
              foreach t in RQ seen++;
@@ -296,12 +308,16 @@ fn schedule_sees_only_the_threads_that_may_run_there() {
         options,
     );
     for thread in 0..3 {
-        run.interpreter.thread_created(ThreadId(thread), &CpuSet::from_iter([u32::from(thread == 2)]));
+        run.interpreter
+            .thread_created(ThreadId(thread), &CpuSet::from_iter([u32::from(thread == 2)]));
         run.call(Event::NewThread, Some(thread)).expect("stored");
     }
     run.call_on(1, Event::Schedule, None).expect("one may run there");
     assert_eq!((run.int("size"), run.int("seen")), (1, 1));
-    assert_eq!(run.decision.dispatch, Some(Dispatch { thread: ThreadId(2), slice: Some(3_000_000) }));
+    assert_eq!(
+        run.decision.dispatch,
+        Some(Dispatch { thread: ThreadId(2), slice: Some(3_000_000) })
+    );
     run.call_on(1, Event::ThreadsReady, None).expect("a query");
     assert_eq!(run.decision.value, Some(2), "outside of schedule nothing is hidden");
     run.call_on(1, Event::Schedule, None).expect("nobody may");
@@ -315,7 +331,10 @@ fn per_cpu_variables_have_an_instance_each() {
     let options = Options { cpus: 3, ..Options::default() };
     let mut run = Run::with(
         "data { percpu int mine = 0; int sum = 0; queue RQ; } event newthread(t) { t => RQ; }
-         event schedule { mine = cpu + 1; mine[0] += 10; sum = mine[0] * 10000 + mine[1] * 100 + mine[2] + cpus; }",
+         event schedule {
+            mine = cpu + 1; mine[0] += 10;
+            sum = mine[0] * 10000 + mine[1] * 100 + mine[2] + cpus;
+         }",
         options,
     );
     for cpu in 0..3 {
@@ -368,7 +387,9 @@ fn parts_run_in_order_and_return_leaves_only_its_own() {
     let mut run = Run::new(
         "data { threadref current; queue RQ; int trace = 0; } event newthread(t) { t => RQ; }
          before schedule { trace = trace * 10 + 1; if (trace > 0) return; trace = 0; }
-         event schedule { trace = trace * 10 + 2; if (|RQ| > 0) { RQ => current; dispatch current; } trace = 0; }
+         event schedule {
+            trace = trace * 10 + 2; if (|RQ| > 0) { RQ => current; dispatch current; } trace = 0;
+         }
          after schedule { trace = trace * 10 + 3; }",
     );
     run.threads(1);
@@ -397,7 +418,8 @@ fn initial_values_may_be_computed_for_the_scheduler_and_for_each_thread() {
 fn imports_are_written_through_and_tunables_outlive_a_start() {
     let mut run = Run::new(
         "imports { int load default 5; } data { tunable int limit = 2; int seen = 0; queue RQ; }
-         event newthread(t) { t => RQ; } event schedule { seen = load * 10 + limit; load = load + 1; }",
+         event newthread(t) { t => RQ; } event schedule \
+             { seen = load * 10 + limit; load = load + 1; }",
     );
     let load = run.interpreter.global_import("load").expect("declared");
     assert!(
@@ -414,7 +436,8 @@ fn imports_are_written_through_and_tunables_outlive_a_start() {
 
 #[test]
 fn invariants_run_after_a_change_in_debug_only() {
-    let added = "data { queue RQ; } invariant RQ { return |RQ| < 2; } event newthread(t) { t => RQ; } event schedule { }";
+    let added = "data { queue RQ; } invariant RQ { return |RQ| < 2; } event newthread(t) \
+        { t => RQ; } event schedule { }";
     Run::new(added).threads(3);
     let mut run = Run::with(added, Options { debug: true, ..Options::default() });
     run.threads(1);
@@ -426,11 +449,13 @@ fn invariants_run_after_a_change_in_debug_only() {
 #[test]
 fn what_cannot_be_interpreted_is_refused_with_its_place() {
     let verbatim = scheduler(
-        "data { queue RQ; } event newthread(t) { t => RQ; }\nevent schedule { {* puts(\"no\"); *} }",
+        "data { queue RQ; } event newthread(t) { t => RQ; }\nevent schedule { {* puts(\"no\"); *} \
+            }",
     );
     let refusal = build(&verbatim, Options::default()).err().expect("refused");
     assert_eq!(refusal.to_string(), "test.sched:3:18: the simulator cannot run verbatim text");
-    let partial = scheduler("data { queue RQ; } event newthread(t) { t => RQ; } event schedule { }");
+    let partial =
+        scheduler("data { queue RQ; } event newthread(t) { t => RQ; } event schedule { }");
     let partial = partial.replace("scheduler test", "partial scheduler test");
     assert_eq!(build(&partial, Options::default()).err(), Some(Refusal::Partial));
     let none = scheduler("data { queue RQ; } event newthread(t) { t => RQ; } event schedule { }");

@@ -1,12 +1,13 @@
-//! The library's schedulers under the lab's workloads: every pair runs, and each idea does what its header promises.
+//! The library's schedulers under the lab's workloads: every pair runs, and each idea does what its
+//! header promises.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use attune_simulator::interpreter::{self, Interpreter};
 use attune_simulator::metrics::Tally;
-use attune_simulator::policy::{Call, CpuSet, Decision, Policy, ThreadId, Value};
+use attune_simulator::scheduler::{Call, CpuSet, Decision, Scheduler, ThreadId, Value};
 use attune_simulator::{Diagnostic, Options, Outcome, Workload, simulate};
 
 const MS: i64 = 1_000_000;
@@ -48,13 +49,18 @@ fn every_scheduler_runs_every_workload_the_same_way_twice() {
         let file = entry.unwrap().file_name().into_string().unwrap();
         for policy in complete() {
             for cpus in [1, 3] {
-                let options =
-                    Options { cpus: Some(cpus), duration: Some(60 * MS), trace: true, ..Options::default() };
+                let options = Options {
+                    cpus: Some(cpus),
+                    duration: Some(60 * MS),
+                    trace: true,
+                    ..Options::default()
+                };
                 let once = || {
                     let outcome = run(policy, &file, &options);
                     outcome.map(|outcome| (outcome.json(), outcome.perfetto()))
                 };
-                let first = once().unwrap_or_else(|error| panic!("{policy}, {file}, {cpus} CPUs: {error}"));
+                let first =
+                    once().unwrap_or_else(|error| panic!("{policy}, {file}, {cpus} CPUs: {error}"));
                 assert!(first == once().unwrap(), "{policy}, {file}, {cpus} CPUs: two runs differ");
             }
         }
@@ -64,7 +70,11 @@ fn every_scheduler_runs_every_workload_the_same_way_twice() {
 #[test]
 fn fair_gives_shares_by_weight() {
     let outcome = run("fair", "hogs.toml", &seconds(5)).unwrap();
-    assert!((outcome.share(group(&outcome, "heavy")) - 1.0 / 3.0).abs() < 0.01, "{}", outcome.table());
+    assert!(
+        (outcome.share(group(&outcome, "heavy")) - 1.0 / 3.0).abs() < 0.01,
+        "{}",
+        outcome.table()
+    );
     assert!(outcome.jain_within(group(&outcome, "light").group).unwrap() > 0.999);
 }
 
@@ -83,23 +93,28 @@ fn a_reservation_holds_beside_one_that_is_overrun() {
         let served = group(&reserve, name);
         assert!(served.jobs > 200 && served.missed == 0, "{name}: {}", reserve.table());
     }
-    // The runaway gets its 4 ms of every 20 and no more; who reserved nothing shares the rest.
+    // The runaway gets its 4 ms of every 20 and no more; the others share the rest.
     let share = |name| reserve.share(group(&reserve, name));
     assert!((share("runaway") - 0.2).abs() < 0.001, "{}", reserve.table());
     assert!((share("hog") - 0.5).abs() < 0.001, "{}", reserve.table());
-    assert!(reserve.jain_within(group(&reserve, "hog").group).unwrap() > 0.999, "{}", reserve.table());
-    // Under deadlines alone the runaway's is always the nearest, and nobody else runs.
+    assert!(
+        reserve.jain_within(group(&reserve, "hog").group).unwrap() > 0.999,
+        "{}",
+        reserve.table()
+    );
+    // Under deadlines alone the runaway's is always the nearest, and no other thread runs.
     let edf = run("edf", "reserved.toml", &seconds(10)).unwrap();
     assert!(group(&edf, "player").jobs < 10, "{}", edf.table());
 }
 
 fn reserved(text: &str) -> Outcome {
-    let workload = Workload::from_file_text(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
+    let workload =
+        Workload::from_file_text(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
     simulate(&mut scheduler("reserve"), &workload, &Options::default()).unwrap()
 }
 
 #[test]
-fn who_used_up_its_budget_has_a_processor_that_nobody_else_wants() {
+fn a_thread_without_budget_has_a_processor_that_no_other_thread_wants() {
     let outcome = reserved(
         r#"
         duration = "5s"
@@ -125,8 +140,12 @@ fn who_used_up_its_budget_has_a_processor_that_nobody_else_wants() {
     );
     // All that the visitor leaves for four seconds, and its budget still in the fifth.
     let share = (4.0 * 0.9 + 0.1) / 5.0;
-    assert!((outcome.share(group(&outcome, "runaway")) - share).abs() < 0.004, "{}", outcome.table());
-    // As long as there is nobody else the visitor waits for budgets alone.
+    assert!(
+        (outcome.share(group(&outcome, "runaway")) - share).abs() < 0.004,
+        "{}",
+        outcome.table()
+    );
+    // While no other thread is there the visitor waits for budgets alone.
     assert!(group(&outcome, "visitor").latency.quantile(0.7) == 0, "{}", outcome.table());
 }
 
@@ -173,7 +192,8 @@ fn a_reservation_takes_the_processor_with_the_latest_deadline() {
     }
 }
 
-/// As when `attune hint` tells of it, or the program itself: thread 0 waits then, and 1 has the processor.
+/// As when `attune hint` tells of it, or the program itself: thread 0 waits then, and 1 has the
+/// processor.
 #[test]
 fn a_reservation_that_comes_while_its_thread_waits_counts_when_it_wakes() {
     let mut reserve = scheduler("reserve");
@@ -185,7 +205,10 @@ fn a_reservation_that_comes_while_its_thread_waits_counts_when_it_wakes() {
         now += MS;
         let mut decision = Decision::default();
         policy
-            .call(&Call { event, thread: thread.map(ThreadId), now, cpu: 0, cpus: 1 }, &mut decision)
+            .call(
+                &Call { event, thread: thread.map(ThreadId), now, cpu: 0, cpus: 1 },
+                &mut decision,
+            )
             .unwrap();
         decision
     };
@@ -254,13 +277,18 @@ fn tardiness(outcome: &Outcome, quantile: f64) -> i64 {
 
 #[test]
 fn coop_is_on_time_where_fair_is_not_at_the_same_shares() {
-    let [coop, fair, periodic] = ["coop", "fair", "fair_periodic"].map(|policy| players(policy, &[]));
+    let [coop, fair, periodic] =
+        ["coop", "fair", "fair_periodic"].map(|policy| players(policy, &[]));
     let late = |outcome| tardiness(outcome, 0.99);
     assert!(late(&fair) > 20 * late(&coop), "{}{}", fair.table(), coop.table());
     assert!(late(&periodic) > 4 * late(&coop), "{}{}", periodic.table(), coop.table());
     assert!(periodic.total().switches > 8 * coop.total().switches);
     for outcome in [&coop, &fair] {
-        assert!((outcome.share(group(outcome, "hog")) - 1.0 / 3.0).abs() < 0.02, "{}", outcome.table());
+        assert!(
+            (outcome.share(group(outcome, "hog")) - 1.0 / 3.0).abs() < 0.02,
+            "{}",
+            outcome.table()
+        );
         assert!(outcome.jain_within(group(outcome, "player").group).unwrap() > 0.99);
     }
 }
@@ -272,7 +300,8 @@ fn coop_serves_one_player_among_hogs() {
     assert!(one.total().tardiness.max() < 500_000, "{}", one.table());
 }
 
-/// Were every processor to choose anew for every release, eight would choose nearly four times for each here.
+/// Were every processor to choose anew for every release, eight would choose nearly four times for
+/// each here.
 #[test]
 fn one_processor_of_many_stops_for_a_release_in_coop() {
     let many = players("coop", &[("cpus = 1", "cpus = 8"), ("count = 8", "count = 32")]);
@@ -281,9 +310,10 @@ fn one_processor_of_many_stops_for_a_release_in_coop() {
     assert!(total.dispatches < 2 * total.jobs, "{} for {}", total.dispatches, total.jobs);
 }
 
-/// The turn that answers such a poll ends at once in its yield, long before the next one by virtual time.
+/// The turn that answers such a poll ends at once in its yield, long before the next one by virtual
+/// time.
 #[test]
-fn who_is_stopped_in_the_middle_of_a_poll_in_coop_is_served_in_time() {
+fn a_thread_stopped_in_the_middle_of_a_poll_is_served_in_time_by_coop() {
     let workload = Workload::from_file_text(
         r#"
         duration = "5s"
@@ -296,10 +326,11 @@ fn who_is_stopped_in_the_middle_of_a_poll_in_coop_is_served_in_time() {
         do = [
             { set = { next = "now + 5ms" } },
             { set = { next_release = "next", importance = "0", polls = "polls + 1" } },
-            { compute = "5.2ms" },              # longer than it may have the CPU: slice and slack are 5 ms
+            { compute = "5.2ms" }, # longer than it may have the CPU: slice and slack are 5 ms
             "yield",
             { job = [{ compute = "20us" }], release = "next", deadline = "next" },
-            { set = { next_release = "next + 50ms", importance = "9223372036854775807", polls = "polls + 1" } },
+            { set = { next_release = "next + 50ms", importance = "9223372036854775807",
+                polls = "polls + 1" } },
             { sleep_until = "next + 50ms" },
         ]
 
@@ -322,14 +353,17 @@ fn a_group_in_coop_shares_progress_and_has_the_weight_of_its_members() {
     // Every other player's units are twice as dear.
     let dear = |imports: &str| {
         let text = "{ compute = \"uniform(0.05ms, 0.2ms) * (1 + index % 2)\" }";
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
-        let all =
-            std::fs::read_to_string(path).unwrap().replace("{ compute = \"uniform(0.05ms, 0.2ms)\" }", text);
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
+        let all = std::fs::read_to_string(path)
+            .unwrap()
+            .replace("{ compute = \"uniform(0.05ms, 0.2ms)\" }", text);
         let all = all.replace("imports = { until = 0 }", imports);
         let workload = Workload::from_file_text(&all, "coop_players.toml").unwrap();
         simulate(&mut scheduler("coop"), &workload, &seconds(5)).unwrap()
     };
-    let (alone, together) = (dear("imports = { until = 0 }"), dear("imports = { until = 0, group = 1 }"));
+    let (alone, together) =
+        (dear("imports = { until = 0 }"), dear("imports = { until = 0, group = 1 }"));
     let jain = |outcome: &Outcome| outcome.jain_within(group(outcome, "player").group).unwrap();
     assert!(jain(&alone) > 0.99, "CPU time is shared: {}", alone.table());
     assert!(jain(&together) < 0.95, "progress is shared, so CPU time is not: {}", together.table());
@@ -340,7 +374,8 @@ fn a_group_in_coop_shares_progress_and_has_the_weight_of_its_members() {
 /// One of eight forgets to poll for up to 10 ms now and then; the others hardly notice.
 #[test]
 fn a_player_that_does_not_poll_harms_itself() {
-    let forgets = "{ compute = \"uniform(0.05ms, 0.2ms)\" }, { if = \"index == 7 && uniform(0, 100) < 1\", \
+    let forgets = "{ compute = \"uniform(0.05ms, 0.2ms)\" }, \
+        { if = \"index == 7 && uniform(0, 100) < 1\", \
                    then = [{ compute = \"uniform(0ms, 10ms)\" }] }";
     let outcome = players("coop", &[("{ compute = \"uniform(0.05ms, 0.2ms)\" }", forgets)]);
     let player = |index: usize| {

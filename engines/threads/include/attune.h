@@ -1,24 +1,30 @@
-/* Attune: user-level threads inside one process, scheduled by a scheduler that you choose when the program starts.
+/* Attune: user-level threads inside one process, scheduled by a scheduler that you choose when the
+ * program starts. docs/threads.md is the manual. In the repository, after `make build`:
  *
- *     cc prog.c -I engines/threads/include -L target/release -lattune_threads -o prog
- *     ATTUNE_SCHED=./my_scheduler.so ./prog
+ *     cc prog.c -I engines/threads/include -L target/release -Wl,-rpath,$PWD/target/release \
+ *         -lattune_threads -o prog
+ *     attune build fifo --engine threads -o fifo.so
+ *     ATTUNE_SCHED=./fifo.so ./prog
  *
- * The threads share one operating-system thread and switch only inside the functions below, so plain variables need
- * no lock between two calls. Everything runs on the OS thread that called attune_init (or, without it, made the
- * first call); a call from any other OS thread, from a forked child or from a signal handler fails with EPERM.
+ * The threads share one operating-system thread and switch only inside the functions below, so
+ * plain variables need no lock between two calls. Everything runs on the OS thread that called
+ * attune_init (or, without it, made the first call). A call from any other OS thread, from a forked
+ * child or from a signal handler fails with EPERM.
  *
- * Conventions
- *   Results   0 or a count on success; -1 with errno set on failure, as in POSIX. A call that succeeds leaves errno
- *             alone, also when other threads ran meanwhile. Beyond what a function lists: EPERM as said above.
- *   Times     int64_t nanoseconds of CLOCK_MONOTONIC. A timeout is relative; negative (ATTUNE_FOREVER) never ends,
- *             0 tries once. A timeout that ends first is -1 with ETIMEDOUT.
- *   Threads   are named by numbers that are never used again; the program itself is thread 1 and ATTUNE_SELF means the
- *             calling thread. A number that names no thread (any more) is ESRCH.
- *   Init      all objects start valid when their bytes are zero.
+ * Results are 0 or a count on success, and -1 with errno set on failure, as in POSIX. A call that
+ *   succeeds leaves errno alone, also when other threads ran meanwhile. Each function lists its
+ *   errors; EPERM as above comes on top.
+ * Times are int64_t nanoseconds of CLOCK_MONOTONIC. A timeout is relative; a negative one
+ *   (ATTUNE_FOREVER) never ends, and 0 tries once. A timeout that ends first is -1 with ETIMEDOUT.
+ * Threads are named by numbers that are never used again. The program itself is thread 1, and
+ *   ATTUNE_SELF means the calling thread. A number without a thread is ESRCH.
+ * Objects of all types are valid from the start when their bytes are zero.
  *
- * What ends the process
- *    2  ATTUNE_SCHED names no usable scheduler      70  the scheduler made an error (a failed check, with its place)
- *   71  deadlock: no thread can ever run again      SIGSEGV after a message: a thread overflowed its stack
+ * The process ends with one of these, after a message:
+ *   status 2    ATTUNE_SCHED names no usable scheduler
+ *   status 70   the scheduler made an error: a failed check, with its place
+ *   status 71   deadlock: no thread can ever run again
+ *   SIGSEGV     a thread overflowed its stack
  */
 #ifndef ATTUNE_H
 #define ATTUNE_H
@@ -39,26 +45,31 @@ extern "C" {
 
 typedef uint64_t attune_t;
 
-#define ATTUNE_SELF ((attune_t)0)
+#define ATTUNE_SELF    ((attune_t)0)
 #define ATTUNE_FOREVER ((int64_t)-1)
 
-/* ---- Starting --------------------------------------------------------------------------------------------------- */
+/* ---- Starting ---- */
 
 /* Zero means the default everywhere. Start from { .size = sizeof(struct attune_options) }. */
 struct attune_options {
-    size_t size;                   /* sizeof(struct attune_options), so that the struct can grow */
-    const char *scheduler;         /* path of a compiled scheduler, used when ATTUNE_SCHED is unset; NULL: the built-in one */
-    size_t stack_size;             /* bytes of a thread's stack unless its attributes say otherwise; default 256 KiB */
-    size_t stack_cache;            /* stacks kept for new threads when theirs end; default 4096 */
-    int ignore_unknown_imports;    /* non-zero: registering a name that the scheduler lacks succeeds quietly */
-    uint64_t seed;                 /* of random(n) in the scheduler; default: a fixed number */
+    size_t size; /* sizeof(struct attune_options), so that the struct can grow */
+    /* path of a compiled scheduler, used when ATTUNE_SCHED is unset; NULL: the built-in one */
+    const char *scheduler;
+    /* bytes of a thread's stack unless its attributes say otherwise; default 256 KiB */
+    size_t stack_size;
+    size_t stack_cache; /* stacks kept for new threads when theirs end; default 4096 */
+    /* non-zero: registering a name that the scheduler lacks succeeds quietly */
+    int ignore_unknown_imports;
+    uint64_t seed; /* of random(n) in the scheduler; default: a fixed number */
 };
 
-/* Starts the library with options (NULL: defaults). Optional: any other call starts it with the defaults. Loads the
- * scheduler, and ends the process with status 2 and a message if that fails.
- * The environment has the last word: ATTUNE_SCHED (ignored, with a message, in set-uid and otherwise privileged programs),
- * ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED.
- * EALREADY: it runs already. EINVAL: size is unknown. ENOMEM, EMFILE, ENFILE: no memory, no descriptors for epoll. */
+/* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
+ * defaults. Loads the scheduler, and ends the process with status 2 and a message if that fails.
+ * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
+ * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
+ * ATTUNE_CLUSTER (the cluster whose node this process is).
+ * EALREADY: it runs already. EINVAL: size is unknown. ENOMEM, EMFILE, ENFILE: no memory, no
+ * descriptors for epoll. */
 int attune_init(const struct attune_options *options);
 
 /* The name of the scheduler that runs, or NULL with errno. */
@@ -67,29 +78,35 @@ const char *attune_scheduler_name(void);
 /* Now, on the clock of all times here. */
 int64_t attune_now(void);
 
-/* ---- Threads ---------------------------------------------------------------------------------------------------- */
+/* ---- Threads ---- */
 
 struct attune_attributes {
-    const char *name;              /* for messages; cut to 31 bytes; NULL: "thread" */
-    size_t stack_size;             /* bytes, rounded up to pages, at least 16 KiB; 0: as the options say */
-    void *userdata;                /* as with attune_set_userdata, in force before the scheduler sees the thread */
-    int detached;                  /* non-zero: nobody will join it */
+    const char *name; /* for messages; cut to 31 bytes; NULL: "thread" */
+    /* bytes, rounded up to pages, at least 16 KiB; 0: as the options say */
+    size_t stack_size;
+    /* as with attune_set_userdata, in force before the scheduler sees the thread */
+    void *userdata;
+    int detached; /* non-zero: no thread will join it */
 };
 
-/* Starts a thread that runs start(argument) when the scheduler chooses it. attributes may be NULL, thread too if the
- * number is of no interest. EAGAIN: no memory for its stack. EINVAL: stack size too large. */
-int attune_create(attune_t *thread, const struct attune_attributes *attributes, void *(*start)(void *), void *argument);
+/* Starts a thread that runs start(argument) when the scheduler chooses it. attributes may be NULL,
+ * and so may thread if the program does not need the number. EAGAIN: no memory for its stack.
+ * EINVAL: stack size too large. */
+int attune_create(attune_t *thread, const struct attune_attributes *attributes,
+                  void *(*start)(void *), void *argument);
 
-/* Waits until thread ends, and forgets it. *result (if result is not NULL) is what it returned or passed to attune_exit.
- * ESRCH; EDEADLK: itself, or one that waits for it; EINVAL: detached, or another thread joins it already;
- * ECANCELED: it was a Rust thread that panicked. */
+/* Waits until thread ends, and forgets it. *result (if result is not NULL) is what it returned or
+ * passed to attune_exit. ESRCH; EDEADLK: itself, or one that waits for it; EINVAL: detached, or
+ * another thread joins it already; ECANCELED: it was a Rust thread that panicked. */
 int attune_join(attune_t thread, void **result);
 
-/* Lets thread end unjoined; forgets it at once if it has ended. ESRCH; EINVAL: detached or being joined already. */
+/* Lets thread end unjoined; forgets it at once if it has ended. ESRCH; EINVAL: detached or being
+ * joined already. */
 int attune_detach(attune_t thread);
 
-/* Ends the calling thread. In the main program the other threads go on, and the process ends with status 0 after the last.
- * A Rust thread's destructors do not run. Called from outside the threads it ends the process. */
+/* Ends the calling thread. In the main program the other threads go on, and the process ends with
+ * status 0 after the last. A Rust thread's destructors do not run. Called from outside the threads
+ * it ends the process. */
 #ifdef __cplusplus
 [[noreturn]]
 #else
@@ -97,7 +114,7 @@ _Noreturn
 #endif
 void attune_exit(void *result);
 
-attune_t attune_self(void);        /* 0 with EPERM on a foreign OS thread */
+attune_t attune_self(void); /* 0 with EPERM on a foreign OS thread */
 
 /* The thread's name; valid until it is forgotten. NULL with ESRCH. */
 const char *attune_name(attune_t thread);
@@ -105,12 +122,14 @@ const char *attune_name(attune_t thread);
 /* Lets the scheduler choose again. */
 int attune_yield(void);
 
-/* Yields and asks the scheduler to choose thread next (its handler set_next_thread; a plain yield where it has none).
- * ESRCH; EAGAIN: thread is not ready to run, or the scheduler's can_switch_to says no. */
+/* Yields and asks the scheduler to choose thread next (its handler set_next_thread; a plain yield
+ * where it has none). ESRCH; EAGAIN: thread is not ready to run, or the scheduler's can_switch_to
+ * says no. */
 int attune_yield_to(attune_t thread);
 
 /* Keeps thread from running until attune_resume. A waiting thread goes on waiting meanwhile.
- * ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler has no suspend_thread and resume_thread. */
+ * ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler has no suspend_thread and resume_thread.
+ */
 int attune_suspend(attune_t thread);
 
 /* ESRCH; EINVAL: it is not suspended. */
@@ -119,46 +138,65 @@ int attune_resume(attune_t thread);
 int attune_sleep_until(int64_t time);      /* a time that has passed: a yield */
 int attune_sleep_for(int64_t nanoseconds); /* negative: for ever */
 
-/* Data of the application's own, one pointer per thread; what thread imports point into. NULL with ESRCH / ESRCH. */
+/* Data of the application's own, one pointer per thread; what thread imports point into. NULL with
+ * ESRCH / ESRCH. */
 void *attune_userdata(attune_t thread);
 int attune_set_userdata(attune_t thread, void *userdata);
 
-/* ---- Mutex, condition, semaphore ---------------------------------------------------------------------------------
- * Waiters are served first come, first served, by handing over: whoever is woken has what it waited for. */
+/* ---- Mutex, condition, semaphore ----
+ *
+ * Waiters are served in the order in which they came, by handing over: a thread that is woken has
+ * what it waited for. */
 
-typedef struct attune_mutex { attune_t owner; void *first, *last; } attune_mutex;
-typedef struct attune_condition { void *first, *last; } attune_condition;
-typedef struct attune_semaphore { uint64_t value; void *first, *last; } attune_semaphore;
+typedef struct attune_mutex {
+    attune_t owner;
+    void *first, *last;
+} attune_mutex;
+typedef struct attune_condition {
+    void *first, *last;
+} attune_condition;
+typedef struct attune_semaphore {
+    uint64_t value;
+    void *first, *last;
+} attune_semaphore;
 
-#define ATTUNE_MUTEX_INIT { 0, NULL, NULL }
-#define ATTUNE_CONDITION_INIT { NULL, NULL }
-#define ATTUNE_SEMAPHORE_INIT(n) { (n), NULL, NULL }
+#define ATTUNE_MUTEX_INIT        {0, NULL, NULL}
+#define ATTUNE_CONDITION_INIT    {NULL, NULL}
+#define ATTUNE_SEMAPHORE_INIT(n) {(n), NULL, NULL}
 
-int attune_mutex_lock(attune_mutex *mutex);                           /* EDEADLK: the caller has it */
-int attune_mutex_trylock(attune_mutex *mutex);                        /* EBUSY: somebody has it */
-int attune_mutex_lock_timed(attune_mutex *mutex, int64_t timeout);    /* EDEADLK, ETIMEDOUT */
-int attune_mutex_unlock(attune_mutex *mutex);                         /* EPERM: the caller does not have it */
-int attune_mutex_destroy(attune_mutex *mutex);                        /* EBUSY: locked */
+/* EDEADLK: the caller has it */
+int attune_mutex_lock(attune_mutex *mutex);
+int attune_mutex_trylock(attune_mutex *mutex);                     /* EBUSY: it is locked */
+int attune_mutex_lock_timed(attune_mutex *mutex, int64_t timeout); /* EDEADLK, ETIMEDOUT */
+/* EPERM: the caller does not have it */
+int attune_mutex_unlock(attune_mutex *mutex);
+int attune_mutex_destroy(attune_mutex *mutex); /* EBUSY: locked */
 
-/* The mutex is the caller's again when these return, also after a timeout. EPERM: the caller does not have the mutex. */
+/* The mutex is the caller's again when these return, also after a timeout. EPERM: the caller does
+ * not have the mutex. */
 int attune_condition_wait(attune_condition *condition, attune_mutex *mutex);
-int attune_condition_wait_timed(attune_condition *condition, attune_mutex *mutex, int64_t timeout); /* ETIMEDOUT */
+/* ETIMEDOUT */
+int attune_condition_wait_timed(attune_condition *condition, attune_mutex *mutex, int64_t timeout);
 int attune_condition_signal(attune_condition *condition);
 int attune_condition_broadcast(attune_condition *condition);
-int attune_condition_destroy(attune_condition *condition);            /* EBUSY: threads wait for it */
+/* EBUSY: threads wait for it */
+int attune_condition_destroy(attune_condition *condition);
 
 int attune_semaphore_wait(attune_semaphore *semaphore);
-int attune_semaphore_trywait(attune_semaphore *semaphore);            /* EAGAIN: it is 0 */
+int attune_semaphore_trywait(attune_semaphore *semaphore);                     /* EAGAIN: it is 0 */
 int attune_semaphore_wait_timed(attune_semaphore *semaphore, int64_t timeout); /* ETIMEDOUT */
-int attune_semaphore_post(attune_semaphore *semaphore);               /* EOVERFLOW */
-int attune_semaphore_destroy(attune_semaphore *semaphore);            /* EBUSY: threads wait for it */
+int attune_semaphore_post(attune_semaphore *semaphore);                        /* EOVERFLOW */
+/* EBUSY: threads wait for it */
+int attune_semaphore_destroy(attune_semaphore *semaphore);
 
-/* ---- Descriptors --------------------------------------------------------------------------------------------------
- * Like the calls of the same names, but only the calling thread waits. Each first tries, and waits only where the call
- * would have blocked. Errors are those of the plain call, and ETIMEDOUT; EINTR does not occur. Sockets keep their flags;
- * listening and connecting sockets, pipes, terminals and the like are made O_NONBLOCK. A descriptor may be used from
- * several threads at a time. Close with attune_close: whoever waits for it gets EBADF at once. A plain close(2) is
- * noticed too, but it may take a second. */
+/* ---- Descriptors ----
+ *
+ * These work like the calls of the same names, but only the calling thread waits. Each first tries,
+ * and waits only where the call would have blocked. Errors are those of the plain call, and
+ * ETIMEDOUT; EINTR does not occur. Sockets keep their flags. Listening and connecting sockets,
+ * pipes, terminals and the like are made O_NONBLOCK. Several threads may use a descriptor at a
+ * time. Close it with attune_close: threads that wait for it get EBADF at once. The library notices
+ * a plain close(2) too, but that may take a second. */
 
 ssize_t attune_read(int fd, void *buffer, size_t size);
 ssize_t attune_write(int fd, const void *buffer, size_t size);
@@ -166,7 +204,8 @@ ssize_t attune_readv(int fd, const struct iovec *parts, int count);
 ssize_t attune_writev(int fd, const struct iovec *parts, int count);
 ssize_t attune_recv(int fd, void *buffer, size_t size, int flags);
 ssize_t attune_send(int fd, const void *buffer, size_t size, int flags);
-int attune_accept(int fd, struct sockaddr *address, socklen_t *length);   /* the new descriptor is O_NONBLOCK */
+/* the new descriptor is O_NONBLOCK */
+int attune_accept(int fd, struct sockaddr *address, socklen_t *length);
 int attune_connect(int fd, const struct sockaddr *address, socklen_t length);
 int attune_close(int fd);
 
@@ -178,37 +217,59 @@ ssize_t attune_recv_timed(int fd, void *buffer, size_t size, int flags, int64_t 
 ssize_t attune_send_timed(int fd, const void *buffer, size_t size, int flags, int64_t timeout);
 int attune_accept_timed(int fd, struct sockaddr *address, socklen_t *length, int64_t timeout);
 /* flags as accept4's: SOCK_NONBLOCK, SOCK_CLOEXEC. */
-int attune_accept4_timed(int fd, struct sockaddr *address, socklen_t *length, int flags, int64_t timeout);
+int attune_accept4_timed(int fd, struct sockaddr *address, socklen_t *length, int flags,
+                         int64_t timeout);
 /* After ETIMEDOUT the attempt goes on in the background: close the descriptor or call again. */
 int attune_connect_timed(int fd, const struct sockaddr *address, socklen_t length, int64_t timeout);
 
-/* Number of descriptors with something in revents, 0 after the timeout (nanoseconds, unlike poll's). */
+/* Number of descriptors with something in revents, 0 after the timeout (nanoseconds, unlike
+ * poll's). */
 int attune_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout);
 
-/* ---- Imports: what the scheduler knows about the application ------------------------------------------------------
+/* ---- Imports: what the scheduler knows about the application ----
  *
- *     static int bytes_left;                          imports { int bytes_left default 0; }
+ * The program names a variable, and the scheduler imports it:
+ *
+ *     static int bytes_left;
  *     attune_register("bytes_left", &bytes_left);
  *
- *     struct connection { long bytes_left; };         threadimports { int bytes_left default 0; }
+ *         imports { int bytes_left default 0; }
+ *
+ * or, for each thread, a field of the structure that the thread's userdata points to:
+ *
+ *     struct connection { long bytes_left; };
  *     attune_register_thread_field("bytes_left", struct connection, bytes_left);
  *     attune_set_userdata(ATTUNE_SELF, &connection);
  *
- * The scheduler reads the variable when one of its handlers starts, and writes it when a handler assigns to it. Any integer
- * type, bool, float and double will do, others do not compile; a value that does not fit is clamped and counted
- * (attune_stats). The variable must live until attune_unregister, a userdata until it is replaced or its thread ends.
+ *         threadimports { int bytes_left default 0; }
  *
- * Each returns 0, or -1 with ENOENT: the scheduler has no such import (a message says so on stderr; unless the options or
- * ATTUNE_UNKNOWN_IMPORTS say that it does not matter), EINVAL: the name is no import of this sort (thread or global). */
+ * The scheduler reads the variable when one of its handlers starts, and writes it when a handler
+ * assigns to it. The variable may have any integer type, bool, float or double; other types do not
+ * compile. A value that does not fit is clamped and counted (attune_stats). The variable must live
+ * until attune_unregister, a userdata until it is replaced or its thread ends.
+ *
+ * Each function returns 0, or -1 with one of these errors. ENOENT: the scheduler has no such
+ * import; a message on stderr says so, unless the options or ATTUNE_UNKNOWN_IMPORTS say that it
+ * does not matter. EINVAL: the name is an import of the other kind, of all threads or of each. */
 
 enum attune_variable_kind {
-    ATTUNE_KIND_I8, ATTUNE_KIND_I16, ATTUNE_KIND_I32, ATTUNE_KIND_I64,
-    ATTUNE_KIND_U8, ATTUNE_KIND_U16, ATTUNE_KIND_U32, ATTUNE_KIND_U64, ATTUNE_KIND_F32, ATTUNE_KIND_F64,
+    ATTUNE_KIND_I8,
+    ATTUNE_KIND_I16,
+    ATTUNE_KIND_I32,
+    ATTUNE_KIND_I64,
+    ATTUNE_KIND_U8,
+    ATTUNE_KIND_U16,
+    ATTUNE_KIND_U32,
+    ATTUNE_KIND_U64,
+    ATTUNE_KIND_F32,
+    ATTUNE_KIND_F64,
     ATTUNE_KIND_BOOL
 };
 
-int attune_register_variable(const char *name, volatile void *variable, enum attune_variable_kind kind);
-int attune_register_thread_variable(const char *name, size_t offset, enum attune_variable_kind kind);
+int attune_register_variable(const char *name, volatile void *variable,
+                             enum attune_variable_kind kind);
+int attune_register_thread_variable(const char *name, size_t offset,
+                                    enum attune_variable_kind kind);
 
 /* An int at that offset from the thread's userdata. */
 int attune_register_thread(const char *name, size_t offset);
@@ -216,9 +277,9 @@ int attune_register_thread(const char *name, size_t offset);
 /* The default holds again. ENOENT; EINVAL: nothing is registered. */
 int attune_unregister(const char *name);
 
-/* The portable way: the engine owns the variable. It starts with the value in force and lives as long as the process, a
- * thread's as long as the thread. NULL with errno as above; ESRCH;
- * EBUSY: a variable of the other sort is registered under that name. */
+/* For languages without C's types: the engine owns the variable. It starts with the value in force
+ * and lives as long as the process, a thread's as long as the thread. NULL with errno as above;
+ * ESRCH; EBUSY: a variable of another kind is registered under that name. */
 int64_t *attune_import_int(const char *name);
 double *attune_import_float(const char *name);
 int64_t *attune_thread_import_int(attune_t thread, const char *name);
@@ -226,39 +287,48 @@ double *attune_thread_import_float(attune_t thread, const char *name);
 
 #ifndef __cplusplus
 
-#define ATTUNE_KIND_OF(variable) _Generic((variable),                                                  \
-    bool: ATTUNE_KIND_BOOL,                                                                             \
-    char: CHAR_MIN < 0 ? ATTUNE_KIND_I8 : ATTUNE_KIND_U8,                                               \
-    signed char: ATTUNE_KIND_I8, unsigned char: ATTUNE_KIND_U8,                                         \
-    short: ATTUNE_KIND_I16, unsigned short: ATTUNE_KIND_U16,                                            \
-    int: ATTUNE_KIND_I32, unsigned int: ATTUNE_KIND_U32,                                                \
-    long: sizeof(long) == 8 ? ATTUNE_KIND_I64 : ATTUNE_KIND_I32,                                        \
-    unsigned long: sizeof(long) == 8 ? ATTUNE_KIND_U64 : ATTUNE_KIND_U32,                               \
-    long long: ATTUNE_KIND_I64, unsigned long long: ATTUNE_KIND_U64,                                    \
-    float: ATTUNE_KIND_F32, double: ATTUNE_KIND_F64)
+#define ATTUNE_KIND_OF(variable)                                              \
+    _Generic((variable),                                                      \
+        bool: ATTUNE_KIND_BOOL,                                               \
+        char: CHAR_MIN < 0 ? ATTUNE_KIND_I8 : ATTUNE_KIND_U8,                 \
+        signed char: ATTUNE_KIND_I8,                                          \
+        unsigned char: ATTUNE_KIND_U8,                                        \
+        short: ATTUNE_KIND_I16,                                               \
+        unsigned short: ATTUNE_KIND_U16,                                      \
+        int: ATTUNE_KIND_I32,                                                 \
+        unsigned int: ATTUNE_KIND_U32,                                        \
+        long: sizeof(long) == 8 ? ATTUNE_KIND_I64 : ATTUNE_KIND_I32,          \
+        unsigned long: sizeof(long) == 8 ? ATTUNE_KIND_U64 : ATTUNE_KIND_U32, \
+        long long: ATTUNE_KIND_I64,                                           \
+        unsigned long long: ATTUNE_KIND_U64,                                  \
+        float: ATTUNE_KIND_F32,                                               \
+        double: ATTUNE_KIND_F64)
 
 /* attune_register("name", &variable) */
-#define attune_register(name, pointer) attune_register_variable((name), (pointer), ATTUNE_KIND_OF(*(pointer)))
+#define attune_register(name, pointer) \
+    attune_register_variable((name), (pointer), ATTUNE_KIND_OF(*(pointer)))
 
 /* attune_register_thread_field("name", struct connection, member) */
-#define attune_register_thread_field(name, type, member) \
-    attune_register_thread_variable((name), offsetof(type, member), ATTUNE_KIND_OF(((type *)0)->member))
+#define attune_register_thread_field(name, type, member)            \
+    attune_register_thread_variable((name), offsetof(type, member), \
+                                    ATTUNE_KIND_OF(((type *)0)->member))
 
 #endif
 
-/* ---- Numbers ---------------------------------------------------------------------------------------------------- */
+/* ---- Numbers ---- */
 
 struct attune_statistics {
-    uint64_t created;              /* threads ever, with the main program */
-    uint64_t living;               /* of these, not ended */
-    uint64_t ready, waiting;       /* of the living, without the running one; a suspended one counts under both */
+    uint64_t created; /* all since the start, the main program too */
+    uint64_t living;  /* have not ended */
+    /* living ones but the running one; a suspended one counts twice */
+    uint64_t ready, waiting;
     uint64_t suspended;
-    uint64_t switches;             /* times a thread was chosen */
+    uint64_t switches; /* times a thread was chosen */
     uint64_t handler_calls;
-    uint64_t polls;                /* questions to the kernel which descriptors are ready */
-    uint64_t stack_bytes;          /* address space of all stacks, cached ones included */
-    uint64_t divisions_by_zero;    /* in the scheduler */
-    uint64_t clamped;              /* import values that did not fit their variable */
+    uint64_t polls;             /* of descriptors, in the kernel */
+    uint64_t stack_bytes;       /* address space of all stacks, cached ones included */
+    uint64_t divisions_by_zero; /* in the scheduler */
+    uint64_t clamped;           /* import values that did not fit their variable */
 };
 
 /* size is sizeof *statistics. */

@@ -8,7 +8,8 @@ pub const NEVER: i64 = i64::MAX;
 
 pub fn now() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place; CLOCK_MONOTONIC exists on every Linux, so the call cannot fail.
+    // SAFETY: `time` is a valid place; CLOCK_MONOTONIC exists on every Linux, so the call cannot
+    // fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

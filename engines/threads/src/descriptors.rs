@@ -1,50 +1,31 @@
 //! Threads that wait for descriptors, and the one epoll instance behind them.
 //!
-//! A descriptor is armed (level-triggered, one shot) with the union of what its waiters want whenever one comes or is left
-//! after a report. That costs one system call a wait and is right however descriptors are duplicated, closed and used again:
-//! a registration that has vanished shows as ENOENT when it is armed anew, and its waiters get EBADF.
+//! A descriptor is armed (level-triggered, one shot) for everything that its waiters want whenever
+//! a waiter comes, or stays behind after a report. That costs one system call for each wait, and it
+//! stays right when descriptors are duplicated, closed and used again: arming a registration that
+//! has vanished fails with ENOENT, and its waiters get EBADF.
 //!
-//! Invariant: `entries[fd]`'s list holds exactly the waiters for fd; a waiter lives on its blocked thread's stack and is
-//! unlinked before that thread runs again; `waiting` counts them all.
+//! Invariant: `entries[fd]`'s list holds exactly the waiters for fd; a waiter lives on its blocked
+//! thread's stack and is unlinked before that thread runs again; `waiting` counts them all.
 
-use std::cell::Cell;
 use std::os::fd::RawFd;
 use std::ptr;
 
 use crate::errno::{self, Errno, Result, check};
-use crate::thread::ThreadRef;
-
-/// One descriptor that a blocked thread waits for.
-pub struct Waiter {
-    pub thread: ThreadRef,
-    pub fd: RawFd,
-    /// EPOLLIN, EPOLLOUT and their like, which are also poll's numbers.
-    pub interest: u32,
-    /// Whether it will use up what it is told of: of several readers only the first is woken by one report.
-    pub consumes: bool,
-    linked: Cell<bool>,
-    previous: Cell<*const Waiter>,
-    next: Cell<*const Waiter>,
-}
-
-impl Waiter {
-    pub fn new(thread: ThreadRef, fd: RawFd, interest: u32, consumes: bool) -> Waiter {
-        let none = || Cell::new(ptr::null());
-        Waiter { thread, fd, interest, consumes, linked: Cell::new(false), previous: none(), next: none() }
-    }
-}
+use crate::thread::{ThreadRef, Waiter};
 
 #[derive(Clone, Copy)]
 struct Entry {
     first: *const Waiter,
     last: *const Waiter,
-    /// Registered with epoll, as far as we know.
+    /// Registered with epoll, unless the program closed the descriptor without attune_close.
     registered: bool,
-    /// It said ENOTSOCK when last asked.
+    /// The last operation on it said ENOTSOCK.
     no_socket: bool,
 }
 
-const EMPTY: Entry = Entry { first: ptr::null(), last: ptr::null(), registered: false, no_socket: false };
+const EMPTY: Entry =
+    Entry { first: ptr::null(), last: ptr::null(), registered: false, no_socket: false };
 const EVENTS: usize = 256;
 
 pub struct Descriptors {
@@ -57,6 +38,7 @@ pub struct Descriptors {
     /// Where the next sweep goes on.
     cursor: usize,
     polls: u64,
+    watched: Option<RawFd>,
 }
 
 impl Descriptors {
@@ -64,7 +46,28 @@ impl Descriptors {
         // SAFETY: a plain system call.
         let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        Ok(Descriptors { epoll, entries: Vec::new(), waiting: 0, events, exact: true, cursor: 0, polls: 0 })
+        Ok(Descriptors {
+            epoll,
+            entries: Vec::new(),
+            waiting: 0,
+            events,
+            exact: true,
+            cursor: 0,
+            polls: 0,
+            watched: None,
+        })
+    }
+
+    /// Lets polls end when this descriptor, which no thread waits for, is readable. One that was
+    /// watched before is closed by now, or is the same.
+    pub fn watch(&mut self, fd: Option<RawFd>) {
+        if fd != self.watched {
+            self.watched = fd;
+            let Some(fd) = fd else { return };
+            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
+            // SAFETY: a plain system call on a valid event. Where it fails, polls by time remain.
+            unsafe { libc::epoll_ctl(self.epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
+        }
     }
 
     /// Number of waits under way.
@@ -77,7 +80,7 @@ impl Descriptors {
     }
 
     /// Begins a wait. EBADF: no descriptor. EPERM: of a sort that is always ready.
-    /// Waiters whose descriptor was closed behind our back are appended to `lost`.
+    /// Waiters whose descriptor was closed without attune_close are appended to `lost`.
     ///
     /// # Safety
     /// The waiter stays where it is until [`Descriptors::remove`].
@@ -100,7 +103,9 @@ impl Descriptors {
             // The old registration was of a file that is gone: so is what the others waited for.
             Ok(false) => {
                 lost.extend(
-                    self.waiters(waiter.fd).map(|other| other.thread).filter(|t| *t != waiter.thread),
+                    self.waiters(waiter.fd)
+                        .map(|other| other.thread)
+                        .filter(|t| *t != waiter.thread),
                 );
                 Ok(())
             }
@@ -130,8 +135,8 @@ impl Descriptors {
         }
     }
 
-    /// Asks the kernel, waiting up to `timeout` nanoseconds (negative: for ever), and appends the threads whose
-    /// descriptors have something to say. False if the time ran out.
+    /// Asks the kernel, waiting up to `timeout` nanoseconds (negative: for ever), and appends the
+    /// threads whose descriptors are ready or broken. False if the time ran out.
     pub fn poll(&mut self, timeout: i64, ready: &mut Vec<ThreadRef>) -> bool {
         self.polls += 1;
         let count = self.wait(timeout);
@@ -152,7 +157,8 @@ impl Descriptors {
         threads
     }
 
-    /// Looks at up to `count` descriptors for ones that were closed behind our back, and appends their waiters.
+    /// Looks at up to `count` descriptors for ones that were closed without attune_close, and
+    /// appends their waiters.
     pub fn sweep(&mut self, count: usize, lost: &mut Vec<ThreadRef>) {
         let mut left = count;
         for _ in 0..self.entries.len() {
@@ -204,13 +210,16 @@ impl Descriptors {
         }
     }
 
-    /// Arms the descriptor for all its waiters. False: it had to be registered anew although it was registered.
+    /// Arms the descriptor for all its waiters. False: it had to be registered anew although it was
+    /// registered.
     fn arm(&mut self, fd: RawFd) -> Result<bool> {
         let interest = self.waiters(fd).fold(0, |all, waiter| all | waiter.interest);
-        let mut event = libc::epoll_event { events: interest | libc::EPOLLONESHOT as u32, u64: fd as u64 };
+        let mut event =
+            libc::epoll_event { events: interest | libc::EPOLLONESHOT as u32, u64: fd as u64 };
         let epoll = self.epoll;
         // SAFETY: plain system calls on a valid event.
-        let mut control = |operation| check(unsafe { libc::epoll_ctl(epoll, operation, fd, &mut event) });
+        let mut control =
+            |operation| check(unsafe { libc::epoll_ctl(epoll, operation, fd, &mut event) });
         let Some(entry) = self.entry(fd) else { return Err(Errno(libc::EBADF)) };
         let expected = entry.registered;
         let known = expected && control(libc::EPOLL_CTL_MOD).is_ok();
@@ -250,7 +259,10 @@ impl Descriptors {
     fn wait(&mut self, timeout: i64) -> usize {
         let (events, room) = (self.events.as_mut_ptr(), EVENTS as libc::c_int);
         if self.exact && timeout > 0 {
-            let time = libc::timespec { tv_sec: timeout / 1_000_000_000, tv_nsec: timeout % 1_000_000_000 };
+            let time = libc::timespec {
+                tv_sec: timeout / 1_000_000_000,
+                tv_nsec: timeout % 1_000_000_000,
+            };
             // SAFETY: `events` has room for as many; the signal mask is left alone.
             let count = unsafe {
                 let mask = ptr::null::<libc::sigset_t>();

@@ -1,5 +1,5 @@
-//! Failures as the C library names them. Everything inside the crate fails with an [`Errno`]; the C layer puts it into
-//! `errno`, the Rust layer into an [`std::io::Error`].
+//! Failures as the C library names them. Functions inside the crate fail with an [`Errno`]; the C
+//! layer puts it into `errno`, the Rust layer into an [`std::io::Error`].
 
 use std::io;
 
@@ -10,7 +10,7 @@ pub struct Errno(pub i32);
 pub type Result<T> = std::result::Result<T, Errno>;
 
 impl Errno {
-    /// Of the system call that failed last on this OS thread.
+    /// The error of the system call that failed last on this OS thread.
     pub fn last() -> Errno {
         Errno(get())
     }

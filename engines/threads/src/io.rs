@@ -1,20 +1,21 @@
 //! Reading, writing, accepting, connecting and polling, where only the calling thread waits.
 //!
-//! Every operation is tried first, and its thread waits for the descriptor only when the kernel says EAGAIN. Sockets are used
-//! with MSG_DONTWAIT, so their flags stay as they are and nothing has to be remembered of a descriptor that may be closed and
-//! used again; other descriptors, and sockets that accept or connect, are made O_NONBLOCK before each try.
+//! Every operation is tried first, and its thread waits for the descriptor only when the kernel
+//! says EAGAIN. Sockets are used with MSG_DONTWAIT: their flags stay as they are, and the engine
+//! needs no memory of a descriptor that the program may close and use again. Other descriptors, and
+//! sockets that accept or connect, are made O_NONBLOCK before each try.
 //!
 //! Timeouts are relative nanoseconds, negative for none.
 
 use std::os::fd::RawFd;
 
 use crate::clock::{self, NEVER};
-use crate::descriptors::Waiter;
 use crate::errno::{Errno, Result, check};
 use crate::process::{leave, with};
-use crate::thread::{Leave, WaitsFor};
+use crate::thread::{Leave, Waiter, WaitsFor};
 
-/// While a local socket's peer has no room for another connection: there is nothing to wait for but time.
+/// How long a connection waits for room at a local socket's peer, which no descriptor reports.
+/// Nanoseconds.
 const CONNECT_RETRY: i64 = 1_000_000;
 
 /// A stream operation: on a socket with MSG_DONTWAIT, or on anything else made O_NONBLOCK.
@@ -42,7 +43,12 @@ pub fn stream(
 }
 
 /// An operation of sockets only.
-pub fn socket(fd: RawFd, interest: i16, timeout: i64, mut attempt: impl FnMut() -> isize) -> Result<usize> {
+pub fn socket(
+    fd: RawFd,
+    interest: i16,
+    timeout: i64,
+    mut attempt: impl FnMut() -> isize,
+) -> Result<usize> {
     with(|_| ())?;
     perform(fd, interest, timeout, || result(attempt()))
 }
@@ -65,7 +71,7 @@ pub unsafe fn accept(
         result(unsafe { libc::accept4(fd, address, length, flags) } as isize)
     })?;
     let accepted = accepted as RawFd;
-    // Whatever was known of an earlier descriptor of this number is over.
+    // Forget an earlier descriptor of this number.
     let stale = with(|engine| engine.descriptors.forget(accepted))?;
     with(|engine| engine.fail_waits(stale))?;
     Ok(accepted)
@@ -104,7 +110,7 @@ pub unsafe fn connect(
     if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }
 
-/// Closes the descriptor; whoever waits for it gets EBADF.
+/// Closes the descriptor; threads that wait for it get EBADF.
 pub fn close(fd: RawFd) -> Result<()> {
     let waiting = with(|engine| engine.descriptors.forget(fd))?;
     with(|engine| engine.fail_waits(waiting))?;
@@ -134,8 +140,8 @@ pub fn poll(descriptors: &mut [libc::pollfd], timeout: i64) -> Result<usize> {
         }
         let waiters: Vec<Waiter> = descriptors
             .iter()
-            .filter(|wish| wish.fd >= 0)
-            .map(|wish| Waiter::new(me, wish.fd, wish.events as u16 as u32, false))
+            .filter(|wanted| wanted.fd >= 0)
+            .map(|wanted| Waiter::new(me, wanted.fd, wanted.events as u16 as u32, false))
             .collect();
         match wait(&waiters, deadline) {
             // poll(2) says what is wrong with a descriptor that has been closed.
@@ -183,12 +189,14 @@ fn wait_ready(fd: RawFd, interest: i16, deadline: i64) -> Result<()> {
     wait(&[Waiter::new(me, fd, interest as u16 as u32, true)], deadline)
 }
 
-/// Waits for one of several descriptors. The waiters lie on the caller's stack, and are out of all lists when this returns.
+/// Waits for one of several descriptors. The waiters lie on the caller's stack, and are out of all
+/// lists when this returns.
 fn wait(waiters: &[Waiter], deadline: i64) -> Result<()> {
     with(|engine| {
         let mut lost = Vec::new();
         for (i, waiter) in waiters.iter().enumerate() {
-            // SAFETY: `waiters` stays where it is until the wait is over, when `settle` removes them all.
+            // SAFETY: `waiters` stays where it is until the wait is over, when the engine removes
+            // them all.
             if let Err(error) = unsafe { engine.descriptors.add(waiter, &mut lost) } {
                 waiters[..i].iter().for_each(|earlier| engine.descriptors.remove(earlier));
                 return Err(error);

@@ -1,11 +1,15 @@
-//! Which scheduler runs: the one that ATTUNE_SCHED names, the one that the program's options name, or the built-in one.
+//! Which scheduler runs: the one that ATTUNE_SCHED names, the one that the program's options name,
+//! or the built-in one.
 //!
-//! A scheduler that cannot be used ends the process with status 2 before any thread runs: running on with another
-//! one would answer a question that nobody asked. A privileged program ignores ATTUNE_SCHED, for whoever started it
-//! would otherwise run their code with its rights.
+//! A scheduler that cannot be used ends the process with status 2 before any thread runs: the user
+//! asked for that one, and another would only look like it. A privileged program ignores
+//! ATTUNE_SCHED, which would let its caller run code with its rights.
 
 use std::ffi::{CStr, CString, OsString, c_char};
+use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::report;
 use attune_abi::{self as abi, Event};
@@ -17,8 +21,8 @@ unsafe extern "C" {
 
 /// Loads and checks; does not return if that fails.
 pub fn load(from_options: Option<&CStr>) -> &'static abi::Scheduler {
-    let wish = std::env::var_os("ATTUNE_SCHED").filter(|path| !path.is_empty());
-    let path = choose(wish, from_options, is_privileged());
+    let wanted = std::env::var_os("ATTUNE_SCHED").filter(|path| !path.is_empty());
+    let path = choose(wanted, from_options, is_privileged());
     let loaded = match &path {
         Some(path) => open(path),
         // SAFETY: a constant, linked into this library.
@@ -29,16 +33,35 @@ pub fn load(from_options: Option<&CStr>) -> &'static abi::Scheduler {
     checked.unwrap_or_else(|problem| report::cannot_start(&format!("{shown}: {problem}")))
 }
 
-/// The path to load, None for the built-in scheduler.
-fn choose(wish: Option<OsString>, from_options: Option<&CStr>, privileged: bool) -> Option<CString> {
-    let wish = wish.and_then(|path| CString::new(path.as_bytes()).ok());
-    if privileged && wish.is_some() {
-        report::note("ATTUNE_SCHED is ignored: this program runs with more rights than whoever started it");
+/// The cluster that the process is to join, by ATTUNE_CLUSTER.
+pub fn cluster() -> Option<String> {
+    let wanted = std::env::var_os("ATTUNE_CLUSTER").filter(|name| !name.is_empty())?;
+    if is_privileged() {
+        report::note(
+            "ATTUNE_CLUSTER is ignored: this program runs with more rights than its caller has",
+        );
+        return None;
     }
-    wish.filter(|_| !privileged).or_else(|| from_options.map(CString::from))
+    wanted.into_string().ok()
 }
 
-/// Whether the kernel started the program with rights that its caller lacks (set-uid, set-gid, capabilities).
+/// The path to load, None for the built-in scheduler.
+fn choose(
+    wanted: Option<OsString>,
+    from_options: Option<&CStr>,
+    privileged: bool,
+) -> Option<CString> {
+    let wanted = wanted.and_then(|path| CString::new(path.as_bytes()).ok());
+    if privileged && wanted.is_some() {
+        report::note(
+            "ATTUNE_SCHED is ignored: this program runs with more rights than its caller has",
+        );
+    }
+    wanted.filter(|_| !privileged).or_else(|| from_options.map(CString::from))
+}
+
+/// Whether the kernel started the program with rights that its caller lacks (set-uid, set-gid,
+/// capabilities).
 fn is_privileged() -> bool {
     // SAFETY: reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -49,6 +72,7 @@ fn open(path: &CStr) -> Result<&'static abi::Scheduler, String> {
     let here = [c"./".to_bytes(), path.to_bytes()].concat();
     let here = CString::new(here).unwrap_or_default();
     let path = if path.to_bytes().contains(&b'/') { path } else { &here };
+    refuse_other_files(Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())))?;
     // SAFETY: running the file's code is what the user asks for; it is never unloaded.
     unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
@@ -56,17 +80,57 @@ fn open(path: &CStr) -> Result<&'static abi::Scheduler, String> {
             return Err(format!("cannot load it: {}", dl_error()));
         }
         let symbol = libc::dlsym(library, c"attune_scheduler".as_ptr());
-        let hint = "it is no compiled scheduler: it does not define `attune_scheduler`; \
-                    make one with `attune build FILE.sched --engine threads -o FILE.so`";
-        symbol.cast::<abi::Scheduler>().as_ref().ok_or_else(|| hint.to_string())
+        let missing = "this library is no compiled scheduler, it does not define \
+                       `attune_scheduler`";
+        let path = Path::new("FILE.sched");
+        symbol
+            .cast::<abi::Scheduler>()
+            .as_ref()
+            .ok_or_else(|| format!("{missing}; {}", how_to_compile(path)))
     }
+}
+
+/// Says what the user did where the dynamic linker would say "invalid ELF header".
+fn refuse_other_files(path: &Path) -> Result<(), String> {
+    let text = path.extension().is_some_and(|extension| extension == "sched");
+    let wanted = if text { path } else { Path::new("FILE.sched") };
+    let mut magic = [0; 4];
+    let read = match fs::metadata(path) {
+        Ok(file) if file.is_file() => {
+            fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic))
+        }
+        Ok(_) => Err(ErrorKind::InvalidInput.into()),
+        Err(error) => Err(error),
+    };
+    let problem = match read {
+        Ok(()) if magic == *b"\x7fELF" => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => "there is no such file",
+        // The dynamic linker says why it cannot read the file.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(()),
+        _ if text => "this is the text of a scheduler, and the threads engine loads compiled ones",
+        _ => "this is no compiled scheduler",
+    };
+    Err(format!("{problem}; {}", how_to_compile(wanted)))
+}
+
+fn how_to_compile(text: &Path) -> String {
+    let shared_object = Path::new(text.file_name().unwrap_or_default()).with_extension("so");
+    format!(
+        "to make one: attune build {} --engine threads -o {}",
+        text.display(),
+        shared_object.display()
+    )
 }
 
 fn dl_error() -> String {
     // SAFETY: dlerror returns a string that lives until the next dl call, or null.
     unsafe {
         let message: *const c_char = libc::dlerror();
-        if message.is_null() { "unknown".into() } else { CStr::from_ptr(message).to_string_lossy().into() }
+        if message.is_null() {
+            "unknown".into()
+        } else {
+            CStr::from_ptr(message).to_string_lossy().into()
+        }
     }
 }
 
@@ -76,17 +140,26 @@ fn check(scheduler: &abi::Scheduler) -> Result<(), String> {
     if scheduler.abi != abi::VERSION {
         let (theirs, ours) = (scheduler.abi, abi::VERSION);
         return Err(format!(
-            "it was compiled for version {theirs} of the scheduler interface, this library has {ours}; compile it again"
+            "it was compiled for version {theirs} of the scheduler interface, this library has \
+                {ours}; compile it again"
         ));
     }
     if (scheduler.thread_size as usize) < size_of::<abi::Thread>() {
         return Err(format!("its thread record is too small ({} bytes)", scheduler.thread_size));
     }
+    if (scheduler.state_size as usize) < size_of::<abi::Instance>() {
+        return Err(format!("its state is too small ({} bytes)", scheduler.state_size));
+    }
+    if !scheduler.only.is_null() {
+        return Err("it is made for firmware".into());
+    }
     let has = |event: Event| scheduler.handler[event as usize].is_some();
     let mut missing = Vec::new();
-    for (event, name) in
-        [(Event::NewThread, "newthread"), (Event::Schedule, "schedule"), (Event::SwitchOut, "switch_out")]
-    {
+    for (event, name) in [
+        (Event::NewThread, "newthread"),
+        (Event::Schedule, "schedule"),
+        (Event::SwitchOut, "switch_out"),
+    ] {
         if !has(event) {
             missing.push(name);
         }

@@ -1,7 +1,8 @@
-//! Stack overflow: a fault in the guard of the running thread's stack is told by name before the process dies of it.
+//! Stack overflow: a fault in the guard of the running thread's stack is told by name before the
+//! process dies of it.
 //!
-//! The handler runs on an alternate stack, touches nothing but constants and the running thread's name, and lets every
-//! other fault go where it went before. It never repairs anything.
+//! The handler runs on an alternate stack, touches nothing but constants and the running thread's
+//! name, and lets every other fault go where it went before. It never repairs anything.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -35,8 +36,11 @@ pub fn watch() -> Result<()> {
         check(libc::sigaltstack(ptr::null(), &mut current))?;
         if current.ss_flags & libc::SS_DISABLE != 0 {
             let memory = Box::leak(vec![0u8; ALTERNATE_SIZE].into_boxed_slice());
-            let alternate =
-                libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: ALTERNATE_SIZE };
+            let alternate = libc::stack_t {
+                ss_sp: memory.as_mut_ptr().cast(),
+                ss_flags: 0,
+                ss_size: ALTERNATE_SIZE,
+            };
             check(libc::sigaltstack(&alternate, ptr::null_mut()))?;
         }
         WATCHED.store(libc::pthread_self() as usize, Relaxed);
@@ -67,7 +71,7 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
             default.sa_sigaction = libc::SIG_DFL;
             libc::sigaction(libc::SIGSEGV, &default, ptr::null_mut());
         } else {
-            // Not ours: the access happens again and meets whoever was responsible before.
+            // Not ours: the access happens again and meets the handler that was installed before.
             libc::sigaction(libc::SIGSEGV, (*BEFORE.0.get()).as_ptr(), ptr::null_mut());
         }
     }
@@ -86,7 +90,8 @@ fn say(thread: ThreadRef, stack: Extent) {
         b" bytes; a larger one is set in its attributes or in the options\n",
     ];
     for piece in pieces {
-        // SAFETY: the piece is readable. There is nothing to do about a stderr that does not take it.
+        // SAFETY: the piece is readable. There is nothing to do about a stderr that does not take
+        // it.
         unsafe { libc::write(2, piece.as_ptr().cast(), piece.len()) };
     }
 }

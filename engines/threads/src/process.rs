@@ -1,18 +1,17 @@
-//! The one engine of this process: who may call it, and the switching of stacks around it.
+//! The one engine of this process: which OS thread may call it, and the switching of stacks.
 //!
-//! The main program keeps the stack it came with, and that is also where all choosing happens: a thread that leaves
-//! suspends its fiber, the loop in [`choose_and_run`], on the main program's stack, asks the engine for the next and resumes
-//! that one; when it is the main program, the loop returns into it. So scheduler handlers that decide who runs never use
-//! up a small stack.
+//! The main program keeps the stack it came with, and that is also where all choosing happens: a
+//! thread that leaves suspends its fiber, the loop in [`choose_and_run`], on the main program's
+//! stack, asks the engine for the next and resumes that one; when it is the main program, the loop
+//! returns into it. So the scheduler's handlers never use up a small stack.
 //!
-//! Invariants: the engine is touched only by the OS thread `OWNER`, only inside [`with`], and `with` is never
-//! entered twice (`BUSY`): a handler's verbatim code or a signal handler that calls back gets EPERM. No stack is
-//! switched inside `with`, except that the main loop holds nothing of the engine while another thread runs.
+//! Invariants: the engine is touched only by the OS thread `OWNER`, only inside [`with`], and
+//! `with` is never entered twice (`BUSY`): a handler's verbatim code or a signal handler that calls
+//! back gets EPERM. No stack is switched inside `with`, except that the main loop holds nothing of
+//! the engine while another thread runs.
 
 use std::cell::UnsafeCell;
 use std::ffi::CStr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::engine::Engine;
@@ -21,15 +20,15 @@ use crate::load;
 use crate::overflow;
 use crate::report;
 use crate::scheduler::Scheduler;
-use crate::stack::{GuardedStack, StackPool};
-use crate::thread::{Body, Fiber, Leave, ThreadRef};
+use crate::stack::StackPool;
+use crate::thread::Leave;
 
 static OWNER: AtomicUsize = AtomicUsize::new(NOBODY);
 static BUSY: AtomicBool = AtomicBool::new(false);
 static ENGINE: Slot = Slot(UnsafeCell::new(None));
 
 const NOBODY: usize = 0;
-/// In a forked child, and while starting: nobody may call.
+/// In a forked child, and while starting: every call fails.
 const CLOSED: usize = 1;
 
 struct Slot(UnsafeCell<Option<Engine>>);
@@ -66,10 +65,18 @@ fn build(settings: Settings) -> Result<()> {
     if watched != 0 {
         return Err(Errno(watched));
     }
-    let seed = std::env::var("ATTUNE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(settings.seed);
-    let scheduler = Scheduler::attach(load::load(settings.scheduler), seed);
+    let seed = std::env::var("ATTUNE_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(settings.seed);
+    let mut scheduler = Scheduler::attach(load::load(settings.scheduler), seed);
+    if let Some(cluster) = load::cluster()
+        && let Err(problem) = scheduler.join(&cluster)
+    {
+        report::cannot_start(&format!("{}: {problem}", scheduler.name().to_string_lossy()));
+    }
     let engine = Engine::start(scheduler, stacks, settings.ignore_unknown_imports)?;
-    // SAFETY: OWNER is CLOSED, so nobody else looks.
+    // SAFETY: OWNER is CLOSED, so no call looks at it.
     unsafe { *ENGINE.0.get() = Some(engine) };
     Ok(())
 }
@@ -117,7 +124,8 @@ fn this_os_thread() -> usize {
     (unsafe { libc::pthread_self() }) as usize
 }
 
-/// The running thread gives up the processor, and goes on when it is chosen again. How its wait ended.
+/// Gives up the processor for the running thread, and returns when it is chosen again. The result
+/// says how its wait ended.
 pub fn leave(leave: Leave) -> Result<()> {
     let me = with(|engine| engine.current())?;
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
@@ -141,7 +149,8 @@ pub fn exit() -> ! {
     std::process::abort()
 }
 
-/// On the main program's stack, which has just left: runs other threads until it is chosen.
+/// Runs other threads until the main program is chosen. The main program has just left, and this
+/// runs on its stack.
 fn choose_and_run(mut leave: Leave) {
     loop {
         let Ok(next) = with(|engine| engine.switch(leave)) else { return };
@@ -154,23 +163,4 @@ fn choose_and_run(mut leave: Leave) {
         overflow::runs(Some(next));
         leave = fiber.resume(()).as_yield().unwrap_or(Leave::Exit);
     }
-}
-
-/// What runs on a thread's stack.
-pub fn fiber(stack: GuardedStack, thread: ThreadRef) -> Fiber {
-    Fiber::with_stack(stack, move |yielder, ()| {
-        thread.yielder.set(yielder);
-        match thread.body.take() {
-            Some(Body::C { start, argument }) => {
-                // A panic of Rust code behind a C function's start must not unwind into the engine.
-                match catch_unwind(AssertUnwindSafe(|| start(argument))) {
-                    Ok(result) => thread.result.set(result),
-                    Err(_) => thread.panicked.set(true),
-                }
-            }
-            Some(Body::Rust(body)) => body(),
-            None => {}
-        }
-        thread.yielder.set(ptr::null());
-    })
 }

@@ -1,54 +1,95 @@
 //! The loaded scheduler: calls to its handlers, its answers, its errors, its containers' names.
 //!
-//! Invariant: handlers are called one at a time and from nowhere but here. What a handler asks of the engine
-//! while it runs (alarms) is put down and picked up after it has returned.
+//! Invariant: handlers are called one at a time, and only from here. Alarms that a handler asks for
+//! are noted while it runs, and the engine takes them after it has returned.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
 
+use crate::cluster::{Cluster, Tables};
 use crate::report;
 use crate::thread::ThreadRef;
 use attune_abi::{self as abi, Event};
 
-/// What the scheduler's requests go to. Its address is given to the scheduler, so it never moves.
-struct Desk {
+/// What handlers have asked for. The scheduler holds its address, so it never moves.
+struct Requests {
     alarms: RefCell<Vec<(ThreadRef, i64)>>,
+    /// What handlers have assigned to imports that a cluster supplies: global, operation, operand.
+    updates: RefCell<Vec<(u32, u32, i64)>>,
 }
 
 pub struct Scheduler {
     abi: &'static abi::Scheduler,
-    call: abi::Call,
-    desk: &'static Desk,
+    /// The state of the one instance: it lives as long as the process.
+    instance: NonNull<abi::Instance>,
+    requests: &'static Requests,
     calls: u64,
+    /// The node that this process is, if it is one.
+    cluster: Option<Box<Cluster>>,
 }
 
 impl Scheduler {
-    /// Attaches a scheduler that load.rs has checked: containers empty, globals at their initial values.
+    /// Attaches a scheduler that load.rs has checked: containers empty, globals at their initial
+    /// values.
     pub fn attach(scheduler: &'static abi::Scheduler, seed: u64) -> Scheduler {
-        let desk: &'static Desk = Box::leak(Box::new(Desk { alarms: RefCell::default() }));
+        let requests: &'static Requests = Box::leak(Box::new(Requests {
+            alarms: RefCell::default(),
+            updates: RefCell::default(),
+        }));
         let host = Box::leak(Box::new(abi::Host {
-            engine: ptr::from_ref(desk).cast_mut().cast(),
+            engine: ptr::from_ref(requests).cast_mut().cast(),
             trap,
             alarm,
             preempt,
             seed,
             cpus: 1,
+            update: Some(update),
         }));
+        let words = (scheduler.state_size as usize).div_ceil(size_of::<u64>());
+        let instance = NonNull::from(Box::leak(vec![0u64; words].into_boxed_slice())).cast();
         if let Some(attach) = scheduler.attach {
-            // SAFETY: the host lives for ever.
-            unsafe { attach(host) };
+            // SAFETY: the state is zeroed and as large as the scheduler says; it and the host live
+            // for ever.
+            unsafe { attach(instance.as_ptr(), host) };
         }
-        let call = abi::Call {
-            now: 0,
-            cpu: 0,
-            cpus: 1,
-            dispatched: ptr::null_mut(),
-            slice: -1,
-            value: 0,
-            value_thread: ptr::null_mut(),
+        let mut scheduler =
+            Scheduler { abi: scheduler, instance, requests, calls: 0, cluster: None };
+        let call = scheduler.call();
+        (call.cpu, call.cpus, call.slice) = (0, 1, -1);
+        scheduler
+    }
+
+    /// What the instance is told, and what it answers.
+    #[inline]
+    fn call(&mut self) -> &mut abi::Instance {
+        // SAFETY: the state lives for ever, and no handler runs.
+        unsafe { self.instance.as_mut() }
+    }
+
+    /// A place in the state of the instance, as the scheduler's tables give it.
+    pub fn place<T>(&self, offset: usize) -> *mut T {
+        self.instance.as_ptr().wrapping_byte_add(offset).cast()
+    }
+
+    /// Makes this process a node of the cluster of that name. Err: why it cannot be one.
+    pub fn join(&mut self, cluster: &str) -> Result<(), String> {
+        let tables = Tables {
+            scheduler: self.abi,
+            globals: self.globals(),
+            containers: slice(self.abi.containers, self.abi.container_count),
+            state: &|offset| self.place(offset),
         };
-        Scheduler { abi: scheduler, call, desk, calls: 0 }
+        self.cluster = Some(Box::new(Cluster::join(cluster, &tables)?));
+        Ok(())
+    }
+
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_deref()
+    }
+
+    pub fn cluster_mut(&mut self) -> Option<&mut Cluster> {
+        self.cluster.as_deref_mut()
     }
 
     pub fn has(&self, event: Event) -> bool {
@@ -60,36 +101,44 @@ impl Scheduler {
     pub fn raise(&mut self, event: Event, thread: Option<ThreadRef>, now: i64) {
         if let Some(handler) = self.abi.handler[event as usize] {
             self.calls += 1;
-            self.call.now = now;
+            self.call().now = now;
+            if let Some(cluster) = &mut self.cluster {
+                cluster.before_handler(now);
+            }
             let record = thread.map_or(ptr::null_mut(), ThreadRef::record);
-            // SAFETY: the record is that of a living thread that the scheduler knows, or null where the event has none.
-            unsafe { handler(&mut self.call, record) };
+            // SAFETY: the record is that of a living thread that the scheduler knows, or null where
+            // the event has none.
+            unsafe { handler(self.instance.as_ptr(), record) };
+            if let Some(cluster) = &mut self.cluster {
+                cluster.after_handler(&mut self.requests.updates.borrow_mut());
+            }
         }
     }
 
     /// Asks the scheduler for the next thread.
     #[inline]
     pub fn schedule(&mut self, now: i64) -> Option<ThreadRef> {
-        self.call.dispatched = ptr::null_mut();
-        self.call.slice = -1;
+        self.call().dispatched = ptr::null_mut();
+        self.call().slice = -1;
         self.raise(Event::Schedule, None, now);
-        // SAFETY: a scheduler dispatches from its containers, and these hold records of living threads only.
-        NonNull::new(self.call.dispatched).map(|record| unsafe { ThreadRef::from_record(record) })
+        // SAFETY: a scheduler dispatches from its containers, and these hold records of living
+        // threads only.
+        NonNull::new(self.call().dispatched).map(|record| unsafe { ThreadRef::from_record(record) })
     }
 
     /// Asks a yes-or-no query; true where the scheduler does not answer it.
     pub fn allows(&mut self, query: Event, thread: ThreadRef, now: i64) -> bool {
-        self.call.value = 1;
+        self.call().value = 1;
         self.raise(query, Some(thread), now);
-        self.call.value != 0
+        self.call().value != 0
     }
 
     /// Gives the attributes of a new thread their initial values.
     pub fn init_thread(&mut self, thread: ThreadRef, now: i64) {
-        self.call.now = now;
+        self.call().now = now;
         if let Some(init) = self.abi.thread_init {
             // SAFETY: a fresh record whose head is set.
-            unsafe { init(&mut self.call, thread.record()) };
+            unsafe { init(self.instance.as_ptr(), thread.record()) };
         }
     }
 
@@ -105,12 +154,12 @@ impl Scheduler {
 
     #[inline]
     pub fn wants_alarms(&self) -> bool {
-        !self.desk.alarms.borrow().is_empty()
+        !self.requests.alarms.borrow().is_empty()
     }
 
     /// The alarms that handlers have asked for, in their order; a time of 0 or less cancels.
     pub fn take_alarms(&mut self) -> Vec<(ThreadRef, i64)> {
-        self.desk.alarms.take()
+        self.requests.alarms.take()
     }
 
     pub fn name(&self) -> &'static CStr {
@@ -134,11 +183,13 @@ impl Scheduler {
     }
 
     pub fn divisions_by_zero(&self) -> u64 {
-        count(self.abi.divisions_by_zero)
+        // SAFETY: the state lives for ever.
+        unsafe { self.instance.as_ref() }.divisions_by_zero
     }
 
     pub fn clamped(&self) -> u64 {
-        count(self.abi.clamped)
+        // SAFETY: the state lives for ever.
+        unsafe { self.instance.as_ref() }.clamped
     }
 
     /// The name of the container that holds the thread: `ready`, `waiting[3]`, or `no container`.
@@ -149,7 +200,8 @@ impl Scheduler {
             return "no container".into();
         }
         for info in slice(self.abi.containers, self.abi.container_count) {
-            let distance = (container as usize).wrapping_sub(info.container as usize);
+            let distance =
+                (container as usize).wrapping_sub(self.place::<u8>(info.offset) as usize);
             let name = text(info.name).to_string_lossy();
             if info.length == 0 && distance == 0 {
                 return name.into_owned();
@@ -161,12 +213,6 @@ impl Scheduler {
         }
         "a local container".into()
     }
-}
-
-/// A counter that the scheduler keeps, 0 if it has none.
-fn count(counter: *const u64) -> u64 {
-    // SAFETY: null or a static of the scheduler.
-    unsafe { counter.as_ref() }.map_or(0, |count| *count)
 }
 
 fn text(text: *const c_char) -> &'static CStr {
@@ -191,15 +237,24 @@ extern "C" fn trap(_: *mut c_void, trap: *const abi::Trap) {
     report::scheduler_failed(&message.to_string_lossy());
 }
 
-extern "C" fn alarm(desk: *mut c_void, thread: *mut abi::Thread, at: i64) {
-    // SAFETY: `desk` is the one given in attach, the record one of a living thread.
+extern "C" fn alarm(requests: *mut c_void, thread: *mut abi::Thread, at: i64) {
+    // SAFETY: `requests` is the one given in attach, the record one of a living thread.
     unsafe {
-        if let (Some(desk), Some(record)) = (desk.cast::<Desk>().as_ref(), NonNull::new(thread)) {
-            desk.alarms.borrow_mut().push((ThreadRef::from_record(record), at));
+        if let (Some(requests), Some(record)) =
+            (requests.cast::<Requests>().as_ref(), NonNull::new(thread))
+        {
+            requests.alarms.borrow_mut().push((ThreadRef::from_record(record), at));
         }
     }
 }
 
-/// Threads here give up the processor of their own accord, and `schedule` runs whenever one does: there is nothing
-/// that could be asked to choose again earlier.
+extern "C" fn update(requests: *mut c_void, global: u32, operation: u32, operand: i64) {
+    // SAFETY: `requests` is the one given in attach.
+    if let Some(requests) = unsafe { requests.cast::<Requests>().as_ref() } {
+        requests.updates.borrow_mut().push((global, operation, operand));
+    }
+}
+
+/// Does nothing: a thread here keeps the processor until it calls the library, and then `schedule`
+/// runs anyway.
 extern "C" fn preempt(_: *mut c_void, _: i64, _: i64) {}

@@ -5,11 +5,12 @@
 //!     | guard: no access | usable, grows downwards | colour |
 //! ```
 //!
-//! All stacks lie at the same place of a page, so their upper ends would compete for the same few sets of the cache; a
-//! varying number of bytes is left free above each (its colour).
+//! All stacks lie at the same place of a page, so their upper ends would compete for the same few
+//! sets of the cache; a varying number of bytes is left free above each (its colour).
 //!
-//! Invariant: the guard is [`GUARD`] bytes, more than any probed frame skips, so an overflow faults inside it.
-//! Units: bytes. Memory is touched, and so becomes resident, only as deep as a thread has used its stack.
+//! Invariant: the guard is [`GUARD`] bytes, more than any probed frame skips, so an overflow faults
+//! inside it. Units: bytes. Memory is touched, and so becomes resident, only as deep as a thread
+//! has used its stack.
 
 use std::num::NonZeroUsize;
 
@@ -39,7 +40,8 @@ impl GuardedStack {
         let whole = size + GUARD;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
         // SAFETY: a fresh private mapping; nobody else knows its address.
-        let limit = unsafe { libc::mmap(std::ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
+        let limit =
+            unsafe { libc::mmap(std::ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
         if limit == libc::MAP_FAILED {
             return Err(Errno(libc::EAGAIN));
         }
@@ -48,8 +50,9 @@ impl GuardedStack {
         };
         let stack = GuardedStack { base, size, colour };
         // SAFETY: the range lies inside the mapping above.
-        let opened =
-            unsafe { libc::mprotect(limit.byte_add(GUARD), size, libc::PROT_READ | libc::PROT_WRITE) };
+        let opened = unsafe {
+            libc::mprotect(limit.byte_add(GUARD), size, libc::PROT_READ | libc::PROT_WRITE)
+        };
         if opened == 0 { Ok(stack) } else { Err(Errno(libc::EAGAIN)) }
     }
 
@@ -83,8 +86,8 @@ impl Drop for GuardedStack {
     }
 }
 
-// SAFETY: base and limit enclose one mapping of at least MINIMUM usable bytes with a guard at its lower end; both are
-// multiples of the page size.
+// SAFETY: base and limit enclose one mapping of at least MINIMUM usable bytes with a guard at its
+// lower end; both are multiples of the page size.
 unsafe impl Stack for GuardedStack {
     fn base(&self) -> StackPointer {
         self.base
@@ -92,7 +95,8 @@ unsafe impl Stack for GuardedStack {
 
     fn limit(&self) -> StackPointer {
         // The mapping does not begin at address 0.
-        NonZeroUsize::new(self.base.get() + self.colour - self.size - GUARD).unwrap_or(NonZeroUsize::MIN)
+        NonZeroUsize::new(self.base.get() + self.colour - self.size - GUARD)
+            .unwrap_or(NonZeroUsize::MIN)
     }
 }
 

@@ -7,22 +7,22 @@ use crate::engine::Engine;
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Statistics {
-    /// Threads ever, with the main program.
+    /// All threads since the start, the main program among them.
     pub created: u64,
-    /// Of these, not ended.
+    /// Threads that have not ended.
     pub living: u64,
-    /// Of the living, without the running one; a suspended one counts under `suspended` too.
+    /// Living threads but the running one; a suspended one counts under `suspended` too.
     pub ready: u64,
     pub waiting: u64,
     pub suspended: u64,
     /// Times a thread was chosen.
     pub switches: u64,
     pub handler_calls: u64,
-    /// Questions to the kernel which descriptors are ready.
+    /// How often the engine asked the kernel which descriptors are ready.
     pub polls: u64,
     /// Address space of all stacks, cached ones included.
     pub stack_bytes: u64,
-    /// In the scheduler.
+    /// Divisions by zero in the scheduler.
     pub divisions_by_zero: u64,
     /// Import values that did not fit their variable.
     pub clamped: u64,

@@ -1,8 +1,9 @@
-//! When threads are to be woken: a binary heap in which every thread has at most one entry of each kind and knows its
-//! place, so that a timeout that does not happen leaves nothing behind.
+//! When threads are to be woken: a binary heap in which every thread has at most one entry of each
+//! kind and knows its place, so that a timeout that does not happen leaves nothing behind.
 //!
 //! Invariant: `heap[i] <= heap[2i+1], heap[2i+2]` by (time, number of the request), and
-//! `heap[i].thread.timer_places[kind] == i + 1` (0: no entry). Units: nanoseconds of the engine's clock.
+//! `heap[i].thread.timer_places[kind] == i + 1` (0: no entry). Units: nanoseconds of the engine's
+//! clock.
 
 use crate::thread::ThreadRef;
 
@@ -76,7 +77,9 @@ impl Timers {
     fn sink(&mut self, mut place: usize) {
         loop {
             let children = 2 * place + 1..(2 * place + 3).min(self.heap.len());
-            let Some(child) = children.reduce(|a, b| if self.before(b, a) { b } else { a }) else { break };
+            let Some(child) = children.reduce(|a, b| if self.before(b, a) { b } else { a }) else {
+                break;
+            };
             if !self.before(child, place) {
                 break;
             }
@@ -125,7 +128,9 @@ mod tests {
                     wanted.remove(&key);
                 }
                 1 => {
-                    let first = timers.expire(i64::MAX).map(|(thread, kind)| (thread.id, kind == Kind::Wake));
+                    let first = timers
+                        .expire(i64::MAX)
+                        .map(|(thread, kind)| (thread.id, kind == Kind::Wake));
                     let least = wanted.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key);
                     assert_eq!(first, least);
                     least.map(|key| wanted.remove(&key));

@@ -1,4 +1,5 @@
-//! The Rust mirror of the interface of compiled schedulers and of the C header against what the C compiler makes of them.
+//! The Rust mirror of the interface of compiled schedulers and of the C header against what the C
+//! compiler makes of them.
 
 use std::fmt::Write as _;
 use std::mem::offset_of;
@@ -13,7 +14,8 @@ fn wanted() -> Vec<(String, usize)> {
     macro_rules! fields {
         ($rust:ident, $c:literal, $($field:ident = $name:literal),*) => {
             wanted.push((format!("sizeof(struct {})", $c), size_of::<abi::$rust>()));
-            $(wanted.push((format!("offsetof(struct {}, {})", $c, $name), offset_of!(abi::$rust, $field)));)*
+            $(wanted.push((format!("offsetof(struct {}, \
+                {})", $c, $name), offset_of!(abi::$rust, $field)));)*
         };
     }
     fields!(
@@ -32,15 +34,21 @@ fn wanted() -> Vec<(String, usize)> {
         line = "line"
     );
     fields!(
-        Call,
-        "attune_call",
+        Instance,
+        "attune_instance",
         now = "now",
         cpu = "cpu",
         cpus = "cpus",
         dispatched = "dispatched",
         slice = "slice",
         value = "value",
-        value_thread = "value_thread"
+        value_thread = "value_thread",
+        host = "host",
+        stamp = "stamp",
+        random_state = "random_state",
+        divisions_by_zero = "divisions_by_zero",
+        clamped = "clamped",
+        budget = "budget"
     );
     fields!(
         Trap,
@@ -59,8 +67,10 @@ fn wanted() -> Vec<(String, usize)> {
         alarm = "alarm",
         preempt = "preempt",
         seed = "seed",
-        cpus = "cpus"
+        cpus = "cpus",
+        update = "update"
     );
+    fields!(Node, "attune_node", cluster = "cluster", description = "description");
     fields!(Import, "attune_import", link = "link", value = "value");
     fields!(
         Variable,
@@ -69,16 +79,15 @@ fn wanted() -> Vec<(String, usize)> {
         ty = "type",
         imported = "imported",
         length = "length",
-        storage = "storage",
         offset = "offset",
-        link = "link",
-        width = "width"
+        width = "width",
+        storage = "storage"
     );
     fields!(
         ContainerInfo,
         "attune_container_info",
         name = "name",
-        container = "container",
+        offset = "offset",
         length = "length",
         stride = "stride"
     );
@@ -87,6 +96,8 @@ fn wanted() -> Vec<(String, usize)> {
         "attune_scheduler",
         abi = "abi",
         thread_size = "thread_size",
+        state_size = "state_size",
+        only = "only",
         name = "name",
         file = "file",
         globals = "globals",
@@ -101,9 +112,11 @@ fn wanted() -> Vec<(String, usize)> {
         thread_remove = "thread_remove",
         container_each = "container_each",
         handler = "handler",
-        divisions_by_zero = "divisions_by_zero",
-        clamped = "clamped"
+        node = "node"
     );
+    // The mirror is only the container's beginning.
+    let size = offset_of!(abi::Container, size);
+    wanted.push(("offsetof(struct attune_container, size)".into(), size));
     for (name, event) in [
         ("INIT", abi::Event::Init),
         ("NEWTHREAD", abi::Event::NewThread),
@@ -122,6 +135,15 @@ fn wanted() -> Vec<(String, usize)> {
     }
     wanted.push(("ATTUNE_EVENTS".into(), abi::EVENTS));
     wanted.push(("ATTUNE_ABI".into(), abi::VERSION as usize));
+    for (name, operation) in [
+        ("SET", abi::SET),
+        ("ADD", abi::ADD),
+        ("MULTIPLY", abi::MULTIPLY),
+        ("DIVIDE", abi::DIVIDE),
+        ("REMAINDER", abi::REMAINDER),
+    ] {
+        wanted.push((format!("ATTUNE_{name}"), operation as usize));
+    }
     wanted.push(("ATTUNE_FLOAT".into(), abi::TYPE_FLOAT as usize));
     for width in Width::ALL {
         let name = format!("{width:?}").to_uppercase();
@@ -137,9 +159,12 @@ fn wanted() -> Vec<(String, usize)> {
 fn layouts_and_numbers_equal_the_headers() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let source = directory.path().join("layout.c");
-    let mut text = String::from("#include \"attune_scheduler.h\"\n#include \"attune.h\"\n");
+    let mut text = String::from("#include \"container.h\"\n#include \"attune.h\"\n");
     for (expression, value) in wanted() {
-        let _ = writeln!(text, "_Static_assert({expression} == {value}, \"{expression} is not {value}\");");
+        let _ = writeln!(
+            text,
+            "_Static_assert({expression} == {value}, \"{expression} is not {value}\");"
+        );
     }
     std::fs::write(&source, text).expect("written");
     let root = env!("CARGO_MANIFEST_DIR");
@@ -167,7 +192,9 @@ fn variables_of_other_types_do_not_compile() {
         cc.args(["-std=c11", "-Wall", "-Werror", "-fsyntax-only", "-I", &include]).arg(&source);
         cc.output().expect("the C compiler").status.success()
     };
-    for good in ["_Bool x", "char x", "volatile long x", "unsigned long long x", "float x", "double x"] {
+    for good in
+        ["_Bool x", "char x", "volatile long x", "unsigned long long x", "float x", "double x"]
+    {
         assert!(compiles(good), "{good}");
     }
     for bad in ["struct s x", "char *x", "long double x", "const int x"] {

@@ -1,4 +1,5 @@
-//! C programs against the header and the library, under generated schedulers, and what they say when things go wrong.
+//! C programs against the header and the library, under generated schedulers, and what they say
+//! when things go wrong.
 
 mod common;
 
@@ -118,7 +119,10 @@ fn destroying_a_living_thread_is_the_schedulers_error() {
 fn a_scheduler_that_leaves_ready_threads_lying_is_named() {
     let ended = fails("log", "idles");
     assert_eq!(ended.status, Some(71));
-    says(&ended, "stuck: the scheduler idles dispatches none of 2 ready threads, and no event can come");
+    says(
+        &ended,
+        "stuck: the scheduler idles dispatches none of 2 ready threads, and no event can come",
+    );
 }
 
 #[test]
@@ -129,7 +133,10 @@ fn a_stack_overflow_names_the_thread() {
     let output = Command::new(failures).arg("overflow").output().expect("it runs");
     assert_eq!(output.status.signal(), Some(11));
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("attune: thread 2 \"deep one\" overflowed its stack of 26"), "{stderr}");
+    assert!(
+        stderr.contains("attune: thread 2 \"deep one\" overflowed its stack of 26"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -164,7 +171,11 @@ fn unknown_imports_are_refused_told_or_ignored() {
     assert_eq!(with("unknown", Some("warn")), (Some(6), true));
     assert_eq!(with("unknown", Some("ignore")), (Some(6), false));
     assert_eq!(with("ignored", None), (Some(6), false));
-    assert_eq!(with("ignored", Some("error")), (Some(5), true), "the environment has the last word");
+    assert_eq!(
+        with("ignored", Some("error")),
+        (Some(5), true),
+        "the environment has the last word"
+    );
 }
 
 #[test]
@@ -173,21 +184,39 @@ fn an_unusable_scheduler_is_refused_before_anything_runs() {
     let failures = program(directory.path(), "failures");
     let text = directory.path().join("text.so");
     std::fs::write(&text, "no library").expect("written");
+    let broken = directory.path().join("broken.so");
+    std::fs::write(&broken, b"\x7fELF and no more").expect("written");
     let (c, other_version) = (directory.path().join("other.c"), directory.path().join("other.so"));
-    let source =
-        "#include <attune_scheduler.h>\nconst struct attune_scheduler attune_scheduler = { .abi = 99 };\n";
+    let source = "#include <attune_scheduler.h>\nconst struct attune_scheduler attune_scheduler = \
+        { .abi = 99 };\n";
     std::fs::write(&c, source).expect("written");
     let include = here("../../backends/c/runtime");
     cc(&[&"-shared", &"-fPIC", &"-I", &include, &"-o", &other_version, &c]);
     for (path, message) in [
-        (directory.path().join("none.so"), "cannot load it"),
-        (text, "cannot load it"),
-        ("libm.so.6".into(), "cannot load it"),
+        (directory.path().join("none.so"), "there is no such file; to make one: attune build "),
+        (text, "this is no compiled scheduler; to make one: attune build FILE.sched "),
+        (directory.path().into(), "this is no compiled scheduler"),
+        ("libm.so.6".into(), "there is no such file"),
+        (broken, "cannot load it: "),
+        (
+            here("tests/schedulers/old.sched"),
+            "this is the text of a scheduler, and the threads engine loads compiled ones; \
+             to make one: attune build ",
+        ),
+        (here("tests/schedulers/old.sched"), "old.sched --engine threads -o old.so"),
         (other_version, "compiled for version 99"),
-        (scheduler(directory.path(), "no_schedule"), "needs handlers that it lacks: schedule, event_raised"),
+        (
+            scheduler(directory.path(), "no_schedule"),
+            "needs handlers that it lacks: schedule, event_raised",
+        ),
     ] {
         let ended = run(Command::new(&failures).arg("name").env("ATTUNE_SCHED", &path));
-        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), "begins\n"), "{}", ended.stderr);
+        assert_eq!(
+            (ended.status, ended.stdout.as_str()),
+            (Some(2), "begins\n"),
+            "{}",
+            ended.stderr
+        );
         says(&ended, message);
         says(&ended, &path.display().to_string());
     }
@@ -196,15 +225,21 @@ fn an_unusable_scheduler_is_refused_before_anything_runs() {
 #[test]
 fn ten_thousand_threads() {
     let ended = fails("many", "test_fifo");
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "begins\n10001 1\n"), "{}", ended.stderr);
+    assert_eq!(
+        (ended.status, ended.stdout.as_str()),
+        (Some(0), "begins\n10001 1\n"),
+        "{}",
+        ended.stderr
+    );
 }
 
-/// Needs to be root, to give a file to root with the set-uid bit; elsewhere load.rs's own tests stand for it.
+/// Needs to be root, to give a file to root with the set-uid bit; elsewhere load.rs's own tests
+/// stand for it.
 #[test]
 fn a_set_uid_program_ignores_the_environment() {
     use std::os::unix::fs::{PermissionsExt, chown};
     use std::os::unix::process::CommandExt;
-    // SAFETY: asks who we are.
+    // SAFETY: asks for the user of this process.
     if unsafe { libc::geteuid() } != 0 {
         return;
     }

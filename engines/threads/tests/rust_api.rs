@@ -1,5 +1,5 @@
-//! The Rust interface. A process has one engine, so each test runs its body in a process of its own: this binary again,
-//! with the test's name.
+//! The Rust interface. A process has one engine, so each test runs its body in a process of its
+//! own: this binary again, with the test's name.
 
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Read, Write};
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use attune_threads::net::{self, TcpListener, TcpStream};
 use attune_threads::{
-    Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, imports, init, now, resume, spawn,
-    statistics, suspend, yield_now, yield_to,
+    Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, imports, init, now, resume,
+    spawn, statistics, suspend, yield_now, yield_to,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -25,7 +25,8 @@ fn alone(name: &str, body: impl FnOnce()) {
     let mut command = Command::new("timeout");
     command.arg("60").arg(me).args(["--exact", name, "--nocapture"]).env("ATTUNE_TEST_BODY", "1");
     let output = command.output().expect("it runs");
-    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}{stderr}");
 }
 
@@ -90,7 +91,8 @@ fn a_dropped_handle_lets_the_thread_go_on() {
 #[test]
 fn suspended_threads_wait_for_resume() {
     alone("suspended_threads_wait_for_resume", || {
-        let handle = Builder::new().name("sleeper").spawn(|| suspend(current().unwrap()).unwrap()).unwrap();
+        let handle =
+            Builder::new().name("sleeper").spawn(|| suspend(current().unwrap()).unwrap()).unwrap();
         attune_threads::sleep(MS).unwrap();
         assert_eq!(statistics().unwrap().suspended, 1);
         assert_eq!(suspend(handle.id()).unwrap_err().raw_os_error(), Some(libc::EALREADY));
@@ -149,7 +151,9 @@ fn a_semaphore_bounds_how_many_are_inside() {
             .collect();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
         assert_eq!((inside.get(), most.get()), (0, 3));
-        assert!((0..3).all(|_| semaphore.try_acquire().unwrap()) && !semaphore.try_acquire().unwrap());
+        assert!(
+            (0..3).all(|_| semaphore.try_acquire().unwrap()) && !semaphore.try_acquire().unwrap()
+        );
         assert!(!semaphore.acquire_timeout(MS).unwrap());
     });
 }
@@ -196,19 +200,24 @@ fn sockets_over_loopback_with_a_hundred_clients() {
 fn poll_and_pipes() {
     alone("poll_and_pipes", || {
         let (reader, writer) = std::io::pipe().unwrap();
+        let timed_out = Rc::new(Cell::new(false));
+        let tell = timed_out.clone();
         let answered = spawn(move || {
             let mut text = [0; 5];
             net::read(reader.as_fd(), &mut text, None).unwrap();
             let fd = std::os::fd::AsRawFd::as_raw_fd(&reader);
             let mut wish = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
             assert_eq!(net::poll(&mut wish, Some(MS)).unwrap(), 0);
+            tell.set(true);
             assert_eq!(net::poll(&mut wish, None).unwrap(), 1);
             assert_eq!(wish[0].revents, libc::POLLHUP);
             text
         });
         yield_now().unwrap();
         assert_eq!(net::write(writer.as_fd(), b"hello", None).unwrap(), 5);
-        attune_threads::sleep(5 * MS).unwrap();
+        while !timed_out.get() {
+            attune_threads::sleep(MS).unwrap();
+        }
         net::close(writer.into()).unwrap();
         assert_eq!(&answered.unwrap().join().unwrap(), b"hello");
     });
@@ -228,7 +237,8 @@ fn time_passes_at_least_as_long_as_asked() {
 fn a_foreign_os_thread_is_refused() {
     alone("a_foreign_os_thread_is_refused", || {
         yield_now().unwrap();
-        let refused = std::thread::spawn(|| spawn(|| ()).err().and_then(|error| error.raw_os_error()));
+        let refused =
+            std::thread::spawn(|| spawn(|| ()).err().and_then(|error| error.raw_os_error()));
         assert_eq!(refused.join().unwrap(), Some(libc::EPERM));
     });
 }

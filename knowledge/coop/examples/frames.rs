@@ -1,4 +1,5 @@
-//! A program that cooperates: a frame every 40 ms, and work of descending importance between them. Five frames, for the tests.
+//! A program that cooperates: a frame every 40 ms, and work of descending importance between them.
+//! Five frames, for the tests.
 
 use attune_coop::{EventLoop, Wanted, When};
 
@@ -14,7 +15,8 @@ fn main() -> std::io::Result<()> {
         }
     });
     let decode = events.event("decode", move |events, decode| {
-        ahead += (0..100_000u64).fold(1, |sum, n| std::hint::black_box(sum ^ n) % 2); // half a millisecond of work, or less
+        // half a millisecond of work, or less
+        ahead += (0..100_000u64).fold(1, |sum, n| std::hint::black_box(sum ^ n) % 2);
         events.submit(decode, When::best_effort(ahead as i64));
     });
     events.submit(show, When::At(next));

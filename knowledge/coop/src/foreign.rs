@@ -1,15 +1,19 @@
-//! Event loops that are not ours: a `poll` that cooperates, to be called where the loop would call poll, epoll_wait or the like.
+//! Lets event loops that are not ours cooperate: they call this `poll` where they would call poll,
+//! epoll_wait or the like.
 //!
-//! Such a loop says less than ours. A timeout is its next timer; descriptors that are ready, and a timeout of 0, are best-effort work,
-//! all of one importance. What it does between two polls it does at once, so its turns are as long as its callbacks.
+//! Such a loop says less than ours. A timeout is its next timer; descriptors that are ready, and a
+//! timeout of 0, are best-effort work, all of one importance. Between two polls it runs all its
+//! callbacks, so its turns are as long as they are.
 
 use std::io;
+
+use attune_linux::poll::pollfd;
 
 use crate::offer::{NOTHING, Offer};
 use crate::time::{Clock, Monotonic, NEVER, Time};
 use crate::transport::{self, Transport, Wanted, wait};
 
-/// The importance of whatever such a loop does: all its work is equal.
+/// The importance of all work of such a loop.
 const WORK: i64 = 0;
 
 /// See the module. Belongs to the thread that made it.
@@ -29,9 +33,10 @@ impl ForeignLoop {
         &*self.transport
     }
 
-    /// As ppoll: waits until one of the descriptors is ready or `timeout` nanoseconds have passed ([`NEVER`]: without end), and until
-    /// it is our turn; returns how many are ready. `Interrupted`: a signal came.
-    pub fn poll(&mut self, descriptors: &mut [libc::pollfd], timeout: Time) -> io::Result<usize> {
+    /// Waits, as ppoll, until one of the descriptors is ready or `timeout` nanoseconds have passed
+    /// ([`NEVER`]: without end), and until it is our turn; returns how many are ready.
+    /// `Interrupted`: a signal came.
+    pub fn poll(&mut self, descriptors: &mut [pollfd], timeout: Time) -> io::Result<usize> {
         let began = Monotonic.now();
         let timer = began.saturating_add(timeout);
         let mut ready = wait(descriptors, began, began)?;

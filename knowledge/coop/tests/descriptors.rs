@@ -1,4 +1,4 @@
-//! Descriptors as events, on the real clock without anybody to cooperate with.
+//! Descriptors as events, on the real clock, without another program to cooperate with.
 
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -15,7 +15,13 @@ fn event_loop() -> (EventLoop, Said) {
 }
 
 /// Says what it reads; ends with its descriptor.
-fn reader(events: &mut EventLoop, mut stream: UnixStream, importance: i64, name: &'static str, said: &Said) {
+fn reader(
+    events: &mut EventLoop,
+    mut stream: UnixStream,
+    importance: i64,
+    name: &'static str,
+    said: &Said,
+) {
     let said = said.clone();
     let fd = stream.as_raw_fd();
     let callback = move |events: &mut EventLoop, event, readiness: Readiness| {
@@ -38,7 +44,8 @@ fn readiness_is_an_event_with_an_importance() {
         reader(&mut events, here, importance, name, &said);
     }
     let between = said.clone();
-    let event = events.event("between", move |_, _| between.borrow_mut().push("between".to_owned()));
+    let event =
+        events.event("between", move |_, _| between.borrow_mut().push("between".to_owned()));
     events.submit(event, When::best_effort(5));
     let due = said.clone();
     let event = events.event("due", move |_, _| due.borrow_mut().push("due".to_owned()));
@@ -71,7 +78,9 @@ fn a_descriptor_closed_too_early_is_named() {
     there.write_all(b"a").unwrap();
     let fd = here.as_raw_fd();
     let mut here = Some(here);
-    events.descriptor(fd, Readiness::READABLE, 0, "socket", move |_, _, _| drop(here.take())).unwrap();
+    events
+        .descriptor(fd, Readiness::READABLE, 0, "socket", move |_, _, _| drop(here.take()))
+        .unwrap();
     let message = events.run().unwrap_err().to_string();
     assert!(message.contains("of `socket`") && message.contains("before closing it"), "{message}");
 }

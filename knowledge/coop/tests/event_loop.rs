@@ -1,4 +1,5 @@
-//! The event loop in virtual time: order, idempotence, no timer skipped, polling in time and making progress.
+//! The event loop in virtual time: order, idempotence, no timer skipped, polling in time and making
+//! progress.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -8,6 +9,7 @@ use attune_coop::event_loop::{EventQueue, TURN};
 use attune_coop::{
     Answer, Clock, EventId, EventLoop, NEVER, NOTHING, Offer, Statistics, Time, Transport, When,
 };
+use attune_linux::poll::pollfd;
 use proptest::prelude::*;
 
 /// The time, and what the transport was told.
@@ -47,7 +49,7 @@ impl Transport for Scripted {
         "scripted"
     }
 
-    fn poll(&mut self, offer: &Offer, _: &mut [libc::pollfd]) -> io::Result<Answer> {
+    fn poll(&mut self, offer: &Offer, _: &mut [pollfd]) -> io::Result<Answer> {
         let world = &self.world;
         world.offers.borrow_mut().push((world.now.get(), *offer));
         if !offer.wants_cpu(world.now.get()) {
@@ -81,7 +83,7 @@ fn event_loop(answers: Vec<(Time, i64)>) -> (EventLoop, Rc<World>) {
     (EventLoop::with(Box::new(transport), Box::new(VirtualClock(world.clone())), 1), world)
 }
 
-/// Selfish: nobody else wants anything.
+/// Answers as if no other program had work.
 fn alone() -> Vec<(Time, i64)> {
     vec![(NEVER, NOTHING)]
 }
@@ -89,11 +91,13 @@ fn alone() -> Vec<(Time, i64)> {
 fn any_when() -> impl Strategy<Value = When> {
     prop_oneof![
         (0..200u64).prop_map(When::At),
-        (0..5i64, 0..4u64).prop_map(|(importance, release)| When::BestEffort { importance, release }),
+        (0..5i64, 0..4u64)
+            .prop_map(|(importance, release)| When::BestEffort { importance, release }),
     ]
 }
 
-/// What a list says comes next: due timers by release, else best effort by importance and release; first submitted first.
+/// What a list says comes next: due timers by release, else best effort by importance and release;
+/// first submitted first.
 fn expected(pending: &[(usize, When)], now: Time) -> Option<usize> {
     let due = pending.iter().filter_map(|(i, when)| match when {
         When::At(release) if *release <= now => Some((*release, *i)),
@@ -109,7 +113,8 @@ fn expected(pending: &[(usize, When)], now: Time) -> Option<usize> {
 }
 
 proptest! {
-    /// Whatever the others want, our own events come in the order that is documented, each once, no timer early.
+    /// Whatever the others want, our own events come in the order that is documented, each once, no
+    /// timer early.
     #[test]
     fn events_come_in_order_and_none_is_lost(
         events in proptest::collection::vec((any_when(), 0..30u64), 1..40),
@@ -127,7 +132,8 @@ proptest! {
         }
         events_loop.run().unwrap();
 
-        let mut pending: Vec<(usize, When)> = events.iter().map(|(when, _)| *when).enumerate().collect();
+        let submitted = events.iter().map(|(when, _)| *when);
+        let mut pending: Vec<(usize, When)> = submitted.enumerate().collect();
         for (i, at) in happened.borrow().iter() {
             prop_assert_eq!(Some(*i), expected(&pending, *at));
             pending.retain(|(other, _)| other != i);
@@ -138,7 +144,10 @@ proptest! {
     /// A queue against a list, under any submissions and cancellations, repeated ones too.
     #[test]
     fn submitting_and_cancelling_are_idempotent(
-        steps in proptest::collection::vec((0..6usize, proptest::option::of(any_when()), 1..3), 0..60),
+        steps in proptest::collection::vec(
+            (0..6usize, proptest::option::of(any_when()), 1..3),
+            0..60,
+        ),
         now in 0..200u64,
     ) {
         let (mut events_loop, _) = event_loop(alone());
@@ -170,7 +179,7 @@ proptest! {
     }
 }
 
-/// Five best-effort events of `each`; whoever polls is told to be back after `slice`.
+/// Five best-effort events of `each`; each answer says to poll again after `slice`.
 fn polls_of_five(each: Time, slice: Time, others: i64) -> Vec<(Time, Offer)> {
     let (mut events, world) = event_loop(vec![(slice, others)]);
     for importance in 0..5 {
@@ -184,7 +193,9 @@ fn polls_of_five(each: Time, slice: Time, others: i64) -> Vec<(Time, Offer)> {
 
 #[test]
 fn it_polls_when_its_time_is_up_and_not_before() {
-    let at = |slice, others| polls_of_five(10, slice, others).iter().map(|(at, _)| *at).collect::<Vec<_>>();
+    let at = |slice, others| {
+        polls_of_five(10, slice, others).iter().map(|(at, _)| *at).collect::<Vec<_>>()
+    };
     assert_eq!(at(NEVER, NOTHING), [0]);
     assert_eq!(at(25, NOTHING), [0, 30]);
     assert_eq!(at(0, NOTHING), [0, 10, 20, 30, 40], "an event of its own runs between two polls");
@@ -209,7 +220,7 @@ fn the_first_timer_is_told_around_each_service_and_not_only_at_the_next_poll() {
 }
 
 #[test]
-fn it_polls_when_somebody_in_the_group_has_something_more_important() {
+fn it_polls_when_a_member_of_the_group_has_more_important_work() {
     // 0, 1 and 2 matter at least as much; before 3 it polls, and again before 4.
     let offers = polls_of_five(TURN, NEVER, 2);
     assert_eq!(offers.iter().map(|(at, _)| *at / TURN).collect::<Vec<_>>(), [0, 3, 4]);

@@ -1,19 +1,21 @@
-//! The period analyser: a program's events in, its periods out. Pure.
+//! The period analyser finds the periods in a program's events. It is pure.
 //!
-//! The events of all threads together are one train, and each busy thread's are another. A period that several trains speak
-//! for is one period with several threads. The most significant one is that with the greatest product of evidence and locked
-//! work: a poll loop has much evidence and little work, a start-up hiccup the reverse. A period that only equal intervals speak for
-//! comes after those with a common phase.
+//! The events of all threads together are one train, and each busy thread's are another. A period
+//! that several trains speak for is one period with several threads. The most significant one is
+//! that with the greatest product of evidence and locked work: a poll loop has much evidence and
+//! little work, a start-up hiccup the reverse. A period that only equal intervals speak for comes
+//! after those with a common phase.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::hypothesis::Hypothesis;
 use crate::recording::{Event, Kind};
 use crate::settings::{Method, Settings};
 use crate::spectrum_2010;
 use crate::starts;
-use crate::train::{self, Hypothesis, LOOKS, LOOKS_AT_THREAD, Train};
+use crate::train::{self, LOOKS, LOOKS_AT_THREAD, Train};
 use crate::work::locked_share;
 
 /// One period of a program.
@@ -23,7 +25,8 @@ pub struct Period {
     pub period_ms: f64,
     /// Standard error of the frequency, as the starts' own jitter sets it (least squares).
     pub error_hz: f64,
-    /// 0 to 1: `1 - exp(-nats / 20)`, where `nats` is the evidence beyond what luck could bring. It orders verdicts.
+    /// 0 to 1: `1 - exp(-nats / 20)`, where `nats` is the evidence beyond what luck could bring. It
+    /// orders verdicts.
     pub confidence: f64,
     /// Time of one of its beats, on the recording's clock, in seconds.
     pub beat_s: f64,
@@ -48,7 +51,7 @@ pub struct Candidate {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
     pub periodic: bool,
-    /// Of the most significant period; none when not periodic.
+    /// The most significant period's; none when not periodic.
     pub frequency_hz: Option<f64>,
     pub period_ms: Option<f64>,
     pub confidence: f64,
@@ -66,7 +69,8 @@ const THREADS: usize = 8;
 const SEARCHES: usize = 3;
 /// Events that a thread must have had to be looked at.
 const LEAST_EVENTS: usize = 12;
-/// A thread with fewer than one in so many of the program's events has no period of its own that would matter.
+/// A thread with fewer than one in so many of the program's events has no period of its own that
+/// would matter.
 const LEAST_PART: usize = 10;
 /// The share of a thread's events from which it keeps a period that others found.
 const KEEPS: f64 = 0.25;
@@ -114,13 +118,15 @@ fn threads(events: &[Event], from: f64) -> Vec<(u32, Train)> {
     busiest.sort_by_key(|(thread, count)| (std::cmp::Reverse(*count), *thread));
     busiest.truncate(THREADS);
     let train = |thread: u32| {
-        let own: Vec<Event> = events.iter().filter(|event| event.thread == Some(thread)).copied().collect();
+        let own: Vec<Event> =
+            events.iter().filter(|event| event.thread == Some(thread)).copied().collect();
         (thread, program(&own, from))
     };
     busiest.into_iter().map(|(thread, _)| train(thread)).collect()
 }
 
-/// The spectrum that the method looks at, as pairs of frequency and amplitude: for pictures. Over the first seconds of the events.
+/// The spectrum that the method looks at, as pairs of frequency and amplitude: for pictures. Over
+/// the first seconds of the events.
 pub fn spectrum(events: &[Event], settings: &Settings) -> Vec<(f64, f64)> {
     const SECONDS: f64 = 10.0;
     let Some(first) = events.first() else { return Vec::new() };
@@ -153,7 +159,8 @@ fn evidence(events: &[Event], from: f64, length: f64, settings: &Settings) -> An
             search(&mut found, *thread, train, &all, length, settings);
         }
     }
-    let significance = |found: &Hypothesis| found.net * found.share * if found.sleeper { 1e-3 } else { 1.0 };
+    let significance =
+        |found: &Hypothesis| found.net * found.share * if found.sleeper { 1e-3 } else { 1.0 };
     found.sort_by(|(a, _), (b, _)| significance(b).total_cmp(&significance(a)));
 
     let periods: Vec<Period> = found
@@ -179,7 +186,10 @@ fn evidence(events: &[Event], from: f64, length: f64, settings: &Settings) -> An
         all.entries.len(),
         periods,
         candidates
-            .map(|found| Candidate { frequency_hz: found.evidence.frequency, score: found.evidence.nats })
+            .map(|found| Candidate {
+                frequency_hz: found.evidence.frequency,
+                score: found.evidence.nats,
+            })
             .collect(),
     )
 }
@@ -230,7 +240,8 @@ fn search(
     }
 }
 
-/// The heuristic of 2010 answers whenever the spectrum has a peak; its confidence is its lead over the next candidate.
+/// The heuristic of 2010 answers whenever the spectrum has a peak; its confidence is its lead over
+/// the next candidate.
 fn published(all: &[f64], parameters: &spectrum_2010::Parameters) -> Analysis {
     let found = spectrum_2010::candidates(all, parameters);
     let scores = |at: usize| found.get(at).map_or(0.0, |candidate| candidate.score);
@@ -247,8 +258,10 @@ fn published(all: &[f64], parameters: &spectrum_2010::Parameters) -> Analysis {
         share: locked_share(all, length, best.frequency),
         threads: Vec::new(),
     });
-    let candidates =
-        found.iter().take(12).map(|found| Candidate { frequency_hz: found.frequency, score: found.score });
+    let candidates = found
+        .iter()
+        .take(12)
+        .map(|found| Candidate { frequency_hz: found.frequency, score: found.score });
     verdict("spectrum-2010", all.len(), periods.into_iter().collect(), candidates.collect())
 }
 

@@ -1,25 +1,30 @@
-//! How much bandwidth a reservation needs, against its server period.
+//! Computes how much bandwidth a reservation needs, against its server period.
 //!
-//! A server of budget `Q` and period `P` supplies `Q` in each of its periods, late in it at worst. Two questions:
+//! A server of budget `Q` and period `P` supplies `Q` in each of its periods, late in it at worst.
+//! Two questions:
 //!
-//! **One server per task.** A constant bandwidth server that a job finds idle starts a period with the job. With jobs that are
-//! done before the next one comes, the supply in `t` from a job's arrival is at least
+//! **One server per task.** A constant bandwidth server that a job finds idle starts a period with
+//! the job. With jobs that are done before the next one comes, the supply in `t` from a job's
+//! arrival is at least
 //!
 //! ```text
 //! own(t) = k Q + max(0, t - k P - (P - Q)),     k = floor(t / P)
 //! ```
 //!
-//! and a job of `C` meets its deadline `T` if `own(T) >= C`. The bandwidth `Q / P` is least, `C / T`, where `P` is `T` or an integer part
-//! of it (Cucinotta, Checconi, Abeni, Palopoli, EuroSys 2010, section 3).
+//! and a job of `C` meets its deadline `T` if `own(T) >= C`. The bandwidth `Q / P` is least, `C /
+//! T`, where `P` is `T` or an integer part of it (Cucinotta, Checconi, Abeni, Palopoli, EuroSys
+//! 2010, section 3).
 //!
-//! **All tasks in one server**, under fixed priorities, shortest period first. Jobs arrive anywhere in the server's period, so the
-//! supply in any interval `t` is at least (Lipari and Bini 2003; Shin and Lee 2003)
+//! **All tasks in one server**, under fixed priorities, shortest period first. Jobs arrive anywhere
+//! in the server's period, so the supply in any interval `t` is at least (Lipari and Bini 2003;
+//! Shin and Lee 2003)
 //!
 //! ```text
-//! one(t) = k Q + max(0, u - k P - (P - Q)),     u = t - (P - Q),  k = floor(u / P),     0 for u < 0
+//! one(t) = k Q + max(0, u - k P - (P - Q)),   u = t - (P - Q),  k = floor(u / P),   0 for u < 0
 //! ```
 //!
-//! and task `i` is schedulable if some scheduling point `t <= T_i` has `one(t) >= C_i + sum over higher j of ceil(t / T_j) C_j`.
+//! and task `i` is schedulable if some scheduling point `t <= T_i` has `one(t) >= C_i + sum over
+//! higher j of ceil(t / T_j) C_j`.
 //!
 //! Times in any one unit.
 
@@ -34,10 +39,14 @@ pub struct Task {
 
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum BadTask {
-    #[error("a task of {cost} every {period} cannot be: its cost must be positive and at most its period")]
+    #[error(
+        "a task of {cost} every {period} cannot be: its cost must be positive and at most its \
+            period"
+    )]
     Impossible { cost: f64, period: f64 },
     #[error(
-        "the periods {shortest} and {longest} are too far apart to be analysed together; at most a hundred thousand to one"
+        "the periods {shortest} and {longest} are too far apart to be analysed together; at most a \
+            hundred thousand to one"
     )]
     FarApart { shortest: f64, longest: f64 },
 }
@@ -55,7 +64,8 @@ pub struct Tasks {
 impl Tasks {
     pub fn new(mut tasks: Vec<Task>) -> Result<Tasks, BadTask> {
         // A comparison that a NaN fails too.
-        let sound = |task: &Task| task.cost > 0.0 && task.cost <= task.period && task.period.is_finite();
+        let sound =
+            |task: &Task| task.cost > 0.0 && task.cost <= task.period && task.period.is_finite();
         if let Some(&Task { cost, period }) = tasks.iter().find(|task| !sound(task)) {
             return Err(BadTask::Impossible { cost, period });
         }
@@ -77,12 +87,14 @@ impl Tasks {
         self.tasks.iter().map(|task| task.cost / task.period).sum()
     }
 
-    /// The least sum of bandwidths with a server of period `server` for each task; None if one of them cannot be helped by any budget.
+    /// The least sum of bandwidths with a server of period `server` for each task; None if one of
+    /// them cannot be helped by any budget.
     pub fn own(&self, server: f64) -> Option<f64> {
         self.tasks.iter().map(|task| own(*task, server)).sum()
     }
 
-    /// The least bandwidth of one server of period `server` for all of them, under fixed priorities; None if no budget helps.
+    /// The least bandwidth of one server of period `server` for all of them, under fixed
+    /// priorities; None if no budget helps.
     pub fn one(&self, server: f64) -> Option<f64> {
         if !(server > 0.0 && server.is_finite() && self.fits(server, server)) {
             return None;
@@ -106,11 +118,15 @@ impl Tasks {
             let (higher, task) = (&self.tasks[..index], self.tasks[index]);
             let enough = |time: f64| {
                 let demand = task.cost
-                    + higher.iter().map(|other| arrivals(time, other.period) * other.cost).sum::<f64>();
+                    + higher
+                        .iter()
+                        .map(|other| arrivals(time, other.period) * other.cost)
+                        .sum::<f64>();
                 one_supply(time, budget, server) >= demand * (1.0 - 1e-12)
             };
             let points = higher.iter().flat_map(|other| {
-                (1..=(task.period / other.period) as u32).map(|count| f64::from(count) * other.period)
+                (1..=(task.period / other.period) as u32)
+                    .map(|count| f64::from(count) * other.period)
             });
             enough(task.period) || points.into_iter().any(enough)
         })
@@ -171,9 +187,11 @@ mod tests {
     fn the_three_published_tasks_need_62_percent_in_servers_of_their_own() {
         let three = tasks(&[(3.0, 15.0), (5.0, 20.0), (5.0, 30.0)]);
         assert!((three.utilisation() - 0.6167).abs() < 1e-4);
-        let at_their_periods: f64 = three.tasks().iter().map(|task| own(*task, task.period).unwrap()).sum();
+        let at_their_periods: f64 =
+            three.tasks().iter().map(|task| own(*task, task.period).unwrap()).sum();
         assert!((at_their_periods - three.utilisation()).abs() < 1e-9);
-        // A period that divides all of theirs does it too; one server under fixed priorities needs more, ever more.
+        // A period that divides all of theirs does it too; one server under fixed priorities needs
+        // more, ever more.
         assert!((three.own(5.0).unwrap() - three.utilisation()).abs() < 1e-9);
         let fluid = three.one(1e-4).unwrap();
         assert!((fluid - 0.7).abs() < 1e-3, "{fluid}");
@@ -189,15 +207,21 @@ mod tests {
             assert!(Tasks::new(vec![Task { cost, period }]).is_err(), "{cost} every {period}");
         }
         assert!(
-            Tasks::new(vec![Task { cost: 1e-6, period: 1e-5 }, Task { cost: 1.0, period: 1e3 }]).is_err()
+            Tasks::new(vec![Task { cost: 1e-6, period: 1e-5 }, Task { cost: 1.0, period: 1e3 }])
+                .is_err()
         );
         assert_eq!(tasks(&[(5.0, 10.0), (5.0, 10.0), (1.0, 10.0)]).one(1.0), None);
     }
 
     proptest! {
-        /// The closed form against the supply itself: the budget suffices, and a little less does not.
+        /// The closed form against the supply itself: the budget suffices, and a little less does
+        /// not.
         #[test]
-        fn the_budget_is_the_least(cost in 0.1..50.0f64, more in 1.0..20.0f64, server in 0.5..400.0f64) {
+        fn the_budget_is_the_least(
+            cost in 0.1..50.0f64,
+            more in 1.0..20.0f64,
+            server in 0.5..400.0f64,
+        ) {
             let task = Task { cost, period: cost * more };
             let supply = |budget: f64| {
                 let full = (task.period / server).floor();
@@ -214,9 +238,13 @@ mod tests {
             }
         }
 
-        /// One server for all never needs less than the tasks use, nor less than a shorter period needs of the fluid share.
+        /// One server for all never needs less than the tasks use, nor less than a shorter period
+        /// needs of the fluid share.
         #[test]
-        fn one_server_needs_at_least_the_utilisation(list in prop::collection::vec((0.1..1.0f64, 3.0..50.0f64), 1..5), server in 0.1..40.0f64) {
+        fn one_server_needs_at_least_the_utilisation(
+            list in prop::collection::vec((0.1..1.0f64, 3.0..50.0f64), 1..5),
+            server in 0.1..40.0f64,
+        ) {
             let all = tasks(&list);
             if let Some(bandwidth) = all.one(server) {
                 prop_assert!(bandwidth >= all.utilisation() - 1e-9 && bandwidth <= 1.0);

@@ -1,26 +1,30 @@
-//! How much the job starts speak for a period.
+//! Weighs how much the job starts speak for a period.
 //!
-//! A hypothesis is a frequency. Its cycles are laid over each other; the *beat* is the phase window that catches the most
-//! starts. If starts came at random, a cycle's window would catch one with the small probability `p = 1 - exp(-rate * width)`.
-//! With `h` of `m` cycles hit, the log likelihood ratio of "hit with probability h/m" against "hit by chance" is
+//! A hypothesis is a frequency. Its cycles are laid over each other; the *beat* is the phase window
+//! that catches the most starts. If starts came at random, a cycle's window would catch one with
+//! the small probability `p = 1 - exp(-rate * width)`. With `h` of `m` cycles hit, the log
+//! likelihood ratio of "hit with probability h/m" against "hit by chance" is
 //!
 //! ```text
 //! nats = h ln((h/m) / p) + (m - h) ln((1 - h/m) / (1 - p))
 //! ```
 //!
-//! It settles harmonics and sub-harmonics without a rule of thumb. At twice the true frequency every second cycle is missed:
-//! the same hits, bought with twice the cycles. At half the frequency the beat explains half of the starts and leaves the other
-//! half to chance: about half the nats. Delayed and lost beats cost nats, they do not move the answer.
+//! It settles harmonics and sub-harmonics without a rule of thumb. At twice the true frequency
+//! every second cycle is missed: the same hits, bought with twice the cycles. At half the frequency
+//! the beat explains half of the starts and leaves the other half to chance: about half the nats.
+//! Delayed and lost beats cost nats, they do not move the answer.
 //!
-//! Programs do not sleep at a constant rate. The second count, `concentration`, holds the number of starts fixed and asks how
-//! unlikely it is that so many of them share a phase: it is blind to slow changes of the rate. A verdict needs both.
+//! Programs do not sleep at a constant rate. The second count, `concentration`, holds the number of
+//! starts fixed and asks how unlikely it is that so many of them share a phase: it is blind to slow
+//! changes of the rate. A verdict needs both.
 
 /// Starts laid over a period. Times in seconds from the beginning of the window of analysis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
     /// Hz.
     pub frequency: f64,
-    /// Standard error of the frequency, as a share of it: what least squares can know, given the jitter of the starts on the beat.
+    /// Standard error of the frequency, as a share of it: what least squares can know, given the
+    /// jitter of the starts on the beat.
     pub error: f64,
     /// Time of a beat, in seconds.
     pub origin: f64,
@@ -88,8 +92,9 @@ impl Evidence {
 const TOLERANCES: [f64; 5] = [0.12, 0.07, 0.04, 0.02, 0.01];
 const BINS: usize = 64;
 
-/// Weighs `frequency`, and frequencies so near that the fold shows their difference as a slope, and returns the best. `starts` lie
-/// in a window of `length` seconds. None where there is nothing to weigh.
+/// Weighs `frequency`, and frequencies so near that the fold shows their difference as a slope, and
+/// returns the best. `starts` lie in a window of `length` seconds. None where there is nothing to
+/// weigh.
 pub fn weigh(starts: &[f64], length: f64, frequency: f64) -> Option<Evidence> {
     refine(starts, length, frequency, &TOLERANCES)
 }
@@ -127,7 +132,8 @@ pub fn log_likelihood_ratio(k: f64, n: f64, p: f64) -> f64 {
     k * (q / p).ln() + missed
 }
 
-/// 1 for an offset within the tolerance, else 0: a factor, since to foresee a branch that starts take at random costs more than the products.
+/// 1 for an offset within the tolerance, else 0: a factor, since to foresee a branch that starts
+/// take at random costs more than the products.
 fn inside(offset: f64, tolerance: f64) -> f64 {
     f64::from(u8::from(offset.abs() <= tolerance))
 }
@@ -141,7 +147,8 @@ struct Fold {
 
 impl Fold {
     fn new(starts: &[f64], length: f64, frequency: f64) -> Option<Fold> {
-        let sound = starts.len() >= 3 && length > 0.0 && frequency > 0.0 && frequency * length < 1e6;
+        let sound =
+            starts.len() >= 3 && length > 0.0 && frequency > 0.0 && frequency * length < 1e6;
         sound.then_some(Fold { frequency, origin: -1.0 / frequency })
     }
 
@@ -223,7 +230,8 @@ impl Fold {
         let cycles = length * self.frequency;
         let rate = starts.len() as f64 / length;
         let chance = 1.0 - (-rate * 2.0 * tolerance / self.frequency).exp();
-        // Offsets in cycles against cycle numbers: the error of their slope is that of the period, as a share of it.
+        // Offsets in cycles against cycle numbers: the error of their slope is that of the period,
+        // as a share of it.
         let spread = (sxx - sx * sx / caught.max(1.0)).max(f64::MIN_POSITIVE);
         Evidence {
             frequency: self.frequency,

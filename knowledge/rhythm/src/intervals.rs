@@ -1,12 +1,13 @@
-//! Programs that sleep for a fixed time instead of until a fixed time.
+//! Finds the periods of programs that sleep for a fixed time instead of until a fixed time.
 //!
-//! Their beats have no common phase: each delay moves all later ones, so a fold over the window shows little under load.
-//! What is regular is the interval from one start to the next. A cluster of intervals is weighed against starts that come at random
-//! after the pause that makes them starts: an interval then lies in a range with the probability that the shifted
-//! exponential distribution of the same mean gives to it.
+//! Their beats have no common phase: each delay moves all later ones, so a fold over the window
+//! shows little under load. What is regular is the interval from one start to the next. A cluster
+//! of intervals is weighed against starts that come at random after the pause that makes them
+//! starts: an interval then lies in a range with the probability that the shifted exponential
+//! distribution of the same mean gives to it.
 //!
-//! The rate of such a program is the number of its jobs by the time that they took, delays included: that is what happened, and
-//! with more CPU time it would be faster.
+//! The rate of such a program is the number of its jobs by the time that they took, delays
+//! included: that is what happened, and with more CPU time it would be faster.
 
 use crate::evidence::{Evidence, log_likelihood_ratio};
 use crate::starts::Start;
@@ -15,7 +16,8 @@ use crate::starts::Start;
 const WIDTH: f64 = 0.04;
 /// Intervals needed to speak of a cluster.
 const LEAST: usize = 8;
-/// Who sleeps for a fixed time cannot wake earlier: the share of shorter intervals that is forgiven.
+/// The share of shorter intervals that is forgiven: a thread that sleeps for a fixed time cannot
+/// wake earlier.
 const SHORTER: f64 = 0.06;
 /// The share of the intervals that the cluster must hold.
 const LEAST_SHARE: f64 = 0.5;
@@ -25,7 +27,8 @@ const LEAST_WORK: f64 = 0.5;
 /// The share of the time that is slept in equal pauses.
 const LEAST_SLEEP: f64 = 0.5;
 
-/// Weighs the densest cluster of intervals between `starts`, each of which came after a pause longer than `pause` seconds.
+/// Weighs the densest cluster of intervals between `starts`, each of which came after a pause
+/// longer than `pause` seconds.
 pub fn weigh(starts: &[f64], pause: f64) -> Option<Evidence> {
     let mut intervals: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if intervals.len() < LEAST {
@@ -35,9 +38,11 @@ pub fn weigh(starts: &[f64], pause: f64) -> Option<Evidence> {
     cluster(starts, &intervals, pause)
 }
 
-/// The same of the pauses themselves, where they are known: how long it slept, which no load changes. What is done after the equal
-/// ones must be most of the work: who polls for its next frame sleeps equally before it finds that there is nothing to do. And the
-/// equal pauses must fill most of the window of `length` seconds: who waits for other things as well has no loop of one sleep.
+/// Weighs the pauses themselves, where they are known: the times that it slept, which no load
+/// changes. Most of the work must follow equal pauses: a program that polls for its next frame
+/// sleeps equally before it finds that there is nothing to do. And the equal pauses must fill most
+/// of the window of `length` seconds: a program that waits for other things as well has no loop of
+/// one sleep.
 pub fn weigh_pauses(starts: &[Start], pause: f64, length: f64) -> Option<Evidence> {
     if starts.len() <= LEAST {
         return None;
@@ -46,7 +51,8 @@ pub fn weigh_pauses(starts: &[Start], pause: f64, length: f64) -> Option<Evidenc
     sorted.sort_by(f64::total_cmp);
     let (from, to) = densest(&sorted);
     let cluster = sorted[from]..=sorted[to - 1];
-    let work = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.size).sum::<f64>();
+    let work =
+        |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| start.size).sum::<f64>();
     if sorted[from..to].iter().sum::<f64>() < LEAST_SLEEP * length {
         return None;
     }
@@ -108,7 +114,8 @@ mod tests {
         let mut now = 0.0;
         let mut starts = Vec::new();
         for _ in 0..150 {
-            now += 0.010 + if random.f64() < 0.3 { 0.004 * random.f64() } else { 0.0001 * random.f64() };
+            now += 0.010
+                + if random.f64() < 0.3 { 0.004 * random.f64() } else { 0.0001 * random.f64() };
             starts.push(now);
         }
         let found = weigh(&starts, 0.001).unwrap();

@@ -4,10 +4,11 @@
 //! TIME [THREAD [KIND [NUMBER]]]
 //! ```
 //!
-//! TIME is in seconds, THREAD the number of a thread, KIND one of `enter` and `exit` (of the system call NUMBER), `wake` and `block`
-//! (the thread became runnable; stopped being so, after NUMBER nanoseconds of CPU time since it last did). A file with times alone is
-//! a recording: its events are entries of one nameless thread. Empty lines and lines that begin with `#` are skipped, but `# lost N`
-//! says that N events are missing. Times need not be sorted.
+//! TIME is in seconds, THREAD the number of a thread, KIND one of `enter` and `exit` (of the system
+//! call NUMBER), `wake` and `block` (the thread became runnable; stopped being so, after NUMBER
+//! nanoseconds of CPU time since it last did). A file with times alone is a recording: its events
+//! are entries of one nameless thread. Empty lines and lines that begin with `#` are skipped, but
+//! `# lost N` says that N events are missing. Times need not be sorted.
 
 use thiserror::Error;
 
@@ -43,7 +44,10 @@ pub struct Recording {
 
 /// A line that is no event.
 #[derive(Debug, Error, PartialEq)]
-#[error("line {line}: `{text}` is no {expected}; a line is `TIME [THREAD [KIND [NUMBER]]]`, TIME in seconds")]
+#[error(
+    "line {line}: `{text}` is no {expected}; a line is `TIME [THREAD [KIND [NUMBER]]]`, TIME in \
+        seconds"
+)]
 pub struct BadLine {
     /// Counted from one.
     pub line: usize,
@@ -93,8 +97,11 @@ pub fn parse_line(line: &[u8], number: usize) -> Result<Option<Event>, BadLine> 
         number: None,
     };
     if let Some(word) = words.next() {
-        event.thread =
-            Some(text(word).and_then(|text| text.parse().ok()).ok_or_else(|| bad(word, "thread number"))?);
+        event.thread = Some(
+            text(word)
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| bad(word, "thread number"))?,
+        );
     }
     if let Some(word) = words.next() {
         event.kind = match word {
@@ -122,10 +129,14 @@ mod tests {
     #[test]
     fn reads_both_forms_and_sorts() {
         let recording =
-            parse(b"# a comment\n0.5\n\n# lost 3\n0.25 17 exit 202\r\n0.7 17 block 812345\n").unwrap();
+            parse(b"# a comment\n0.5\n\n# lost 3\n0.25 17 exit 202\r\n0.7 17 block 812345\n")
+                .unwrap();
         let Recording { events, lost } = recording;
         assert_eq!((events.len(), lost), (3, 3));
-        assert_eq!(events[0], Event { time: 0.25, thread: Some(17), kind: Kind::Exit, number: Some(202) });
+        assert_eq!(
+            events[0],
+            Event { time: 0.25, thread: Some(17), kind: Kind::Exit, number: Some(202) }
+        );
         assert_eq!(events[1], Event { time: 0.5, thread: None, kind: Kind::Enter, number: None });
     }
 

@@ -1,16 +1,19 @@
-//! Whether every beat that was found is the job, or only every k-th: harmonics that all starts speak for.
+//! Chooses between a period and its sub-harmonics: every beat that was found may be a job, or only
+//! every k-th.
 //!
-//! Evidence settles harmonics whose beats are missed. What remains are beats that are there, of a program that does different things at them:
-//! it polls, or reads half a period after it shows. Then consecutive beats differ in a way that repeats every `k` of them. Four looks at that: where
-//! the beat is always missed at the same place ([`by_pattern`]), which wait ends there ([`by_call`]), how much CPU time is used
-//! ([`by_size`]), and where that is not told how many calls are made ([`by_work`]).
+//! Evidence settles harmonics whose beats are missed. The remaining beats are there, of a
+//! program that does different things at them: it polls, or reads half a period after it shows.
+//! Then consecutive beats differ in a way that repeats every `k` of them. Four looks at that: where
+//! the beat is always missed at the same place ([`by_pattern`]), which wait ends there
+//! ([`by_call`]), how much CPU time is used ([`by_size`]), and where that is not told how many
+//! calls are made ([`by_work`]).
 
 use std::collections::BTreeMap;
 
 use crate::evidence::Evidence;
+use crate::hypothesis::Hypothesis;
 use crate::settings::Settings;
 use crate::starts::{Start, after};
-use crate::train::Hypothesis;
 use crate::work::contrast;
 
 /// Contrast from which every k-th beat is the job and the others are not; by k = 2, 3, ..
@@ -22,24 +25,33 @@ const LEAST_ROUNDS: f64 = 10.0;
 /// Cycles that the sub-harmonic must have in the window.
 const LEAST_JOBS: f64 = 16.0;
 
-/// How much of the calls must follow from the places, for these to be different jobs; and nats beyond luck.
+/// How much of the calls must follow from the places, for these to be different jobs; and nats
+/// beyond luck.
 const TOLD: f64 = 0.5;
 const SURE: f64 = 5.0;
 
-/// Goes down to a sub-harmonic where the beat is always missed at the same places of `k`: who wakes twice for each picture, the second
-/// time a quarter of its period after the first, hits two of four beats. Load misses beats anywhere; and it moves no wake-ups.
-pub fn by_pattern(found: Hypothesis, starts: &[f64], length: f64, settings: &Settings) -> Hypothesis {
+/// Goes down to a sub-harmonic where the beat is always missed at the same places of `k`: a
+/// thread that wakes twice for each picture, the second time a quarter of its period after the
+/// first, hits two of four beats. Load misses beats anywhere; and it moves no wake-ups.
+pub fn by_pattern(
+    found: Hypothesis,
+    starts: &[f64],
+    length: f64,
+    settings: &Settings,
+) -> Hypothesis {
     let slowest = settings.f_min.max(LEAST_ROUNDS / length);
     let rates = (2..=6).filter(|&k| found.evidence.frequency / k as f64 >= slowest);
     let ratios = rates.map(|k| (k, least_hit_by_most(starts, &found.evidence, length, k)));
-    let best = ratios.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ratio)| *ratio < ALWAYS_MISSED);
+    let best =
+        ratios.min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ratio)| *ratio < ALWAYS_MISSED);
     match best {
         Some((k, _)) => Hypothesis { evidence: found.evidence.slower_at(k, starts), ..found },
         None => found,
     }
 }
 
-/// Of `k` places: how often the least hit one is hit, by how often the most hit one is; 1 where not even that one is hit as a rule.
+/// The ratio between the hits of the least and the most hit place among `k`; 1 where not even the
+/// most hit one is hit as a rule.
 fn least_hit_by_most(starts: &[f64], evidence: &Evidence, length: f64, k: usize) -> f64 {
     let hits = evidence.hits_by_place(starts, k);
     let (least, most) =
@@ -48,9 +60,10 @@ fn least_hit_by_most(starts: &[f64], evidence: &Evidence, length: f64, k: usize)
     if most as f64 >= rule.max(4.0) { least as f64 / most as f64 } else { 1.0 }
 }
 
-/// Goes down to a sub-harmonic where the wait before a job tells which of `k` beats it is: a thread that has slept until the time shows a
-/// picture, half a period later another one, which waited for room, reads the next. Those are two jobs of one period, however equal the times
-/// between them. Threads of a pool that take turns wait in the same call, and are one job each time.
+/// Goes down to a sub-harmonic where the wait before a job tells which of `k` beats it is: a thread
+/// that has slept until the time shows a picture, half a period later another one, which waited for
+/// room, reads the next. Those are two jobs of one period, however equal the times between them.
+/// Threads of a pool that take turns wait in the same call, and are one job each time.
 pub fn by_call(found: Hypothesis, jobs: &[Start], length: f64, settings: &Settings) -> Hypothesis {
     let slowest = settings.f_min.max(LEAST_ROUNDS / length);
     let rates = (2..=6).filter(|&k| found.evidence.frequency / k as f64 >= slowest);
@@ -65,8 +78,8 @@ pub fn by_call(found: Hypothesis, jobs: &[Start], length: f64, settings: &Settin
     }
 }
 
-/// How much of the calls that jobs began after follows from their places among `k` beats: mutual information over all jobs, in nats, less
-/// what luck makes; zero where most of it does not follow.
+/// How much of the calls that jobs began after follows from their places among `k` beats: mutual
+/// information over all jobs, in nats, less what luck makes; zero where most of it does not follow.
 fn told_by_call(jobs: &[Start], evidence: &Evidence, k: usize) -> f64 {
     let mut counts: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let mut places = vec![0.0; k];
@@ -90,9 +103,14 @@ fn told_by_call(jobs: &[Start], evidence: &Evidence, k: usize) -> f64 {
     if entropy - left > TOLD * entropy { entropy - left - luck } else { 0.0 }
 }
 
-/// Goes down to a sub-harmonic while the CPU time of the jobs says, in both halves of the window, that only every k-th is one: all the
-/// other beats do little. Frames that differ are still frames.
-pub fn by_size(found: Hypothesis, starts: &[Start], length: f64, settings: &Settings) -> Hypothesis {
+/// Goes down to a sub-harmonic while the CPU time of the jobs says, in both halves of the window,
+/// that only every k-th is one: all the other beats do little. Frames that differ are still frames.
+pub fn by_size(
+    found: Hypothesis,
+    starts: &[Start],
+    length: f64,
+    settings: &Settings,
+) -> Hypothesis {
     let starts = after(starts, found.pause);
     let middle = starts.partition_point(|start| start.time < length / 2.0);
     let mut resolved = found;
@@ -100,7 +118,8 @@ pub fn by_size(found: Hypothesis, starts: &[Start], length: f64, settings: &Sett
         let slowest = settings.f_min.max(LEAST_JOBS / length);
         let rates = (2..=5).filter(|&k| resolved.evidence.frequency / k as f64 >= slowest);
         let others = |half: &[Start], k: usize| others_by_largest(half, &resolved.evidence, k);
-        let ratios = rates.map(|k| (k, others(&starts[..middle], k).max(others(&starts[middle..], k))));
+        let ratios =
+            rates.map(|k| (k, others(&starts[..middle], k).max(others(&starts[middle..], k))));
         let best = ratios
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .filter(|(_, ratio)| *ratio < settings.constants.idle_beats);
@@ -109,11 +128,12 @@ pub fn by_size(found: Hypothesis, starts: &[Start], length: f64, settings: &Sett
     }
 }
 
-/// Of the `k` beats that make one cycle of a `k`-th of the rate: the mean size of the second largest by that of the largest; 1 where that
-/// is not known.
+/// The mean size of the second largest by that of the largest, among the `k` beats that make one
+/// cycle of a `k`-th of the rate; 1 where that is not known.
 fn others_by_largest(starts: &[Start], evidence: &Evidence, k: usize) -> f64 {
     let mut sums = vec![(0.0f64, 0usize); k];
-    let cycles = starts.last().map_or(0.0, |last| last.time - starts[0].time) * evidence.frequency / k as f64;
+    let cycles = starts.last().map_or(0.0, |last| last.time - starts[0].time) * evidence.frequency
+        / k as f64;
     for start in starts.iter().filter(|start| evidence.explains(start.time)) {
         let (sum, count) = &mut sums[evidence.place(start.time, k)];
         (*sum, *count) = (*sum + start.size, *count + 1);
@@ -121,12 +141,14 @@ fn others_by_largest(starts: &[Start], evidence: &Evidence, k: usize) -> f64 {
     if sums.iter().any(|(_, count)| (*count as f64) < 0.5 * cycles) {
         return 1.0;
     }
-    let mut means: Vec<f64> = sums.iter().map(|(sum, count)| sum / (*count).max(1) as f64).collect();
+    let mut means: Vec<f64> =
+        sums.iter().map(|(sum, count)| sum / (*count).max(1) as f64).collect();
     means.sort_by(|a, b| b.total_cmp(a));
     if means[0] > 0.0 { means[1] / means[0] } else { 1.0 }
 }
 
-/// Goes down to a sub-harmonic while the work says, in both halves of the window, that only every k-th beat is the job.
+/// Goes down to a sub-harmonic while the work says, in both halves of the window, that only every
+/// k-th beat is the job.
 pub fn by_work(found: Hypothesis, times: &[f64], length: f64, settings: &Settings) -> Hypothesis {
     let middle = length / 2.0;
     let (first, second) = times.split_at(times.partition_point(|&time| time < middle));

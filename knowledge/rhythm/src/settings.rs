@@ -1,4 +1,4 @@
-//! What the analyser looks for, and how.
+//! Says what the analyser looks for, and how.
 
 use crate::spectrum_2010;
 
@@ -12,14 +12,17 @@ pub enum Method {
     Spectrum2010(spectrum_2010::Parameters),
 }
 
-/// What was chosen by looking at recordings. `examples/leave_one_out.rs` chooses each anew with one player left out, and judges on that one.
+/// What was chosen by looking at recordings. `examples/leave_one_out.rs` chooses each anew with one
+/// player left out, and judges on that one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
-    /// A big job is at least so much of the mean one: a program that polls does little when there is nothing to do.
+    /// A big job is at least so much of the mean one: a program that polls does little when there
+    /// is nothing to do.
     pub big: f64,
     /// The share of cycles that must be hit: below, it is no beat that a server could keep.
     pub least_hits: f64,
-    /// What all other beats do, at most, by what every k-th does, for that to be the job and the others none.
+    /// What all other beats do, at most, by what every k-th does, for that to be the job and the
+    /// others none.
     pub idle_beats: f64,
     /// Evidence that is asked for beyond what luck could bring, in nats.
     pub caution: f64,

@@ -1,7 +1,8 @@
 //! The spectrum of an event train, by direct sum: `S(f) = sum w_k exp(-2 pi i f t_k)`.
 //!
-//! A train has no sampling rate, so no transform of a sampled signal is needed: the sum is taken at each frequency of a grid.
-//! Going from one frequency to the next turns each event's phasor by a fixed angle, which costs one complex product.
+//! A train has no sampling rate, so no transform of a sampled signal is needed: the sum is taken at
+//! each frequency of a grid. Going from one frequency to the next turns each event's phasor by a
+//! fixed angle, which costs one complex product.
 
 /// Frequencies `low`, `low + step`, .. up to and including `high`, in Hz.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +28,8 @@ impl Grid {
     }
 }
 
-/// `|S(f)|` on the grid. Events with their weights; times in seconds, best counted from near the first of them.
+/// `|S(f)|` on the grid. Events with their weights; times in seconds, best counted from near the
+/// first of them.
 pub fn magnitudes(events: &[(f64, f64)], grid: Grid) -> Vec<f64> {
     let phasor = |angle: f64| {
         let (sin, cos) = angle.sin_cos();
@@ -55,12 +57,15 @@ pub fn magnitudes(events: &[(f64, f64)], grid: Grid) -> Vec<f64> {
     result
 }
 
-/// Sums the phasors, then turns each by its own angle. In lanes, so that the compiler can use vector instructions.
+/// Sums the phasors, then turns each by its own angle. In lanes, so that the compiler can use
+/// vector instructions.
 fn sum_and_turn(re: &mut [f32], im: &mut [f32], turn_re: &[f32], turn_im: &[f32]) -> (f32, f32) {
     const LANES: usize = 8;
     let (mut sums_re, mut sums_im) = ([0f32; LANES], [0f32; LANES]);
     let chunks = re.chunks_mut(LANES).zip(im.chunks_mut(LANES));
-    for ((re, im), (turn_re, turn_im)) in chunks.zip(turn_re.chunks(LANES).zip(turn_im.chunks(LANES))) {
+    for ((re, im), (turn_re, turn_im)) in
+        chunks.zip(turn_re.chunks(LANES).zip(turn_im.chunks(LANES)))
+    {
         for lane in 0..re.len() {
             let (a, b) = (re[lane], im[lane]);
             sums_re[lane] += a;
@@ -93,7 +98,11 @@ mod tests {
             let angle = |time: f64| std::f64::consts::TAU * grid.frequency(index) * time;
             let re: f64 = events.iter().map(|&(time, weight)| weight * angle(time).cos()).sum();
             let im: f64 = events.iter().map(|&(time, weight)| weight * angle(time).sin()).sum();
-            assert!((value - re.hypot(im)).abs() < 0.02, "at {index}: {value} against {}", re.hypot(im));
+            assert!(
+                (value - re.hypot(im)).abs() < 0.02,
+                "at {index}: {value} against {}",
+                re.hypot(im)
+            );
         }
     }
 

@@ -1,9 +1,10 @@
-//! The published heuristic (Cucinotta, Checconi, Abeni, Palopoli: Self-tuning schedulers for legacy real-time applications,
-//! EuroSys 2010, section 4), kept as it was, to compare with.
+//! The published heuristic (Cucinotta, Checconi, Abeni, Palopoli: Self-tuning schedulers for legacy
+//! real-time applications, EuroSys 2010, section 4), kept as it was, to compare with.
 //!
-//! `|S(f)|` of all events on a grid; its local maxima above `alpha` times its mean are candidates; a candidate's score is the
-//! sum of the largest amplitudes within `eps` of its multiples, up to `harmonics` of them while they lie on the grid; the
-//! highest score wins. It always answers when there is a peak at all.
+//! `|S(f)|` of all events on a grid; its local maxima above `alpha` times its mean are candidates;
+//! a candidate's score is the sum of the largest amplitudes within `eps` of its multiples, up to
+//! `harmonics` of them while they lie on the grid; the highest score wins. It always answers when
+//! there is a peak at all.
 
 use crate::spectrum::{Grid, magnitudes, peaks};
 
@@ -80,6 +81,8 @@ mod tests {
     #[test]
     fn nothing_from_nothing() {
         assert!(candidates(&[], &Parameters::default()).is_empty());
-        assert!(candidates(&[0.0], &Parameters { f_min: f64::NAN, ..Parameters::default() }).is_empty());
+        assert!(
+            candidates(&[0.0], &Parameters { f_min: f64::NAN, ..Parameters::default() }).is_empty()
+        );
     }
 }

@@ -1,14 +1,18 @@
-//! Job starts: where a program, having waited, begins to work.
+//! Finds job starts: where a program, having waited, begins to work.
 //!
-//! A periodic program works in bursts: it wakes, makes some calls, waits again. The calls inside a burst say little about the
-//! beat and much about the work; its beginning says when the program began a job. Two kinds of recording tell it:
+//! A periodic program works in bursts: it wakes, makes some calls, waits again. The calls inside a
+//! burst say little about the beat and much about the work; its beginning says when the program
+//! began a job. Two kinds of recording tell it:
 //!
-//! - With wake-ups and blocks it is exact: a job starts when a thread is woken while all others sleep. A thread that is runnable and
-//!   waits for a CPU is not asleep, so that other programs' load delays no start and makes none ([`wakes`]).
-//! - With entries of system calls alone it is the first entry after a pause ([`gaps`]), as late as the scheduler made it.
+//! - With wake-ups and blocks it is exact: a job starts when a thread is woken while all others
+//!   sleep. A thread that is runnable and waits for a CPU is not asleep, so that other programs'
+//!   load delays no start and makes none ([`wakes`]).
+//! - With entries of system calls alone it is the first entry after a pause ([`gaps`]), as late as
+//!   the scheduler made it.
 //!
-//! How long a pause must be depends on the program (a decoder computes for milliseconds between two calls of one job), so starts are
-//! taken on several scales ([`SCALES`]) and the evidence decides between them.
+//! How long a pause must be depends on the program (a decoder computes for milliseconds between two
+//! calls of one job), so starts are taken on several scales ([`SCALES`]) and the evidence decides
+//! between them.
 //!
 //! Times and pauses in seconds.
 
@@ -25,13 +29,14 @@ pub struct Start {
     pub time: f64,
     /// The pause before it.
     pub pause: f64,
-    /// The system call in which whoever begins it had waited, where that is told.
+    /// The system call in which its thread had waited before, where that is known.
     pub call: Option<u64>,
     /// How much was done until the next start: CPU time in ns, or entries where that is not told.
     pub size: f64,
 }
 
-/// The starts after a pause longer than the least scale among sorted `times`. The first event is none: what came before it is unknown.
+/// The starts after a pause longer than the least scale among sorted `times`. The first event is
+/// none: what came before it is unknown.
 pub fn gaps(times: &[f64]) -> Vec<Start> {
     let mut starts: Vec<Start> = Vec::new();
     for pair in times.windows(2) {
@@ -45,7 +50,8 @@ pub fn gaps(times: &[f64]) -> Vec<Start> {
     starts
 }
 
-/// The starts after a pause longer than `pause`; what was done after the others belongs to the start before.
+/// The starts after a pause longer than `pause`; what was done after the others belongs to the
+/// start before.
 pub fn after(starts: &[Start], pause: f64) -> Vec<Start> {
     let mut found: Vec<Start> = Vec::new();
     for start in starts {
@@ -58,8 +64,8 @@ pub fn after(starts: &[Start], pause: f64) -> Vec<Start> {
     found
 }
 
-/// When the threads of one program (or one of them), all asleep, were woken; from events in order of time, counted from `from`. The
-/// first is left out if the pause before it is not seen to begin.
+/// When the threads of one program (or one of them), all asleep, were woken; from events in order
+/// of time, counted from `from`. The first is left out if the pause before it is not seen to begin.
 pub fn wakes<'a>(events: impl Iterator<Item = &'a Event> + Clone, from: f64) -> Vec<Start> {
     struct Thread {
         awake: bool,
@@ -82,7 +88,8 @@ pub fn wakes<'a>(events: impl Iterator<Item = &'a Event> + Clone, from: f64) -> 
             Kind::Wake if !thread.awake => {
                 thread.awake = true;
                 if count == 0 {
-                    let pause = asleep_since.map(|since| time - since).filter(|pause| *pause > SCALES[0]);
+                    let pause =
+                        asleep_since.map(|since| time - since).filter(|pause| *pause > SCALES[0]);
                     let call = thread.call;
                     found.extend(pause.map(|pause| Start { time, pause, call, size: 0.0 }));
                 }
@@ -107,8 +114,9 @@ const KINDS: usize = 5;
 /// A kind with fewer waits says nothing.
 const LEAST_WAITS: usize = 5;
 
-/// A thread's waits in one system call, with the job after each: who sleeps by the clock waits in one call, who waits for others'
-/// answers in another. A thread that sleeps until its next frame and waits for the display in between has both.
+/// A thread's waits in one system call, with the job after each. A sleep by the clock and a wait
+/// for another program's answer are different calls; a thread that sleeps until its next frame and
+/// waits for the display in between has both.
 pub fn waits(events: &[Event], from: f64) -> Vec<Vec<Start>> {
     #[derive(Default)]
     struct Thread {
@@ -176,7 +184,8 @@ mod tests {
             event(0.080, 2, Kind::Wake),
         ];
         let of = |thread: Option<u32>| {
-            let chosen = events.iter().filter(move |event| thread.is_none() || event.thread == thread);
+            let chosen =
+                events.iter().filter(move |event| thread.is_none() || event.thread == thread);
             wakes(chosen, 0.0).iter().map(|start| (1e3 * start.time).round()).collect::<Vec<_>>()
         };
         assert_eq!(of(None), [40.0, 80.0]);

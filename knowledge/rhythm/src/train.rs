@@ -1,15 +1,16 @@
-//! The periods of one event train.
+//! Finds the periods of one event train.
 //!
 //! ```text
-//! events ─ starts on several scales ─ spectrum ─ proposals ─ glance ─ weigh ─ the best ─ resolved by work
+//! events ─ starts on several scales ─ spectrum ─ proposals ─ glance ─ weigh ─ the best ─ resolved
 //!                    ▲                                                         │
 //!                    └───────────── starts that it explains are taken out ─────┘
 //! ```
 //!
-//! A period is significant when what its evidence gains exceeds what the search could have gained by luck (`LUCK`).
-//! What remains after taking a period's starts out shows the next one.
+//! A period is significant when what its evidence gains exceeds what the search could have gained
+//! by luck (`LUCK`). What remains after taking a period's starts out shows the next one.
 
 use crate::evidence::{Evidence, glance, weigh};
+use crate::hypothesis::Hypothesis;
 use crate::intervals;
 use crate::resolve;
 use crate::settings::Settings;
@@ -28,37 +29,22 @@ pub struct Train {
     pub waits: Vec<Vec<Start>>,
     /// CPU time of all its jobs, in ns, where it is told.
     pub work: f64,
-    /// Whether the pauses before starts are what it slept, as wake-ups tell, not what lies between two entries.
+    /// Whether the pauses before starts are what it slept, as wake-ups tell, not what lies between
+    /// two entries.
     pub exact: bool,
 }
 
 impl Train {
-    /// Of entries alone.
+    /// A train of entries alone.
     pub fn of_entries(entries: Vec<f64>) -> Train {
         Train { starts: gaps(&entries), entries, ..Train::default() }
     }
 
-    /// Of all work, what is done in these jobs.
+    /// The share of all work that is done in these jobs.
     fn share(&self, jobs: &[Start]) -> f64 {
         let work = jobs.iter().map(|job| job.size).sum::<f64>();
         if self.work > 0.0 { (work / self.work).min(1.0) } else { 1.0 }
     }
-}
-
-/// A period that one train speaks for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Hypothesis {
-    pub evidence: Evidence,
-    /// The pause before an event that makes it a start, in seconds.
-    pub pause: f64,
-    /// Evidence less luck, in nats: significant when positive.
-    pub net: f64,
-    /// The share of the train's events that the period locks; zero where it was not asked.
-    pub share: f64,
-    /// Whether equal intervals speak for it, not a common phase.
-    pub sleeper: bool,
-    /// Which of the train's kinds of starts speak for it.
-    pub scale: usize,
 }
 
 /// Starts that the spectrum is made of, at most: the ones after the longest pauses.
@@ -67,8 +53,8 @@ const STRONGEST: usize = 192;
 const PEAKS: usize = 20;
 /// Hypotheses that are weighed after the glance.
 const FINALISTS: usize = 12;
-/// Starts that all glances together may look at: the more starts and scales, the fewer proposals. It bounds the time of an analysis. In a
-/// program's train, and in that of one of its threads.
+/// Starts that all glances together may look at: the more starts and scales, the fewer proposals.
+/// It bounds the time of an analysis. In a program's train, and in that of one of its threads.
 pub const LOOKS: usize = 100_000;
 pub const LOOKS_AT_THREAD: usize = 12_000;
 /// The share of a train's events that a period must lock.
@@ -125,7 +111,8 @@ pub fn periods(train: &Train, length: f64, looks: usize, settings: &Settings) ->
         proposals.retain(|proposal| proposal.nats > luck(length, scales.len(), settings) / 2.0);
         for proposal in &mut proposals {
             let starts = &scales[proposal.scale].starts;
-            proposal.nats = glance(starts, length, proposal.frequency).map_or(0.0, |evidence| evidence.nats);
+            proposal.nats =
+                glance(starts, length, proposal.frequency).map_or(0.0, |evidence| evidence.nats);
         }
     }
     verdict
@@ -133,48 +120,64 @@ pub fn periods(train: &Train, length: f64, looks: usize, settings: &Settings) ->
 
 /// What speaks for `frequency` alone, in nats without allowance for luck.
 pub fn support(train: &Train, length: f64, frequency: f64, settings: &Settings) -> f64 {
-    let weighed =
-        scales(train, settings).into_iter().filter_map(|scale| weigh(&scale.starts, length, frequency));
+    let weighed = scales(train, settings)
+        .into_iter()
+        .filter_map(|scale| weigh(&scale.starts, length, frequency));
     weighed.map(|evidence| evidence.nats).fold(0.0, f64::max)
 }
 
-/// With the share of the work that it locks; None where that is next to nothing: then the pauses were not the program's own, as when
-/// a program that only computes loses its CPU to another one at every third tick.
+/// With the share of the work that it locks; None where that is next to nothing: then the pauses
+/// were not the program's own, as when a program that only computes loses its CPU to another one at
+/// every third tick.
 fn locked(period: Hypothesis, times: &[f64], length: f64) -> Option<Hypothesis> {
     let share = locked_share(times, length, period.evidence.frequency);
     (share > LEAST_SHARE).then_some(Hypothesis { share, ..period })
 }
 
-/// Whether one frequency is a small multiple of the other. What remains of a period's own structure looks like one.
+/// Whether one frequency is a small multiple of the other. What remains of a period's own structure
+/// looks like one.
 pub fn related(a: f64, b: f64) -> bool {
     let ratio = (a / b).max(b / a);
     ratio < 12.5 && (ratio / ratio.round() - 1.0).abs() < 0.015
 }
 
 /// The best that equal sleeps speak for.
-fn sleeper(scales: &[Scale], train: &Train, length: f64, settings: &Settings) -> Option<Hypothesis> {
-    let weighed = scales.iter().enumerate().filter(|(_, scale)| scale.all).filter_map(|(index, scale)| {
-        let (evidence, share) = match train.exact {
-            true => (intervals::weigh_pauses(&scale.jobs, scale.pause, length)?, train.share(&scale.jobs)),
-            false => (intervals::weigh(&scale.starts, scale.pause)?, 1.0),
-        };
-        let in_range = (settings.f_min..=settings.f_max).contains(&evidence.frequency);
-        let luck = (evidence.cycles * SCALES.len() as f64).ln() + SLEEPER_LUCK;
-        in_range.then_some(Hypothesis {
-            evidence,
-            pause: scale.pause,
-            net: evidence.nats - luck,
-            share,
-            sleeper: true,
-            scale: index,
-        })
-    });
+fn sleeper(
+    scales: &[Scale],
+    train: &Train,
+    length: f64,
+    settings: &Settings,
+) -> Option<Hypothesis> {
+    let weighed =
+        scales.iter().enumerate().filter(|(_, scale)| scale.all).filter_map(|(index, scale)| {
+            let (evidence, share) = match train.exact {
+                true => (
+                    intervals::weigh_pauses(&scale.jobs, scale.pause, length)?,
+                    train.share(&scale.jobs),
+                ),
+                false => (intervals::weigh(&scale.starts, scale.pause)?, 1.0),
+            };
+            let in_range = (settings.f_min..=settings.f_max).contains(&evidence.frequency);
+            let luck = (evidence.cycles * SCALES.len() as f64).ln() + SLEEPER_LUCK;
+            in_range.then_some(Hypothesis {
+                evidence,
+                pause: scale.pause,
+                net: evidence.nats - luck,
+                share,
+                sleeper: true,
+                scale: index,
+            })
+        });
     let weighed = weighed.filter(|found| found.share > LEAST_SHARE);
     weighed.max_by(|a, b| a.net.total_cmp(&b.net))
 }
 
 /// A common phase explains more than equal intervals do: intervals must be much stronger.
-fn better(phase: Option<Hypothesis>, slept: Option<Hypothesis>, train: &Train) -> Option<Hypothesis> {
+fn better(
+    phase: Option<Hypothesis>,
+    slept: Option<Hypothesis>,
+    train: &Train,
+) -> Option<Hypothesis> {
     match (phase, slept) {
         (Some(phase), Some(slept)) => {
             let much_stronger = rank(&slept, train) > 1.5 * rank(&phase, train).max(0.0) + 10.0;
@@ -213,7 +216,8 @@ impl Scale {
     }
 }
 
-/// Starts on each scale that says something new, and after each kind of wait; and those of big jobs among them.
+/// Starts on each scale that says something new, and after each kind of wait; and those of big jobs
+/// among them.
 fn scales(train: &Train, settings: &Settings) -> Vec<Scale> {
     let mut scales: Vec<Scale> = Vec::new();
     let mut last: Option<usize> = None;
@@ -225,7 +229,10 @@ fn scales(train: &Train, settings: &Settings) -> Vec<Scale> {
         last = Some(starts.len());
         add(&mut scales, pause, &starts, settings.constants.big);
     }
-    train.waits.iter().for_each(|starts| add(&mut scales, SCALES[0], starts, settings.constants.big));
+    train
+        .waits
+        .iter()
+        .for_each(|starts| add(&mut scales, SCALES[0], starts, settings.constants.big));
     scales
 }
 
@@ -248,17 +255,20 @@ pub fn spectrum(train: &Train, length: f64, settings: &Settings) -> (Grid, Vec<f
         starts.select_nth_unstable_by(STRONGEST, |a, b| b.pause.total_cmp(&a.pause));
         starts.truncate(STRONGEST);
     }
-    // A start after a long pause is more likely a beat than one after a short pause, a big job more than a small one.
+    // A start after a long pause is more likely a beat than one after a short pause, a big job more
+    // than a small one.
     let mean = starts.iter().map(|start| start.size).sum::<f64>() / starts.len().max(1) as f64;
     let weight = |start: &Start| {
         start.pause.min(0.05) * if mean > 0.0 { (start.size / mean).clamp(0.1, 1.0) } else { 1.0 }
     };
-    let weighted: Vec<(f64, f64)> = starts.iter().map(|start| (start.time, weight(start).sqrt())).collect();
+    let weighted: Vec<(f64, f64)> =
+        starts.iter().map(|start| (start.time, weight(start).sqrt())).collect();
     let grid = Grid { low: settings.f_min, high: settings.f_max, step: (0.2 / length).max(0.02) };
     (grid, magnitudes(&weighted, grid))
 }
 
-/// Frequencies worth a look: peaks of the starts' spectrum, then their harmonics and sub-harmonics, the likeliest first.
+/// Frequencies worth a look: peaks of the starts' spectrum, then their harmonics and sub-harmonics,
+/// the likeliest first.
 fn propose(train: &Train, length: f64, settings: &Settings) -> Vec<f64> {
     let (grid, spectrum) = spectrum(train, length, settings);
     let mut tops = peaks(&spectrum);
@@ -268,7 +278,8 @@ fn propose(train: &Train, length: f64, settings: &Settings) -> Vec<f64> {
     let slowest = settings.f_min.max(settings.least_cycles / length);
     let multiples = [1.0, 0.5, 2.0, 1.0 / 3.0, 0.25, 0.2, 3.0];
     let parts = (6..=8).map(|part| 1.0 / f64::from(part));
-    let tops: Vec<f64> = tops.into_iter().map(|top| grid.low + grid.step * vertex(&spectrum, top)).collect();
+    let tops: Vec<f64> =
+        tops.into_iter().map(|top| grid.low + grid.step * vertex(&spectrum, top)).collect();
     let mut proposals: Vec<f64> = Vec::new();
     for factor in multiples.into_iter().chain(parts) {
         for peak in &tops {
@@ -305,7 +316,11 @@ fn glance_at(scales: &[Scale], frequencies: &[f64], length: f64, looks: usize) -
             if pause * frequency < 0.7
                 && let Some(evidence) = glance(starts, length, frequency)
             {
-                proposals.push(Proposal { frequency: evidence.frequency, scale, nats: evidence.nats });
+                proposals.push(Proposal {
+                    frequency: evidence.frequency,
+                    scale,
+                    nats: evidence.nats,
+                });
             }
         }
     }
@@ -353,14 +368,17 @@ fn weigh_best(
 }
 
 fn share_of_beat(jobs: &[Start], evidence: &Evidence, train: &Train) -> f64 {
-    let on_beat: Vec<Start> = jobs.iter().filter(|job| evidence.explains(job.time)).copied().collect();
+    let on_beat: Vec<Start> =
+        jobs.iter().filter(|job| evidence.explains(job.time)).copied().collect();
     train.share(&on_beat)
 }
 
-/// What the search can gain by luck, in nats: the logarithm of the number of distinguishable frequencies, phases, tolerances
-/// and scales that it looks at, the last with four choices each (of tolerances that have little to do with each other).
+/// What the search can gain by luck, in nats: the logarithm of the number of distinguishable
+/// frequencies, phases, tolerances and scales that it looks at, the last with four choices each (of
+/// tolerances that have little to do with each other).
 fn luck(length: f64, scales: usize, settings: &Settings) -> f64 {
     let frequencies = (length * (settings.f_max - settings.f_min)).max(1.0);
-    let (phases, slopes, choices): (f64, f64, f64) = (20.0, 20.0, 4.0 * scales.max(SCALES.len()) as f64);
+    let (phases, slopes, choices): (f64, f64, f64) =
+        (20.0, 20.0, 4.0 * scales.max(SCALES.len()) as f64);
     frequencies.ln() + phases.ln() + slopes.ln() + choices.ln() + settings.constants.caution
 }

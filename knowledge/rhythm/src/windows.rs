@@ -1,4 +1,4 @@
-//! Long recordings, window by window, and programs that change their rate.
+//! Analyses long recordings window by window, and follows programs that change their rate.
 
 use std::collections::VecDeque;
 
@@ -7,11 +7,12 @@ use crate::recording::Event;
 use crate::settings::{Method, Settings};
 use crate::train::{related, support};
 
-/// Windows of this many seconds are long enough for every period and short enough for every machine.
+/// Windows of this many seconds are long enough for every period and short enough for every
+/// machine.
 const WHOLE: f64 = 4.0;
 
-/// Consecutive windows of `window` seconds from the first event on, each with its beginning. The last one is left out if
-/// it is not full.
+/// Consecutive windows of `window` seconds from the first event on, each with its beginning. The
+/// last one is left out if it is not full.
 pub fn consecutive<'a>(
     events: &'a [Event],
     window: f64,
@@ -26,9 +27,9 @@ pub fn consecutive<'a>(
     })
 }
 
-/// A whole recording. One longer than a few seconds is analysed in windows; their periods are joined, each
-/// weighing with its evidence, so that a program that keeps its rate gets more digits and one that changes it gets the rate that
-/// it kept longest.
+/// A whole recording. One longer than a few seconds is analysed in windows; their periods are
+/// joined, each weighing with its evidence, so that a program that keeps its rate gets more digits
+/// and one that changes it gets the rate that it kept longest.
 pub fn whole(events: &[Event], settings: &Settings) -> Analysis {
     let (first, last) = ends(events);
     let length = last - first;
@@ -54,7 +55,7 @@ pub fn whole(events: &[Event], settings: &Settings) -> Analysis {
     }
     let mut joined = joined.unwrap_or_else(|| analyse(events, first, last, settings));
     joined.periods.sort_by(|a, b| (b.hits as f64 * b.share).total_cmp(&(a.hits as f64 * a.share)));
-    // What was seen in few of the windows is no rate of the recording.
+    // A rate that was seen in few of the windows is no rate of the recording.
     joined.periods.retain(|period| period.cycles > 0.4 * length * period.frequency_hz);
     let best = joined.periods.first().cloned();
     joined.periodic = best.is_some();
@@ -67,7 +68,8 @@ pub fn whole(events: &[Event], settings: &Settings) -> Analysis {
 fn join(joined: &mut Analysis, next: Analysis) {
     joined.events += next.events;
     for period in next.periods {
-        let known = |known: &&mut Period| (known.frequency_hz / period.frequency_hz - 1.0).abs() < 0.01;
+        let known =
+            |known: &&mut Period| (known.frequency_hz / period.frequency_hz - 1.0).abs() < 0.01;
         match joined.periods.iter_mut().find(known) {
             Some(known) => {
                 let share = period.cycles / (known.cycles + period.cycles);
@@ -93,8 +95,8 @@ fn ends(events: &[Event]) -> (f64, f64) {
     }
 }
 
-/// Follows a running program: events come in, the verdict is on the last `window` seconds, or on their second half if the program
-/// has changed its rate in between.
+/// Follows a running program: events come in, the verdict is on the last `window` seconds, or on
+/// their second half if the program has changed its rate in between.
 #[derive(Clone, Debug)]
 pub struct Follower {
     settings: Settings,

@@ -1,20 +1,22 @@
-//! How much of a program's work keeps a beat.
+//! Measures how much of a program's work keeps a beat.
 //!
-//! Starts tell when jobs begin; the number of events tells how much is done. All events are laid over a period in bins of equal
-//! time. If `m[b]` is the mean number of events that a cycle puts into bin `b`, then `V = sum (m[b] - mean)^2` measures how
-//! uneven the profile is, and `f sqrt(V)` is the number of events a second that are locked to the beat. `V` is estimated from
-//! products of *different* cycles, which noise cannot inflate: a train without the beat gives zero on average, not a
-//! small positive number that grows with the number of bins.
+//! Starts tell when jobs begin; the number of events tells how much is done. All events are laid
+//! over a period in bins of equal time. If `m[b]` is the mean number of events that a cycle puts
+//! into bin `b`, then `V = sum (m[b] - mean)^2` measures how uneven the profile is, and `f sqrt(V)`
+//! is the number of events a second that are locked to the beat. `V` is estimated from products of
+//! *different* cycles, which noise cannot inflate: a train without the beat gives zero on average,
+//! not a small positive number that grows with the number of bins.
 //!
-//! **Contrast** settles whether one of every `k` beats is another kind of beat. With equal beats, locked work at `f/k` is `1/sqrt(k)`
-//! of that at `f`; if all the work is done at every k-th beat, it is the same. Contrast maps these two to 0 and 1. A player that
-//! polls every 10 ms and shows a frame every 40 ms has a high contrast at `k = 4`: its job is the frame.
+//! **Contrast** settles whether one of every `k` beats is another kind of beat. With equal beats,
+//! locked work at `f/k` is `1/sqrt(k)` of that at `f`; if all the work is done at every k-th beat,
+//! it is the same. Contrast maps these two to 0 and 1. A player that polls every 10 ms and shows a
+//! frame every 40 ms has a high contrast at `k = 4`: its job is the frame.
 
 /// Bins of one cycle at the frequency that is being judged.
 const BINS: usize = 24;
 
-/// Events a second that are locked to `frequency`, as a share of all. `times` are sorted, from the beginning of a window of `length`
-/// seconds.
+/// Events a second that are locked to `frequency`, as a share of all. `times` are sorted, from the
+/// beginning of a window of `length` seconds.
 pub fn locked_share(times: &[f64], length: f64, frequency: f64) -> f64 {
     let rate = times.len() as f64 / length;
     if rate > 0.0 {
@@ -24,8 +26,8 @@ pub fn locked_share(times: &[f64], length: f64, frequency: f64) -> f64 {
     }
 }
 
-/// How different the `k` beats are that make one cycle of `frequency / k`: 0 for equal ones, 1 if one of them does all the work; near zero,
-/// also below it, where there is nothing to see.
+/// How different the `k` beats are that make one cycle of `frequency / k`: 0 for equal ones, 1 if
+/// one of them does all the work; near zero, also below it, where there is nothing to see.
 pub fn contrast(times: &[f64], length: f64, frequency: f64, k: usize) -> f64 {
     let each = unevenness(times, length, frequency, BINS);
     let together = unevenness(times, length, frequency / k as f64, BINS * k);
@@ -44,7 +46,8 @@ fn unevenness(times: &[f64], length: f64, frequency: f64, bins: usize) -> f64 {
     }
     let mut sums = vec![0.0f64; bins];
     let mut squares = vec![0.0f64; bins];
-    // Sorted times visit the bins of a cycle in order: the events of one cycle in one bin follow each other.
+    // Sorted times visit the bins of a cycle in order: the events of one cycle in one bin follow
+    // each other.
     let (mut here, mut count) = ((0u64, 0usize), 0.0f64);
     let mut close = |(_, bin): (u64, usize), count: f64| {
         sums[bin] += count;
@@ -62,7 +65,8 @@ fn unevenness(times: &[f64], length: f64, frequency: f64, bins: usize) -> f64 {
     }
     close(here, count);
     let pairs = cycles * (cycles - 1.0);
-    let products: f64 = sums.iter().zip(&squares).map(|(sum, square)| (sum * sum - square) / pairs).sum();
+    let products: f64 =
+        sums.iter().zip(&squares).map(|(sum, square)| (sum * sum - square) / pairs).sum();
     let mean = times.len() as f64 / cycles / bins as f64;
     products - bins as f64 * mean * mean
 }

@@ -1,6 +1,6 @@
 //! The controllers in the closed loop.
 
-use attune_rhythm::controller::simulation::{Run, run};
+use attune_rhythm::controller::simulation::{Run, Step, run};
 use attune_rhythm::controller::{Law, Sample, controller};
 use fastrand::Rng;
 use proptest::prelude::*;
@@ -27,19 +27,33 @@ fn pictures(count: usize) -> Vec<u64> {
         .collect()
 }
 
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let periods = prop_oneof![Just(0.0), Just(f64::NAN), 0.1..10.0f64];
+    (any::<u64>(), periods, any::<u64>(), any::<[bool; 2]>()).prop_map(
+        |(used_ns, periods, budget_ns, [exhausted, reclaims])| Sample {
+            used_ns,
+            periods,
+            budget_ns,
+            exhausted,
+            reclaims,
+        },
+    )
+}
+
 proptest! {
     #[test]
     fn a_budget_is_never_below_the_use_nor_above_the_period(
-        samples in prop::collection::vec((0..u64::MAX, prop_oneof![Just(0.0), Just(f64::NAN), 0.1..10.0f64], 0..u64::MAX, any::<[bool; 2]>()), 0..120),
+        samples in prop::collection::vec(any_sample(), 0..120),
         period in 1..10_000_000_000u64,
     ) {
         for law in Law::ALL {
             let mut controller = controller(law, period);
-            for &(used_ns, periods, budget_ns, [exhausted, reclaims]) in &samples {
-                let sample = Sample { used_ns, periods, budget_ns, exhausted, reclaims };
-                let budget = controller.observe(&sample);
+            for sample in &samples {
+                let budget = controller.observe(sample);
                 prop_assert!(budget >= 1 && budget <= period, "{law}: {budget}");
-                prop_assert!(budget as f64 >= sample.use_ns().min(period as f64) * (1.0 - 1e-12), "{law}: {budget} after {sample:?}");
+                let used = sample.use_ns().min(period as f64);
+                let enough = budget as f64 >= used * (1.0 - 1e-12);
+                prop_assert!(enough, "{law}: {budget} after {sample:?}");
             }
         }
     }
@@ -55,12 +69,18 @@ proptest! {
     }
 
     #[test]
-    fn ours_follows_a_jump_within_periods(low in 1_000_000..5_000_000u64, factor in 1.2..5.0f64, seed: u64) {
+    fn ours_follows_a_jump_within_periods(
+        low in 1_000_000..5_000_000u64,
+        factor in 1.2..5.0f64,
+        seed: u64,
+    ) {
         let mut demands = about(low, 60, seed);
         let high = ((low as f64 * factor) as u64).min(PERIOD / 2);
         demands.extend(about(high, 60, seed ^ 1));
         let found = simulate(Law::Ours, PERIOD, &demands);
-        let after = found.steps[60..].iter().rposition(|step| step.backlog_ns > high / 2).map_or(0, |last| last + 1);
+        let stays_behind = |step: &Step| step.backlog_ns > high / 2;
+        let last = found.steps[60..].iter().rposition(stays_behind);
+        let after = last.map_or(0, |last| last + 1);
         prop_assert!(after <= 5, "work stays behind for {after} periods");
     }
 }
@@ -88,7 +108,10 @@ fn lfs_needs_a_hundred_periods_where_the_others_need_few() {
 fn a_steady_player_gets_little_more_than_it_uses() {
     let found = simulate(Law::Ours, PERIOD, &about(10_000_000, 500, 3));
     assert!(found.given_by_used(10) < 1.25, "{}", found.given_by_used(10));
-    assert!(found.settled() <= 10 || found.steps[10..].iter().filter(|step| step.exhausted).count() < 15);
+    assert!(
+        found.settled() <= 10
+            || found.steps[10..].iter().filter(|step| step.exhausted).count() < 15
+    );
 }
 
 #[test]
@@ -128,7 +151,7 @@ fn a_job_that_is_long_once_in_a_while_is_not_provided_for() {
 }
 
 #[test]
-fn who_may_go_on_with_what_nobody_reserved_is_given_less() {
+fn a_thread_that_may_reclaim_is_given_less() {
     let mut demands = about(10_000_000, 1_500, 7);
     demands.iter_mut().step_by(10).for_each(|demand| *demand += *demand / 4);
     let given_by_used = |reclaims: bool| {
@@ -172,7 +195,8 @@ fn a_job_that_began_late_is_no_longer_job() {
         budget = observe(5_000_000, budget, false);
     }
     let steady = budget;
-    // Nothing in one period, then its work and the next job's, for which the budget does not suffice.
+    // Nothing in one period, then its work and the next job's, for which the budget does not
+    // suffice.
     budget = observe(100_000, budget, false);
     budget = observe(budget, budget, true);
     budget = observe(9_900_000 - steady, budget, false);

@@ -21,7 +21,9 @@ fn right(analysis: &Analysis, rate: f64) -> bool {
 }
 
 fn windows(name: &str, window: f64) -> Vec<Analysis> {
-    consecutive(&recording(name), window, &Settings::default()).map(|(_, analysis)| analysis).collect()
+    consecutive(&recording(name), window, &Settings::default())
+        .map(|(_, analysis)| analysis)
+        .collect()
 }
 
 #[test]
@@ -39,7 +41,10 @@ fn players_on_an_idle_machine_in_one_second() {
         ("vlc-w24.idle", 24.0),
     ] {
         let found = windows(name, 1.0);
-        assert!(found.len() >= 4 && found.iter().all(|analysis| right(analysis, rate)), "{name}: {found:#?}");
+        assert!(
+            found.len() >= 4 && found.iter().all(|analysis| right(analysis, rate)),
+            "{name}: {found:#?}"
+        );
     }
 }
 
@@ -58,7 +63,10 @@ fn players_beside_hogs_and_real_time_tasks_in_two_seconds() {
         ("vlc-w24.hogs", 24.0),
     ] {
         let found = windows(name, 2.0);
-        assert!(found.len() >= 2 && found.iter().all(|analysis| right(analysis, rate)), "{name}: {found:#?}");
+        assert!(
+            found.len() >= 2 && found.iter().all(|analysis| right(analysis, rate)),
+            "{name}: {found:#?}"
+        );
     }
 }
 
@@ -75,9 +83,11 @@ fn programs_without_a_beat_have_none() {
 
 #[test]
 fn a_whole_recording_gives_the_last_digits() {
-    for (name, rate) in
-        [("mplayer-v25-x11.hogs", 25.0), ("mplayer-v23976-x11.hogs", 23.976), ("mpv-v60.hogs", 60.0)]
-    {
+    for (name, rate) in [
+        ("mplayer-v25-x11.hogs", 25.0),
+        ("mplayer-v23976-x11.hogs", 23.976),
+        ("mpv-v60.hogs", 60.0),
+    ] {
         let found = whole(&recording(name), &Settings::default()).frequency_hz.unwrap();
         assert!((found / rate - 1.0).abs() < 1e-3, "{name}: {found}");
     }
@@ -85,7 +95,8 @@ fn a_whole_recording_gives_the_last_digits() {
 
 #[test]
 fn a_sleeper_under_load_has_the_rate_of_its_jobs() {
-    let found = whole(&recording("mplayer-mp3-null.hogs"), &Settings::default()).frequency_hz.unwrap();
+    let found =
+        whole(&recording("mplayer-mp3-null.hogs"), &Settings::default()).frequency_hz.unwrap();
     assert!((70.0..100.0).contains(&found), "{found}");
 }
 
@@ -93,7 +104,8 @@ fn a_sleeper_under_load_has_the_rate_of_its_jobs() {
 fn sound_and_picture_are_two_periods_with_their_threads() {
     let found = whole(&recording("ffplay-v50.idle"), &Settings::default());
     let period = |rate: f64| {
-        let period = found.periods.iter().find(|period| (period.frequency_hz / rate - 1.0).abs() < 0.01);
+        let period =
+            found.periods.iter().find(|period| (period.frequency_hz / rate - 1.0).abs() < 0.01);
         period.unwrap_or_else(|| panic!("no {rate} Hz in {found:#?}"))
     };
     assert_ne!(period(50.0).threads, period(86.133).threads);
@@ -102,7 +114,8 @@ fn sound_and_picture_are_two_periods_with_their_threads() {
 
 #[test]
 fn the_published_heuristic_takes_harmonics_under_load() {
-    let settings = Settings { method: Method::Spectrum2010(Default::default()), ..Settings::default() };
+    let settings =
+        Settings { method: Method::Spectrum2010(Default::default()), ..Settings::default() };
     let events = recording("vlc-v30.hogs");
     let published: Vec<Analysis> =
         consecutive(&events, 2.0, &settings).map(|(_, analysis)| analysis).collect();

@@ -15,8 +15,16 @@ fn sorted(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// Jobs of `calls` events on a beat of `rate` Hz; each start is late by up to `delay` of a period, one in ten is lost.
-fn beat(rate: f64, seconds: f64, calls: usize, delay: f64, thread: u32, random: &mut Rng) -> Vec<Event> {
+/// Jobs of `calls` events on a beat of `rate` Hz; each start is late by up to `delay` of a period,
+/// one in ten is lost.
+fn beat(
+    rate: f64,
+    seconds: f64,
+    calls: usize,
+    delay: f64,
+    thread: u32,
+    random: &mut Rng,
+) -> Vec<Event> {
     let mut events = Vec::new();
     let phase = random.f64();
     for cycle in 0..(seconds * rate) as usize {
@@ -48,7 +56,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
     #[test]
-    fn a_beat_is_found_within_one_percent(rate in 12.5..150.0f64, calls in 1..12usize, delay in 0.0..0.1f64, seed: u64) {
+    fn a_beat_is_found_within_one_percent(
+        rate in 12.5..150.0f64,
+        calls in 1..12usize,
+        delay in 0.0..0.1f64,
+        seed: u64,
+    ) {
         let mut random = Rng::with_seed(seed);
         let events = sorted(beat(rate, 2.0, calls, delay, 1, &mut random));
         let found = analyse(&events, 0.0, 2.0, &Settings::default());
@@ -58,18 +71,32 @@ proptest! {
     }
 
     #[test]
-    fn the_clock_of_the_recording_does_not_matter(rate in 10.0..60.0f64, shift in -1e4..1e4f64, seed: u64) {
+    fn the_clock_of_the_recording_does_not_matter(
+        rate in 10.0..60.0f64,
+        shift in -1e4..1e4f64,
+        seed: u64,
+    ) {
         let events = sorted(beat(rate, 2.0, 5, 0.1, 1, &mut Rng::with_seed(seed)));
-        let shifted: Vec<Event> = events.iter().map(|known| Event { time: known.time + shift, ..*known }).collect();
-        let here = analyse(&events, 0.0, 2.0, &Settings::default()).frequency_hz.expect("periodic");
-        let there = analyse(&shifted, shift, shift + 2.0, &Settings::default()).frequency_hz.expect("periodic");
+        let moved = |known: &Event| Event { time: known.time + shift, ..*known };
+        let shifted: Vec<Event> = events.iter().map(moved).collect();
+        let found = |events: &[Event], from: f64| {
+            let found = analyse(events, from, from + 2.0, &Settings::default());
+            found.frequency_hz.expect("periodic")
+        };
+        let (here, there) = (found(&events, 0.0), found(&shifted, shift));
         prop_assert!((here / there - 1.0).abs() < 1e-3, "{here} and {there}");
     }
 
     #[test]
-    fn no_train_is_a_panic(times in prop::collection::vec(prop_oneof![-1e11..1e11f64, 0.0..1.0f64, Just(0.0)], 0..60),
-                           window in prop_oneof![Just(0.0), Just(f64::NAN), 1e-9..1e9f64]) {
-        let events = sorted(times.iter().map(|&time| event(time, (time.abs() as u32) % 3)).collect());
+    fn no_train_is_a_panic(
+        times in prop::collection::vec(
+            prop_oneof![-1e11..1e11f64, 0.0..1.0f64, Just(0.0)],
+            0..60,
+        ),
+        window in prop_oneof![Just(0.0), Just(f64::NAN), 1e-9..1e9f64],
+    ) {
+        let of_three = |&time: &f64| event(time, (time.abs() as u32) % 3);
+        let events = sorted(times.iter().map(of_three).collect());
         for method in [Method::Evidence, Method::Spectrum2010(Default::default())] {
             let settings = Settings { method, ..Settings::default() };
             let found = whole(&events, &settings);
@@ -111,7 +138,8 @@ fn two_threads_with_a_beat_each_are_two_periods() {
     events.extend(noise(2.0, 0.1, 30, &mut random));
     let found = analyse(&sorted(events), 0.0, 2.0, &Settings::default());
     let threads_of = |rate: f64| {
-        let period = found.periods.iter().find(|period| (period.frequency_hz / rate - 1.0).abs() < 0.01);
+        let period =
+            found.periods.iter().find(|period| (period.frequency_hz / rate - 1.0).abs() < 0.01);
         period.unwrap_or_else(|| panic!("no {rate} Hz in {found:#?}")).threads.clone()
     };
     assert_eq!(threads_of(25.0), [10]);
@@ -159,11 +187,15 @@ fn the_follower_sees_a_change_of_rate_within_two_windows() {
 #[test]
 fn too_little_is_not_periodic() {
     for text in ["", "0.5\n", "0.5\n0.5\n0.5\n", "0\n1\n2\n3\n"] {
-        assert!(!whole(&parse(text.as_bytes()).unwrap().events, &Settings::default()).periodic, "{text:?}");
+        assert!(
+            !whole(&parse(text.as_bytes()).unwrap().events, &Settings::default()).periodic,
+            "{text:?}"
+        );
     }
 }
 
-/// A job of one thread: woken from a wait in a system call, it works for `cpu_ms` and waits in the same call again.
+/// A job of one thread: woken from a wait in a system call, it works for `cpu_ms` and waits in the
+/// same call again.
 fn job(time: f64, thread: u32, call: u64, cpu_ms: f64) -> [Event; 3] {
     let event = |time: f64, kind, number| Event { time, thread: Some(thread), kind, number };
     let end = time + cpu_ms / 1e3;
@@ -186,9 +218,11 @@ fn by_turns(calls: [u64; 2]) -> Vec<Event> {
 
 #[test]
 fn two_jobs_half_a_period_apart_are_one_period() {
-    let of =
-        |calls| analyse(&by_turns(calls), 0.0, 2.0, &Settings::default()).frequency_hz.expect("periodic");
-    // One sleeps until the time and shows, the other waits for room and reads: 25 pictures a second.
+    let of = |calls| {
+        analyse(&by_turns(calls), 0.0, 2.0, &Settings::default()).frequency_hz.expect("periodic")
+    };
+    // One sleeps until the time and shows, the other waits for room and reads: 25 pictures a
+    // second.
     let (shown, pooled) = (of([230, 202]), of([202, 202]));
     assert!((shown - 25.0).abs() < 0.1, "{shown}");
     // A pool of equal workers that take turns does 50 jobs a second.

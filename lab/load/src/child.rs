@@ -1,45 +1,31 @@
-//! Child processes, memory that they share with their parent, and files in which they say something. A child that is still there when its value is dropped is killed.
+//! Child processes, memory that they share with their parent, and files in which they say
+//! something. A child that is still there when its value is dropped is killed.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::FromRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Result, bail};
+use attune_linux::child::fork;
+use attune_linux::{process, signal};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 /// A running child.
 pub struct Child {
-    pid: libc::pid_t,
+    pid: u32,
     waited: bool,
 }
 
 impl Child {
     /// Forks a child that does `work` and exits with its answer. It dies with its parent.
     pub fn start(work: impl FnOnce() -> i32) -> io::Result<Child> {
-        // SAFETY: this program has one thread, so that a forked child may do anything.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                // SAFETY: plain system calls.
-                unsafe {
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                    libc::_exit(work())
-                }
-            }
-            pid => Ok(Child { pid, waited: false }),
-        }
+        // SAFETY: this program has one thread.
+        Ok(Child { pid: unsafe { fork(work)? }, waited: false })
     }
 
-    pub fn pid(&self) -> libc::pid_t {
+    pub fn pid(&self) -> u32 {
         self.pid
-    }
-
-    pub fn signal(&self, signal: i32) {
-        if !self.waited {
-            // SAFETY: the child was not waited for, so the number is still its own.
-            unsafe { libc::kill(self.pid, signal) };
-        }
     }
 
     /// Waits for its end. Err: it did not exit with 0.
@@ -53,7 +39,7 @@ impl Child {
     fn collect(&mut self) -> io::Result<i32> {
         let mut status = 0;
         // SAFETY: our own child.
-        while unsafe { libc::waitpid(self.pid, &mut status, 0) } < 0 {
+        while unsafe { libc::waitpid(self.pid as i32, &mut status, 0) } < 0 {
             let error = io::Error::last_os_error();
             if error.kind() != io::ErrorKind::Interrupted {
                 return Err(error);
@@ -67,37 +53,32 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.waited {
-            self.signal(libc::SIGKILL);
+            let _ = process::signal(self.pid, signal::KILL);
             let _ = self.collect();
         }
     }
 }
 
-/// Numbers that a child's writing shows to its parent. Never unmapped: a workload is all that this program does.
+/// Numbers that a child's writing shows to its parent. Never unmapped: a workload is all that this
+/// program does.
 pub fn shared(count: usize) -> io::Result<&'static [AtomicU64]> {
     let length = count.max(1) * size_of::<AtomicU64>();
-    let (readable, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+    let (readable, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
     // SAFETY: a new mapping of zeroes, which are valid AtomicU64s, and it lasts.
     unsafe {
-        let memory = libc::mmap(std::ptr::null_mut(), length, readable, kind, -1, 0);
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        let memory = mmap_anonymous(std::ptr::null_mut(), length, readable, kind)?;
         Ok(std::slice::from_raw_parts(memory.cast(), count))
     }
 }
 
-/// For what a program says. Without a name, so that nothing is left behind and two runs do not meet.
+/// For what a program says. Without a name, so that nothing is left behind and two runs do not
+/// meet.
 pub fn memory_file() -> io::Result<File> {
-    // SAFETY: the name is a C string; the descriptor is new and ours.
-    match unsafe { libc::memfd_create(c"said".as_ptr(), libc::MFD_CLOEXEC) } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: as above.
-        fd => Ok(unsafe { File::from_raw_fd(fd) }),
-    }
+    Ok(attune_linux::memory::file("said")?.into())
 }
 
-/// What it has said there so far. It may write on meanwhile: its own place in the file is not touched.
+/// What it has said there so far. It may write on meanwhile: its own place in the file is not
+/// touched.
 pub fn said(file: &File) -> String {
     let mut bytes = vec![0; file.metadata().map_or(0, |about| about.len() as usize)];
     let length = file.read_at(&mut bytes, 0).unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Programs that are started again and again, several at a time: what each takes, from its start to its end.
+//! Programs that are started again and again, several at a time: what each takes, from its start to
+//! its end.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -27,7 +28,8 @@ pub fn run(count: u32, at_once: u32, command: impl Fn(u32) -> Command) -> Result
     }
     alive.into_iter().try_for_each(finish)?;
     let time = clock::now() - start;
-    Ok(json!({ "commands": count, "time_ns": time, "ns_per_command": time as f64 / f64::from(count) }))
+    Ok(json!({ "commands": count, "time_ns": time,
+            "ns_per_command": time as f64 / f64::from(count) }))
 }
 
 fn finish(mut child: Child) -> Result<()> {

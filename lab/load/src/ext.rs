@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use attune_linux::{process, signal};
 
 use crate::child;
 
@@ -24,11 +25,16 @@ pub fn current() -> Option<String> {
 pub struct Scheduler(Option<(Child, File)>);
 
 impl Scheduler {
-    /// Starts a program that loads a scheduler, and waits until it is loaded; no words: nothing is started.
+    /// Starts a program that loads a scheduler, and waits until it is loaded; no words: nothing is
+    /// started.
     pub fn start(words: &str) -> Result<Scheduler> {
         let mut words = words.split_whitespace();
         let Some(program) = words.next() else { return Ok(Scheduler(None)) };
-        ensure!(current().is_none(), "a scheduler is loaded already: {}", current().unwrap_or_default());
+        ensure!(
+            current().is_none(),
+            "a scheduler is loaded already: {}",
+            current().unwrap_or_default()
+        );
         let log = child::memory_file().context("cannot make a file in memory")?;
         let mut command = Command::new(program);
         command.args(words).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
@@ -42,7 +48,11 @@ impl Scheduler {
                     scheduler.last_words()
                 );
             }
-            ensure!(Instant::now() < patience, "{program} loads no scheduler:\n{}", scheduler.last_words());
+            ensure!(
+                Instant::now() < patience,
+                "{program} loads no scheduler:\n{}",
+                scheduler.last_words()
+            );
             thread::sleep(Duration::from_millis(50));
         }
         // What it does when it has just begun is not measured.
@@ -50,11 +60,13 @@ impl Scheduler {
         Ok(scheduler)
     }
 
-    /// Err: another scheduler is there than when the workload began, or none: the figures are worth nothing.
+    /// Err: another scheduler is there than when the workload began, or none: the figures are worth
+    /// nothing.
     pub fn still_there(&self, before: &Option<String>) -> Result<()> {
         let after = current();
-        let name =
-            |scheduler: &Option<String>| scheduler.clone().unwrap_or_else(|| "the fair class".to_owned());
+        let name = |scheduler: &Option<String>| {
+            scheduler.clone().unwrap_or_else(|| "the fair class".to_owned())
+        };
         ensure!(
             after == *before,
             "{} was thrown out while it was measured; {} has taken over:\n{}",
@@ -80,8 +92,8 @@ impl Scheduler {
 impl Drop for Scheduler {
     fn drop(&mut self) {
         if let Some((child, _)) = &mut self.0 {
-            // SAFETY: our own child, not waited for.
-            unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+            // It was not waited for, so the number is its own; it may end by itself just now.
+            let _ = process::signal(child.id(), signal::INTERRUPT);
             let patience = Instant::now() + Duration::from_secs(5);
             while matches!(child.try_wait(), Ok(None)) && Instant::now() < patience {
                 thread::sleep(Duration::from_millis(20));

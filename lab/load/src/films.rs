@@ -1,13 +1,13 @@
-//! Film players, real programs, on X servers of their own and beside other work: how often and how evenly they show pictures, as the kernel's
-//! tracer sees it.
+//! Film players, real programs, on X servers of their own and beside other work: how often and how
+//! evenly they show pictures, as the kernel's tracer sees it.
 //!
-//! A picture counts where it is handed over for showing ([`Shown`]): at a function of the player's libraries, or at a system call of the
-//! server's, which tells that it has drawn. The players may be anything; what they print as JSON is passed on.
+//! A picture counts where it is handed over for showing ([`Shown`]): at a function of the player's
+//! libraries, or at a system call of the server's, which tells that it has drawn. The players may
+//! be anything; what they print as JSON is passed on.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
-use std::io;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use attune_linux::{process, signal};
+use rustix::thread::disable_transparent_huge_pages;
 use serde_json::{Value, json};
 
 use crate::tracer::function::Function;
@@ -28,7 +30,8 @@ use crate::{child, clock, hogs, numbers};
 const PICTURE: &str = "picture";
 /// A server and its players may take so long to begin.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Calls of a server that follow each other so soon tell of one picture, the last of them of its having been drawn.
+/// Calls of a server that follow each other so soon tell of one picture, the last of them of its
+/// having been drawn.
 const ONE_PICTURE: u64 = 2_000_000;
 /// From the beginning of the other work to that of measuring.
 const SETTLE: u64 = 1_000_000_000;
@@ -47,11 +50,15 @@ impl FromStr for Shown {
 
     fn from_str(text: &str) -> Result<Shown, String> {
         match text.split_once(':') {
-            Some(("server", call)) if !call.is_empty() => Ok(Shown::Server { call: call.to_owned() }),
+            Some(("server", call)) if !call.is_empty() => {
+                Ok(Shown::Server { call: call.to_owned() })
+            }
             Some((library, function)) if !library.is_empty() && !function.is_empty() => {
                 Ok(Shown::Function { library: library.to_owned(), function: function.to_owned() })
             }
-            _ => Err("LIBRARY:FUNCTION or server:CALL, such as libXext.so.6:XShmPutImage".to_owned()),
+            _ => {
+                Err("LIBRARY:FUNCTION or server:CALL, such as libXext.so.6:XShmPutImage".to_owned())
+            }
         }
     }
 }
@@ -59,7 +66,8 @@ impl FromStr for Shown {
 pub struct Options {
     pub count: usize,
     pub hogs: usize,
-    /// The X server with its arguments, in one word; with `{}`, a player's number, one for each. Empty: none.
+    /// The X server with its arguments, in one word; with `{}`, a player's number, one for each.
+    /// Empty: none.
     pub server: String,
     /// A program that runs beside, in one word; empty: none.
     pub beside: String,
@@ -81,10 +89,16 @@ struct Running {
 
 impl Running {
     fn start(words: &[String], display: Option<&str>) -> Result<Running> {
-        let Some((program, arguments)) = words.split_first() else { bail!("a program without a name") };
+        let Some((program, arguments)) = words.split_first() else {
+            bail!("a program without a name")
+        };
         let log = child::memory_file().context("cannot make a file in memory")?;
         let mut command = Command::new(find(program));
-        command.args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log.try_clone()?);
         if let Some(display) = display {
             command.env("DISPLAY", display);
         }
@@ -96,11 +110,11 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to end; what it has said. Who does not end in time is killed.
+    /// Asks it to end, kills it if it does not, and returns what it has said.
     fn end(&mut self) -> String {
         if self.is_alive() {
-            // SAFETY: our own child, not waited for.
-            unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+            // It was not waited for, so the number is its own; it may end by itself just now.
+            let _ = process::signal(self.child.id(), signal::TERMINATE);
         }
         let patience = Instant::now() + Duration::from_secs(10);
         while self.is_alive() && Instant::now() < patience {
@@ -121,7 +135,9 @@ impl Drop for Running {
 /// A program beside this one goes before those of PATH.
 fn find(program: &str) -> PathBuf {
     let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.join(program)));
-    beside.filter(|path| !program.contains('/') && path.is_file()).unwrap_or_else(|| PathBuf::from(program))
+    beside
+        .filter(|path| !program.contains('/') && path.is_file())
+        .unwrap_or_else(|| PathBuf::from(program))
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -146,14 +162,20 @@ fn servers_of(text: &str, players: usize) -> Vec<String> {
 /// A server, and its display's name.
 fn serve(text: &str) -> Result<(Running, String)> {
     let words = words(text);
-    let display =
-        words.iter().find(|word| word.starts_with(':')).context("a server needs a display, such as :9")?;
+    let display = words
+        .iter()
+        .find(|word| word.starts_with(':'))
+        .context("a server needs a display, such as :9")?;
     let mut server = Running::start(&words, None)?;
     let socket = Path::new("/tmp/.X11-unix").join(format!("X{}", &display[1..]));
     let patience = Instant::now() + PATIENCE;
     // The socket is there before somebody listens.
     while UnixStream::connect(&socket).is_err() {
-        ensure!(server.is_alive(), "the X server `{text}` has ended: {}", child::said(&server.log).trim());
+        ensure!(
+            server.is_alive(),
+            "the X server `{text}` has ended: {}",
+            child::said(&server.log).trim()
+        );
         ensure!(Instant::now() < patience, "the X server makes no display: {text}");
         thread::sleep(Duration::from_millis(20));
     }
@@ -167,16 +189,19 @@ impl Shown {
                 let function = Function::in_library(&find(library).to_string_lossy(), function)?;
                 Tracer::start(&[Watch::Call { function, name: PICTURE, fetch: "release=%di:u64" }])
             }
-            Shown::Server { call } => Tracer::start(&[Watch::Event(format!("syscalls/sys_enter_{call}"))]),
+            Shown::Server { call } => {
+                Tracer::start(&[Watch::Event(format!("syscalls/sys_enter_{call}"))])
+            }
         }
     }
 
     fn is_in(&self, line: &Line) -> bool {
         match self {
             Shown::Function { .. } => line.event.starts_with(PICTURE),
-            Shown::Server { call } => {
-                line.event.strip_prefix("sys_").is_some_and(|event| event.starts_with(call.as_str()))
-            }
+            Shown::Server { call } => line
+                .event
+                .strip_prefix("sys_")
+                .is_some_and(|event| event.starts_with(call.as_str())),
         }
     }
 }
@@ -203,25 +228,25 @@ fn pictures(trace: &str, shown: &Shown) -> BTreeMap<u32, Vec<u64>> {
 
 fn last_of_each(calls: &[u64]) -> Vec<u64> {
     let next = calls.iter().skip(1).map(Some).chain([None]);
-    let last =
-        calls.iter().zip(next).filter(|(call, next)| next.is_none_or(|next| next - *call > ONE_PICTURE));
+    let last = calls
+        .iter()
+        .zip(next)
+        .filter(|(call, next)| next.is_none_or(|next| next - *call > ONE_PICTURE));
     last.map(|(call, _)| *call).collect()
 }
 
-/// Of calls whose first argument is the time of their release.
+/// How late calls are whose first argument is the time of their release.
 fn lateness(trace: &str, within: &Range<u64>) -> Vec<u64> {
     let calls = trace.lines().filter_map(Line::read).filter(|line| line.event.starts_with(PICTURE));
     let release = |line: &Line| line.number("release").filter(|release| within.contains(release));
     calls.filter_map(|line| Some(line.time.saturating_sub(release(&line)?))).collect()
 }
 
-/// For this process and all that it starts: no huge pages. The kernel makes them in a thread of nice 19 which keeps a program's memory
-/// locked meanwhile: on a busy CPU a player waits in a page fault for up to a second, whoever schedules.
+/// For this process and all that it starts: no huge pages. The kernel makes them in a thread of
+/// nice 19 that keeps a program's memory locked meanwhile: on a busy CPU a player waits in a page
+/// fault for up to a second, under any scheduler.
 fn without_huge_pages() -> Result<()> {
-    // SAFETY: numbers alone.
-    let done = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
-    ensure!(done == 0, "cannot do without huge pages: {}", io::Error::last_os_error());
-    Ok(())
+    disable_transparent_huge_pages(true).context("cannot do without huge pages")
 }
 
 /// Starts all, lets them find their balance, and looks for `time`.
@@ -235,14 +260,15 @@ pub fn run(options: &Options) -> Result<Value> {
     let mut players = (1..=options.count)
         .map(|number| {
             let words: Vec<_> = options.player.iter().map(|word| numbered(word, number)).collect();
-            // Of its own, of all, or of the caller.
+            // Its own display, the one for all, or the caller's.
             let display = displays.get(number - 1).or(displays.first());
             Running::start(&words, display.map(String::as_str))
         })
         .collect::<Result<Vec<_>>>()?;
     thread::sleep(options.begin);
     let spins = child::shared(options.hogs)?;
-    let hogs = spins.iter().map(|spins| hogs::start_counting(spins, None)).collect::<Result<Vec<_>>>()?;
+    let hogs =
+        spins.iter().map(|spins| hogs::start_counting(spins, None)).collect::<Result<Vec<_>>>()?;
     let beside = words(&options.beside);
     let mut beside = (!beside.is_empty()).then(|| Running::start(&beside, None)).transpose()?;
     let begin = clock::now() + SETTLE;
@@ -251,11 +277,12 @@ pub fn run(options: &Options) -> Result<Value> {
     let tracer = options.shown.watch()?;
     clock::sleep_until(begin);
     let cpu = |running: &Option<Running>| {
-        running.as_ref().map(|running| clock::cpu_time(running.child.id() as i32).unwrap_or(0))
+        running.as_ref().map(|running| clock::cpu_time(running.child.id()).unwrap_or(0))
     };
     let count = || -> (f64, Option<u64>) {
         (
-            spins.iter().map(|spins| spins.load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>() as f64,
+            spins.iter().map(|spins| spins.load(std::sync::atomic::Ordering::Relaxed)).sum::<u64>()
+                as f64,
             cpu(&beside),
         )
     };
@@ -274,7 +301,12 @@ pub fn run(options: &Options) -> Result<Value> {
     }
     if let Some(beside) = &mut beside {
         let alive = beside.is_alive();
-        ensure!(alive, "`{}` has ended before its time: {}", options.beside, child::said(&beside.log).trim());
+        ensure!(
+            alive,
+            "`{}` has ended before its time: {}",
+            options.beside,
+            child::said(&beside.log).trim()
+        );
     }
     ensure!(servers.iter_mut().all(Running::is_alive), "an X server has ended");
     let by_process = pictures(&trace, &options.shown);
@@ -288,8 +320,11 @@ pub fn run(options: &Options) -> Result<Value> {
         .iter()
         .map(|process| {
             let times = by_process.get(process).cloned().unwrap_or_default();
-            let times =
-                if matches!(options.shown, Shown::Server { .. }) { last_of_each(&times) } else { times };
+            let times = if matches!(options.shown, Shown::Server { .. }) {
+                last_of_each(&times)
+            } else {
+                times
+            };
             times.into_iter().filter(|time| (begin..end).contains(time)).collect()
         })
         .collect();
@@ -305,8 +340,10 @@ pub fn run(options: &Options) -> Result<Value> {
         }
         _ => vec![],
     };
-    let said: Vec<Option<Value>> =
-        said.iter().map(|text| text.lines().rev().find_map(|line| serde_json::from_str(line).ok())).collect();
+    let said: Vec<Option<Value>> = said
+        .iter()
+        .map(|text| text.lines().rev().find_map(|line| serde_json::from_str(line).ok()))
+        .collect();
     let mut figures = evenness(&shows, options.rate, options.time);
     figures["late_ns"] = numbers::quantiles(&mut late);
     figures["said"] = json!(said);
@@ -315,15 +352,18 @@ pub fn run(options: &Options) -> Result<Value> {
         before
             .1
             .zip(after.1)
-            .map(|(before, after)| after.saturating_sub(before) as f64 * 100.0 / (end - begin) as f64)
+            .map(|(before, after)| after.saturating_sub(before) as f64 * 100.0
+                / (end - begin) as f64)
     );
     Ok(figures)
 }
 
 /// How often and how evenly pictures were shown, from their times in ns.
 fn evenness(shows: &[Vec<u64>], rate: f64, time: Duration) -> Value {
-    let per_second: Vec<f64> = shows.iter().map(|times| times.len() as f64 / time.as_secs_f64()).collect();
-    let between = |times: &Vec<u64>| times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>();
+    let per_second: Vec<f64> =
+        shows.iter().map(|times| times.len() as f64 / time.as_secs_f64()).collect();
+    let between =
+        |times: &Vec<u64>| times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<u64>>();
     let deviation = |between: &Vec<u64>| {
         let mean = between.iter().sum::<u64>() as f64 / between.len().max(1) as f64;
         let squares: f64 = between.iter().map(|between| (*between as f64 - mean).powi(2)).sum();
@@ -334,7 +374,8 @@ fn evenness(shows: &[Vec<u64>], rate: f64, time: Duration) -> Value {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let mut late: Vec<u64> = shows.iter().flat_map(|times| behind(times, 1e9 / rate)).collect();
     json!({
-        "players": shows.len(), "frames_per_second": per_second, "frames_per_second_mean": mean(&per_second),
+        "players": shows.len(), "frames_per_second": per_second,
+        "frames_per_second_mean": mean(&per_second),
         "frames_jain": numbers::jain(&per_second),
         "deviation_ns": deviations, "deviation_ns_mean": mean(&deviations),
         "interval_ns": numbers::quantiles(&mut intervals.concat()),
@@ -342,15 +383,17 @@ fn evenness(shows: &[Vec<u64>], rate: f64, time: Duration) -> Value {
     })
 }
 
-/// How much later each picture comes than in the film's own time, in which the most punctual one is on time: a picture that is missing makes
-/// none later.
+/// How much later each picture comes than in the film's own time, in which the most punctual one is
+/// on time: a picture that is missing makes none later.
 fn behind(times: &[u64], period: f64) -> Vec<u64> {
     let Some(first) = times.first() else { return vec![] };
     let since = |time: &u64| (time - first) as f64;
-    // A picture's phase is where it is in its period; phases go round, so they are taken from the mean direction.
+    // A picture's phase is where it is in its period; phases go round, so they are taken from the
+    // mean direction.
     let angle = |time: &u64| since(time) / period * std::f64::consts::TAU;
-    let (sine, cosine) =
-        times.iter().fold((0.0, 0.0), |(s, c), time| (s + angle(time).sin(), c + angle(time).cos()));
+    let (sine, cosine) = times
+        .iter()
+        .fold((0.0, 0.0), |(s, c), time| (s + angle(time).sin(), c + angle(time).cos()));
     let mean = sine.atan2(cosine) / std::f64::consts::TAU * period;
     let phase = |time: &u64| (since(time) - mean + period / 2.0).rem_euclid(period);
     let least = times.iter().map(phase).fold(f64::INFINITY, f64::min);
@@ -390,7 +433,10 @@ mod tests {
     fn frames_are_counted_and_their_intervals_compared() {
         let shows = vec![vec![0, 40, 80, 120], vec![0, 40, 100, 120]];
         let found = evenness(&shows, 25e6, Duration::from_nanos(160));
-        assert_eq!((&found["interval_ns"]["max"], &found["behind_ns"]["max"]), (&json!(60), &json!(20)));
+        assert_eq!(
+            (&found["interval_ns"]["max"], &found["behind_ns"]["max"]),
+            (&json!(60), &json!(20))
+        );
         assert_eq!(
             (found["frames_jain"].as_f64(), found["deviation_ns"][0].as_f64()),
             (Some(1.0), Some(0.0))
@@ -400,9 +446,10 @@ mod tests {
     #[test]
     fn where_pictures_are_shown_is_a_function_or_a_call_of_the_server() {
         assert!(matches!("server:writev".parse(), Ok(Shown::Server { call }) if call == "writev"));
-        assert!(
-            matches!("libXext.so.6:XShmPutImage".parse(), Ok(Shown::Function { library, .. }) if library == "libXext.so.6")
-        );
+        assert!(matches!(
+            "libXext.so.6:XShmPutImage".parse(),
+            Ok(Shown::Function { library, .. }) if library == "libXext.so.6"
+        ));
         assert!("XShmPutImage".parse::<Shown>().is_err() && "server:".parse::<Shown>().is_err());
     }
 }

@@ -1,8 +1,9 @@
-//! `attune-load`: what runs while a scheduler is measured. Each workload is a few processes that do nothing random, and ends with one
-//! line of JSON. It needs no privilege, except for changing policies and for loading a scheduler (`--scx`).
+//! `attune-load`: what runs while a scheduler is measured. Each workload is a few processes that do
+//! nothing random, and ends with one line of JSON. It needs no privilege, except for changing
+//! policies and for loading a scheduler (`--scx`).
 //!
-//! Time is taken from CLOCK_MONOTONIC; in a deterministic machine (docs/vm.md) a nanosecond is an instruction, so that times are
-//! counts of instructions.
+//! Time is taken from CLOCK_MONOTONIC; in a deterministic machine (docs/vm.md) a nanosecond is an
+//! instruction, so that times are counts of instructions.
 
 mod attributes;
 mod child;
@@ -17,6 +18,7 @@ mod numbers;
 mod periodic;
 mod players;
 mod real_time;
+mod replies;
 mod requests;
 mod reservation;
 mod slices;
@@ -33,7 +35,6 @@ use attune_coop::Wanted;
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
-use attributes::Attributes;
 use ext::Scheduler;
 use tracer::lateness::Lateness;
 
@@ -41,22 +42,25 @@ use tracer::lateness::Lateness;
 #[derive(Parser)]
 #[command(
     version,
-    after_help = "Example: attune-load hogs --count 4 --seconds 5\n         attune-load --scx ./scx_bpfland wakeups --hogs 4"
+    after_help = "Example: attune-load hogs --count 4 --seconds 5\n         attune-load --scx \
+        ./scx_bpfland wakeups --hogs 4"
 )]
 struct Args {
-    /// Run it under this sched_ext scheduler: the program that loads it (needs root), with its arguments, in one word
+    /// Run it under this sched_ext scheduler: the program that loads it (needs root), with its
+    /// arguments, in one word
     #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
     scx: String,
-    /// Policy of the workload's processes
+    /// Class of the workload's processes
     #[arg(long, value_enum, default_value = "other")]
-    policy: attributes::Policy,
+    class: attributes::SchedulingClass,
     /// Ask the fair class for slices of this many microseconds (100 to 100000)
     #[arg(long, value_name = "US")]
     slice: Option<u64>,
     /// How players cooperate: auto, none, kernel, shared, shared:DIRECTORY
     #[arg(long, value_name = "TRANSPORT", default_value = "auto")]
     coop: Wanted,
-    /// Say lateness also as the kernel's tracer sees it, in `seen` (needs root; its work is in the other figures)
+    /// Say lateness also as the kernel's tracer sees it, in `seen` (needs root; its work is in the
+    /// other figures)
     #[arg(long)]
     traced: bool,
     #[command(subcommand)]
@@ -107,8 +111,9 @@ enum Workload {
     },
     /// Periodic processes beside some that compute: lateness, responses, deadlines missed
     Periodic {
-        /// Period, work, and what is reserved for it in each period, in microseconds (may be repeated). Reserved by SCHED_DEADLINE with --policy
-        /// deadline (needs root), else by the scheduler that is there, if it has such values; otherwise by nobody
+        /// Period, work, and what is reserved for it in each period, in microseconds (may be
+        /// repeated). Reserved by SCHED_DEADLINE with --class deadline (needs root), else by the
+        /// scheduler that is there, if it has such values; otherwise by nobody
         #[arg(long = "task", value_name = "PERIOD,WORK[,BUDGET]", default_value = "10000,1000")]
         tasks: Vec<periodic::Task>,
         #[arg(long, default_value_t = 2)]
@@ -138,7 +143,8 @@ enum Workload {
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
-    /// Adaptive players with timers and best-effort work, cooperating or not: how late, work done, switches
+    /// Adaptive players with timers and best-effort work, cooperating or not: how late, work done,
+    /// switches
     Players {
         #[arg(long, default_value_t = 8)]
         count: usize,
@@ -171,13 +177,15 @@ enum Workload {
         count: usize,
         #[arg(long, default_value_t = 0)]
         hogs: usize,
-        /// An X server to start for them, such as 'Xvfb :9'; 'Xvfb :9{}' is one for each, {} being the player's number
+        /// An X server to start for them, such as 'Xvfb :9'; 'Xvfb :9{}' is one for each, {} being
+        /// the player's number
         #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
         server: String,
         /// Another program to run beside them
         #[arg(long, value_name = "PROGRAM ..", default_value = "", hide_default_value = true)]
         beside: String,
-        /// Where a picture is shown: LIBRARY:FUNCTION, called by players, or server:CALL, a system call of the X server
+        /// Where a picture is shown: LIBRARY:FUNCTION, called by players, or server:CALL, a system
+        /// call of the X server
         #[arg(long, value_name = "WHERE")]
         shown: films::Shown,
         /// Pictures a second of the films
@@ -218,6 +226,12 @@ enum Workload {
         #[arg(last = true, required = true)]
         words: Vec<OsString>,
     },
+    /// User-level threads with replies to send: the order in which ATTUNE_SCHED lets them send
+    Replies {
+        /// Chunks of each reply
+        #[arg(long, value_delimiter = ',', default_value = "5,1,3,2")]
+        chunks: Vec<u32>,
+    },
     /// Groups of senders and receivers on sockets, as in hackbench: cost of a message
     Messages {
         #[arg(long, default_value_t = 2)]
@@ -232,8 +246,11 @@ enum Workload {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.filter(|time| !time.is_zero()).ok_or_else(|| "a number of seconds, such as 5 or 0.5".to_owned())
+    let seconds =
+        text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| "a number of seconds, such as 5 or 0.5".to_owned())
 }
 
 fn main() -> ExitCode {
@@ -250,39 +267,52 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workload's result, with the scheduler that was there from its beginning to its end. Err: it could not be run, or the scheduler
-/// went away: then the figures would be another's.
+/// The workload's result, with the scheduler that was there from its beginning to its end. Err: it
+/// could not be run, or the scheduler went away: then the figures would be another's.
 fn measure(args: &Args) -> Result<Value> {
-    let deadline = args.policy == attributes::Policy::Deadline;
+    let deadline = args.class == attributes::SchedulingClass::Deadline;
     let reserves = matches!(args.workload, Workload::Players { .. } | Workload::Periodic { .. });
-    ensure!(reserves || !deadline, "--policy deadline is for players and periodic processes alone");
+    ensure!(reserves || !deadline, "--class deadline is for players and periodic processes alone");
     let scheduler = Scheduler::start(&args.scx)?;
     let before = ext::current();
-    Attributes { policy: args.policy, slice: args.slice.map(Duration::from_micros) }.apply()?;
+    attributes::apply(args.class, args.slice.map(Duration::from_micros))?;
     let tracer = args.traced.then(Lateness::watch).transpose()?;
     let mut figures = match &args.workload {
         Workload::PingPong { turns } => switches::ping_pong(*turns),
         Workload::Yields { turns } => switches::yields(*turns),
         Workload::Hogs { count, seconds, nice } => hogs::run(*count, *seconds, nice),
-        Workload::Wakeups { hogs, period, work, seconds } => {
-            wakeups::run(*hogs, Duration::from_micros(*period), Duration::from_micros(*work), *seconds)
+        Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
+            *hogs,
+            Duration::from_micros(*period),
+            Duration::from_micros(*work),
+            *seconds,
+        ),
+        Workload::RealTime { class, share, seconds } => {
+            real_time::run(*class, share / 100.0, *seconds)
         }
-        Workload::RealTime { class, share, seconds } => real_time::run(*class, share / 100.0, *seconds),
-        Workload::Players { count, hogs, group, apart, unit, uneven, misbehave, timers, seconds } => {
-            players::run(&players::Options {
-                count: *count,
-                hogs: *hogs,
-                transport: args.coop.clone(),
-                group: *group,
-                apart: *apart,
-                unit: *unit,
-                uneven: *uneven,
-                misbehave: *misbehave,
-                timers: *timers,
-                reserved: deadline,
-                time: *seconds,
-            })
-        }
+        Workload::Players {
+            count,
+            hogs,
+            group,
+            apart,
+            unit,
+            uneven,
+            misbehave,
+            timers,
+            seconds,
+        } => players::run(&players::Options {
+            count: *count,
+            hogs: *hogs,
+            transport: args.coop.clone(),
+            group: *group,
+            apart: *apart,
+            unit: *unit,
+            uneven: *uneven,
+            misbehave: *misbehave,
+            timers: *timers,
+            reserved: deadline,
+            time: *seconds,
+        }),
         Workload::Films { count, hogs, server, beside, shown, rate, begin, seconds, player } => {
             films::run(&films::Options {
                 count: *count,
@@ -297,7 +327,9 @@ fn measure(args: &Args) -> Result<Value> {
             })
         }
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
-        Workload::Periodic { tasks, hogs, seconds } => periodic::run(tasks, *hogs, deadline, *seconds),
+        Workload::Periodic { tasks, hogs, seconds } => {
+            periodic::run(tasks, *hogs, deadline, *seconds)
+        }
         Workload::Requests { workers, hogs, work, seconds } => {
             requests::run(*workers, *hogs, Duration::from_micros(*work), *seconds)
         }
@@ -307,6 +339,7 @@ fn measure(args: &Args) -> Result<Value> {
             command.args(&words[1..]);
             command
         }),
+        Workload::Replies { chunks } => replies::run(chunks),
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;

@@ -1,4 +1,5 @@
-//! Groups of senders and receivers: each sender of a group sends to each of its receivers, over sockets, as in hackbench.
+//! Groups of senders and receivers: each sender of a group sends to each of its receivers, over
+//! sockets, as in hackbench.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

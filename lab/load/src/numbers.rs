@@ -17,7 +17,8 @@ pub fn quantiles(times: &mut [u64]) -> Value {
         times.get(rank.saturating_sub(1)).copied().unwrap_or(0)
     };
     let mean = times.iter().sum::<u64>() as f64 / times.len().max(1) as f64;
-    json!({ "count": times.len(), "mean": mean, "min": times.first().unwrap_or(&0), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999),
+    json!({ "count": times.len(), "mean": mean, "min": times.first().unwrap_or(&0),
+        "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999),
             "max": at(1.0) })
 }
 
@@ -36,7 +37,10 @@ mod tests {
     fn quantiles_are_values_that_were_there() {
         let mut times: Vec<u64> = (1..=100).rev().collect();
         let found = quantiles(&mut times);
-        assert_eq!((&found["p50"], &found["p99"], &found["max"]), (&json!(50), &json!(99), &json!(100)));
+        assert_eq!(
+            (&found["p50"], &found["p99"], &found["max"]),
+            (&json!(50), &json!(99), &json!(100))
+        );
         assert_eq!(found["min"], json!(1));
         assert_eq!(quantiles(&mut [])["max"], json!(0));
     }

@@ -1,4 +1,5 @@
-//! Periodic processes: each is released once a period, computes, and should be done before its next release.
+//! Periodic processes: each is released once a period, computes, and should be done before its next
+//! release.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -25,7 +26,8 @@ impl std::str::FromStr for Task {
 
     /// `PERIOD,WORK[,BUDGET]` in microseconds.
     fn from_str(text: &str) -> Result<Task, String> {
-        let numbers: Result<Vec<u64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
+        let numbers: Result<Vec<u64>, _> =
+            text.split(',').map(|number| number.trim().parse()).collect();
         let fits = |period: u64, part: u64| part < period && period <= 10_000_000;
         let (period, work, budget) = match numbers.as_deref() {
             Ok([period, work]) if fits(*period, *work) => (*period, *work, 0),
@@ -34,7 +36,8 @@ impl std::str::FromStr for Task {
             }
             _ => {
                 return Err(format!(
-                    "`{text}`: PERIOD,WORK or PERIOD,WORK,BUDGET in microseconds is meant, such as 10000,500"
+                    "`{text}`: PERIOD,WORK or PERIOD,WORK,BUDGET in microseconds is meant, such as \
+                        10000,500"
                 ));
             }
         };
@@ -58,14 +61,16 @@ enum Word {
     Jobs = 6,
 }
 
-/// Runs them beside hogs for `time`, after half a second to find their balance. A job's lateness is the time from its release to its
-/// first instruction, its response that to its end; a response that is longer than the period has missed its deadline, and the next
-/// job begins late. Jobs that have not begun when the time is over are missed, too.
+/// Runs them beside hogs for `time`, after half a second to find their balance. A job's lateness is
+/// the time from its release to its first instruction, its response that to its end; a response
+/// that is longer than the period has missed its deadline, and the next job begins late. Jobs that
+/// have not begun when the time is over are missed, too.
 pub fn run(tasks: &[Task], hog_count: usize, deadline: bool, time: Duration) -> Result<Value> {
     ensure!(!tasks.is_empty(), "at least one task");
     let time = time.as_nanos() as u64;
     let room = |task: &Task| Word::Jobs as usize + 2 * task.jobs(time);
-    let noted = tasks.iter().map(|task| child::shared(room(task))).collect::<Result<Vec<_>, _>>()?;
+    let noted =
+        tasks.iter().map(|task| child::shared(room(task))).collect::<Result<Vec<_>, _>>()?;
     let hogs = (0..hog_count).map(|_| hogs::start(0)).collect::<Result<Vec<_>>>()?;
     let begin = clock::now() + 500_000_000;
     // Tasks look, since nobody else may have the CPU where they have reservations.
@@ -93,19 +98,24 @@ pub fn run(tasks: &[Task], hog_count: usize, deadline: bool, time: Duration) -> 
             words.map(|word| word.load(Relaxed)).collect::<Vec<_>>()
         };
         let (mut late, mut responses) = (of(0), of(1));
-        let (released, its) = (task.jobs(time), responses.iter().filter(|response| **response > task.period));
+        let (released, its) =
+            (task.jobs(time), responses.iter().filter(|response| **response > task.period));
         let its = its.count() + released - count;
         (jobs, missed) = (jobs + released, missed + its);
         shares.extend(responses.iter().map(|response| response * 100 / task.period));
         of_each.push(json!({
             "period_ns": task.period, "work_ns": task.work, "budget_ns": task.budget,
             "reserved": By::name(noted[Word::By as usize].load(Relaxed)),
-            "jobs": released, "missed": its, "missed_percent": 100.0 * its as f64 / released.max(1) as f64,
-            "late_ns": numbers::quantiles(&mut late), "response_ns": numbers::quantiles(&mut responses),
+            "jobs": released, "missed": its,
+            "missed_percent": 100.0 * its as f64 / released.max(1) as f64,
+            "late_ns": numbers::quantiles(&mut late),
+            "response_ns": numbers::quantiles(&mut responses),
         }));
     }
-    let seen: Vec<u64> =
-        noted[0][Word::Hogs as usize..Word::Jobs as usize].iter().map(|word| word.load(Relaxed)).collect();
+    let seen: Vec<u64> = noted[0][Word::Hogs as usize..Word::Jobs as usize]
+        .iter()
+        .map(|word| word.load(Relaxed))
+        .collect();
     let (hogs_cpu, elapsed) = (seen[2] - seen[0], seen[3] - seen[1]);
     Ok(json!({
         "tasks": of_each, "jobs": jobs, "missed": missed,
@@ -130,7 +140,8 @@ fn serve(
     let by = reservation::ask(task.budget, task.period, deadline)?;
     noted[Word::By as usize].store(by as u64, Relaxed);
     let (mut release, mut count) = (begin, 0);
-    // A job that has missed its deadline when all is over need not be done any more: who overruns would go on for long.
+    // At the end a job that has missed its deadline is dropped: a task that overruns would go on
+    // for long.
     while release < end && clock::now() < end.max(release + task.period) {
         clock::sleep_until(release);
         let late = clock::now().saturating_sub(release);

@@ -1,10 +1,11 @@
-//! Periodic real-time tasks that take a share of every CPU: the load that a player is to survive. Two tasks a CPU, with periods that
-//! are no multiples of each other.
+//! Periodic real-time tasks that take a share of every CPU: the load that a player is to survive.
+//! Two tasks a CPU, with periods that are no multiples of each other.
 
-use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use attune_linux::affinity::Cpus;
+use attune_linux::scheduling::Attributes;
 use serde_json::{Value, json};
 
 use crate::child::{Child, shared};
@@ -19,12 +20,13 @@ pub enum Class {
 }
 
 const PERIODS_MS: [u64; 4] = [10, 17, 23, 31];
-/// A reservation is so much longer than the job, and longer by so many ns: asking for the time takes time.
+/// A reservation is so much longer than the job, and longer by so many ns: asking for the time
+/// takes time.
 const MARGIN: f64 = 1.02;
 const MARGIN_NS: u64 = 20_000;
 
 struct Task {
-    cpu: usize,
+    cpu: u32,
     period_ns: u64,
     job_ns: u64,
 }
@@ -36,7 +38,11 @@ pub fn run(class: Class, share: f64, time: Duration) -> Result<Value> {
     let tasks: Vec<Task> = (0..2 * cpus)
         .map(|index| {
             let period_ns = PERIODS_MS[index % PERIODS_MS.len()] * 1_000_000;
-            Task { cpu: index / 2, period_ns, job_ns: (period_ns as f64 * share / 2.0) as u64 }
+            Task {
+                cpu: index as u32 / 2,
+                period_ns,
+                job_ns: (period_ns as f64 * share / 2.0) as u64,
+            }
         })
         .filter(|task| task.job_ns > 0)
         .collect();
@@ -57,7 +63,10 @@ pub fn run(class: Class, share: f64, time: Duration) -> Result<Value> {
                 clock::compute(task.job_ns);
                 release += task.period_ns;
                 jobs.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                late.fetch_add(u64::from(clock::now() > release), std::sync::atomic::Ordering::Relaxed);
+                late.fetch_add(
+                    u64::from(clock::now() > release),
+                    std::sync::atomic::Ordering::Relaxed,
+                );
             }
             0
         })?);
@@ -77,29 +86,25 @@ pub fn run(class: Class, share: f64, time: Duration) -> Result<Value> {
             .sum()
     };
     let taken = used.iter().sum::<u64>() as f64 / (time.as_nanos() as f64 * cpus as f64);
-    Ok(json!({ "share": share, "taken": taken, "tasks": tasks.len(), "jobs": sum(0), "late": sum(1),
+    Ok(json!({ "share": share, "taken": taken, "tasks": tasks.len(), "jobs": sum(0),
+            "late": sum(1),
                "cpu_ns": numbers::quantiles(&mut used) }))
 }
 
 fn set(class: Class, task: &Task, index: usize) -> Result<()> {
-    let record = crate::attributes::Record::of(match class {
-        Class::Fifo => crate::attributes::Kind::Fifo { priority: 10 + index as u32 },
-        Class::Deadline => crate::attributes::Kind::Deadline {
-            budget: (task.job_ns as f64 * MARGIN) as u64 + MARGIN_NS,
-            period: task.period_ns,
-            reclaims: false,
-        },
-    });
+    let attributes = match class {
+        Class::Fifo => Attributes::fifo(10 + index as u32),
+        Class::Deadline => {
+            let budget = (task.job_ns as f64 * MARGIN) as u64 + MARGIN_NS;
+            Attributes::reservation(budget, task.period_ns)
+        }
+    };
     if class == Class::Fifo {
-        // SAFETY: a set of zeroes is empty; the kernel reads as many bytes as it has.
-        let pinned = unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(task.cpu, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set)
-        };
-        ensure!(pinned == 0, "cannot run on CPU {}: {}", task.cpu, io::Error::last_os_error());
+        Cpus::one(task.cpu).apply().with_context(|| format!("cannot run on CPU {}", task.cpu))?;
     }
-    record.apply().with_context(|| {
-        format!("cannot be a {class:?} task (needs root, and reservations must have room left for it)")
+    attributes.apply_to(0).with_context(|| {
+        format!(
+            "cannot be a {class:?} task (needs root, and reservations must have room left for it)"
+        )
     })
 }

@@ -1,11 +1,13 @@
-//! A messenger and its workers, after the description of schbench: a worker that is free asks for a request, sleeps until the messenger
-//! wakes it, notes how long that took, and computes. Tail latencies of waking up where all are busy.
+//! A messenger and its workers, after the description of schbench: a worker that is free asks for a
+//! request, sleeps until the messenger wakes it, notes how long that took, and computes. Tail
+//! latencies of waking up where all are busy.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use attune_linux::futex::{wait, wake};
 use serde_json::{Value, json};
 
 use crate::child::{self, Child};
@@ -17,14 +19,15 @@ const ROOM: usize = 100_000;
 /// The last request.
 const OVER: u64 = u64::MAX;
 
-/// What a worker shares with the messenger: words of its memory, and behind them the times that it notes.
+/// What a worker shares with the messenger: words of its memory, and behind them the times that it
+/// notes.
 #[derive(Clone, Copy)]
 enum Word {
     /// 0: it wants a request; [`OVER`]; otherwise when it was woken.
     Woken,
-    /// It has begun to wait. Of the messenger's: changes when a worker has.
+    /// It has begun to wait. The messenger's word changes when a worker has.
     Free,
-    /// Times noted. Of the messenger's: all is over.
+    /// Times noted. The messenger's word: all is over.
     Count,
     Times,
 }
@@ -36,13 +39,15 @@ impl Worker {
         &self.0[word as usize]
     }
 
-    /// The half of a word that a futex looks at.
-    fn futex(&self, word: Word) -> *const u32 {
-        std::ptr::from_ref(self.at(word)).cast()
+    /// The lower half of a word, which a futex looks at.
+    fn futex(&self, word: Word) -> &AtomicU32 {
+        // SAFETY: the half lies in the word, and lasts as long; futexes access it atomically.
+        unsafe { AtomicU32::from_ptr(self.at(word).as_ptr().cast()) }
     }
 }
 
-/// Workers that compute for `work` for each request, beside hogs, for `time` after half a second to find their balance.
+/// Workers that compute for `work` for each request, beside hogs, for `time` after half a second to
+/// find their balance.
 pub fn run(workers: usize, hog_count: usize, work: Duration, time: Duration) -> Result<Value> {
     ensure!((1..=256).contains(&workers), "1 to 256 workers");
     let work = work.as_nanos() as u64;
@@ -61,13 +66,14 @@ pub fn run(workers: usize, hog_count: usize, work: Duration, time: Duration) -> 
     let mut times = vec![];
     for worker in &team {
         let count = worker.at(Word::Count).load(Acquire) as usize;
-        times.extend(worker.0[Word::Times as usize..][..count].iter().map(|time| time.load(Relaxed)));
+        times.extend(
+            worker.0[Word::Times as usize..][..count].iter().map(|time| time.load(Relaxed)),
+        );
     }
     ensure!(!times.is_empty(), "no request was served");
     let rate = times.len() as f64 * 1e9 / time.as_nanos() as f64;
-    Ok(
-        json!({ "wakeup_ns": numbers::quantiles(&mut times), "requests_per_second": rate, "workers": workers }),
-    )
+    Ok(json!({ "wakeup_ns": numbers::quantiles(&mut times), "requests_per_second": rate,
+            "workers": workers }))
 }
 
 /// Wakes every worker that is free, until the end; then all of them.
@@ -78,19 +84,19 @@ fn messenger(team: &[Worker], bell: &Worker, end: u64) -> i32 {
         for worker in team {
             if worker.at(Word::Free).swap(0, AcqRel) == 1 {
                 worker.at(Word::Woken).store(clock::now(), Release);
-                wake(worker.futex(Word::Woken));
+                wake(worker.futex(Word::Woken), 1);
                 woke = true;
             }
         }
         if !woke {
-            wait(bell.futex(Word::Free), rung, 20_000_000);
+            wait(bell.futex(Word::Free), rung as u32, 20_000_000);
         }
     }
     // A worker that begins to wait now sees the one or the other.
     bell.at(Word::Count).store(1, SeqCst);
     for worker in team {
         worker.at(Word::Woken).store(OVER, SeqCst);
-        wake(worker.futex(Word::Woken));
+        wake(worker.futex(Word::Woken), 1);
     }
     0
 }
@@ -104,7 +110,7 @@ fn serve(worker: &Worker, bell: &Worker, work: u64, begin: u64, end: u64) -> i32
         }
         worker.at(Word::Free).store(1, Release);
         bell.at(Word::Free).fetch_add(1, AcqRel);
-        wake(bell.futex(Word::Free));
+        wake(bell.futex(Word::Free), 1);
         let mut woken = worker.at(Word::Woken).load(Acquire);
         while woken == 0 {
             // The time-out is for a messenger that is gone.
@@ -119,21 +125,10 @@ fn serve(worker: &Worker, bell: &Worker, work: u64, begin: u64, end: u64) -> i32
             return 0;
         }
         if woken >= begin && count < ROOM {
-            worker.0[Word::Times as usize + count].store(clock::now().saturating_sub(woken), Relaxed);
+            worker.0[Word::Times as usize + count]
+                .store(clock::now().saturating_sub(woken), Relaxed);
             count += 1;
         }
         clock::compute(work);
     }
-}
-
-/// Until the word's lower half is another, somebody wakes us, or that many nanoseconds are over.
-fn wait(word: *const u32, expected: u64, at_most: i64) {
-    let time = libc::timespec { tv_sec: at_most / 1_000_000_000, tv_nsec: at_most % 1_000_000_000 };
-    // SAFETY: the word is in memory that lasts, and the kernel reads the time.
-    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, expected as u32, &raw const time) };
-}
-
-fn wake(word: *const u32) {
-    // SAFETY: the word is in memory that lasts.
-    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1) };
 }

@@ -1,13 +1,13 @@
-//! A reservation of CPU time for the calling process, by whom it can be had: the kernel's class for it, or a scheduler that takes it as
-//! values (`reserve`).
+//! A reservation of CPU time for the calling process, from the kernel's class for it or from a
+//! scheduler that takes it as values (`reserve`).
 //!
 //! Units: nanoseconds.
 
 use anyhow::{Context, Result};
 
-use crate::attributes::{Kind, Record};
+use attune_linux::scheduling::Attributes;
 
-/// Who gives a reservation.
+/// The giver of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Nobody,
@@ -21,21 +21,22 @@ const BUDGET: &str = "dl_runtime";
 const PERIOD: &str = "dl_period";
 
 impl By {
-    /// Of one that was a number.
+    /// The name behind a number.
     pub fn name(number: u64) -> &'static str {
         let known = [(By::Class, "deadline"), (By::Values, "values")];
         known.into_iter().find(|(by, _)| *by as u64 == number).map_or("nobody", |(_, name)| name)
     }
 }
 
-/// Asks for `budget` in every `period`: SCHED_DEADLINE for it if `deadline`, else the scheduler that is there, if it knows such values. A
-/// budget of 0 asks for nothing. Err: SCHED_DEADLINE was refused, or the values were.
+/// Asks for `budget` in every `period`: SCHED_DEADLINE for it if `deadline`, else the scheduler
+/// that is there, if it knows such values. A budget of 0 asks for nothing. Err: SCHED_DEADLINE was
+/// refused, or the values were.
 pub fn ask(budget: u64, period: u64, deadline: bool) -> Result<By> {
     if budget == 0 {
         return Ok(By::Nobody);
     }
     if deadline {
-        Record::of(Kind::Deadline { budget, period, reclaims: false }).apply().context("no reservation")?;
+        Attributes::reservation(budget, period).apply_to(0).context("no reservation")?;
         return Ok(By::Class);
     }
     if !attune_client::wanted(&[BUDGET, PERIOD]) {

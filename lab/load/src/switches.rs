@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::child::{self, Child};
 use crate::clock;
 
-/// A byte goes to and fro through two pipes. Two switches a turn; each is a blocking read and a wake-up.
+/// A byte goes to and fro through two pipes. Two switches a turn; each is a blocking read and a
+/// wake-up.
 pub fn ping_pong(turns: u32) -> Result<Value> {
     let ((mut here, mut to), (mut there, mut back)) = (io::pipe()?, io::pipe()?);
     let child = Child::start(|| {
@@ -35,12 +36,12 @@ pub fn yields(turns: u32) -> Result<Value> {
     let stop = child::shared(1)?;
     let child = Child::start(|| {
         while stop[0].load(Relaxed) == 0 {
-            yield_once();
+            std::thread::yield_now();
         }
         0
     })?;
     let figures = measured(turns, || {
-        yield_once();
+        std::thread::yield_now();
         Ok(())
     })?;
     stop[0].store(1, Relaxed);
@@ -48,12 +49,8 @@ pub fn yields(turns: u32) -> Result<Value> {
     Ok(figures)
 }
 
-fn yield_once() {
-    // SAFETY: always safe.
-    unsafe { libc::sched_yield() };
-}
-
-/// Times `turns` turns, after a tenth as many. Each switch away from this process is followed by one back to it.
+/// Times `turns` turns, after a tenth as many. Each switch away from this process is followed by
+/// one back to it.
 fn measured(turns: u32, mut turn: impl FnMut() -> io::Result<()>) -> Result<Value> {
     let (first_blocked, first_forced) = child::own_switches()?;
     for _ in 0..turns / 10 {

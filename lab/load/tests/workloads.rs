@@ -5,7 +5,10 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn run(words: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_attune-load")).args(words.split_whitespace()).output().expect("it runs")
+    Command::new(env!("CARGO_BIN_EXE_attune-load"))
+        .args(words.split_whitespace())
+        .output()
+        .expect("it runs")
 }
 
 fn figures(words: &str) -> Value {
@@ -54,6 +57,14 @@ fn processes_and_messages_all_arrive() {
 }
 
 #[test]
+fn each_chunk_of_each_reply_is_sent() {
+    let order = figures("replies --chunks 2,1,3")["order"].as_str().expect("a text").to_owned();
+    let mut letters: Vec<char> = order.chars().collect();
+    letters.sort_unstable();
+    assert_eq!(letters, ['A', 'A', 'B', 'C', 'C', 'C'], "{order}");
+}
+
+#[test]
 fn stays_end_where_another_runs() {
     // On one CPU, so that they take turns.
     let alone = "0";
@@ -66,12 +77,15 @@ fn stays_end_where_another_runs() {
         "--count",
         "2",
         "--seconds",
-        "0.3",
+        "1",
     ]);
     let output = command.output().expect("it runs");
     let result: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
     let stays = &result["figures"]["stay_ns"];
-    assert!(stays["count"].as_u64() > Some(0) && stays["min"].as_u64() <= stays["max"].as_u64(), "{result}");
+    assert!(
+        stays["count"].as_u64() > Some(0) && stays["min"].as_u64() <= stays["max"].as_u64(),
+        "{result}"
+    );
 }
 
 #[test]
@@ -90,12 +104,15 @@ fn a_periodic_process_says_who_reserved_for_it() {
     let nobody = figures(words);
     assert_eq!(nobody["tasks"][0]["reserved"], "nobody");
     assert_eq!(nobody["tasks"][0]["late_ns"]["count"], nobody["tasks"][0]["response_ns"]["count"]);
-    // Refused where we are not root, or others hold reservations.
-    let output = run(&format!("--policy deadline {words}"));
+    // Only root may, and only while others have not reserved too much.
+    let output = run(&format!("--class deadline {words}"));
     if output.status.success() {
         let result: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
         let tasks = &result["figures"]["tasks"];
-        assert_eq!((&tasks[0]["reserved"], &tasks[1]["reserved"]), (&"deadline".into(), &"nobody".into()));
+        assert_eq!(
+            (&tasks[0]["reserved"], &tasks[1]["reserved"]),
+            (&"deadline".into(), &"nobody".into())
+        );
     } else {
         assert!(String::from_utf8_lossy(&output.stderr).contains("no reservation"), "{output:?}");
     }
@@ -112,21 +129,22 @@ fn programs_are_run_and_timed_and_one_that_fails_is_told() {
 
 #[test]
 fn players_serve_their_timers_with_and_without_cooperation() {
-    let domain = std::env::temp_dir().join(format!("attune-load-players-{}", std::process::id()));
+    let session = std::env::temp_dir().join(format!("attune-load-players-{}", std::process::id()));
     let words = "players --count 3 --hogs 1 --seconds 0.5 --group 2";
-    for transport in ["none".to_owned(), format!("shared:{}", domain.display())] {
+    for transport in ["none".to_owned(), format!("shared:{}", session.display())] {
         let figures = &figures(&format!("--coop {transport} {words}"));
         assert!(transport.starts_with(figures["transport"].as_str().expect("a name")));
-        // 100 releases of sound and 24 of pictures a second, one more of each at the edges; a busy machine serves fewer in time.
+        // 100 releases of sound and 24 of pictures a second, one more of each at the edges; a busy
+        // machine serves fewer in time.
         let timers = number(&figures["late_ns"], "count");
         assert!((3.0..=192.0).contains(&timers), "{timers}");
         assert!(number(figures, "steps") > 0.0 && number(figures, "jain") > 0.3);
-        // On a busy machine nobody may have had a reason to.
+        // On a busy machine no player may have had a reason to yield.
         let yields = number(figures, "yields");
         assert!(yields == 0.0 || transport != "none", "{figures}");
         assert_eq!(figures["switches_per_yield"].is_null(), yields == 0.0, "{figures}");
     }
-    let _ = std::fs::remove_dir(&domain);
+    let _ = std::fs::remove_dir(&session);
 }
 
 #[test]
@@ -138,6 +156,8 @@ fn real_time_tasks_take_their_share_or_say_what_they_need() {
             assert!(number(&result["figures"], "jobs") > 20.0, "{result}");
         } else {
             assert!(String::from_utf8_lossy(&output.stderr).contains("needs root"));
+            // Reservations may be taken, even for root.
+            assert!(class == "deadline" || !possible("the rights of root", is_root()));
         }
     }
     assert!(String::from_utf8_lossy(&run("real-time --share 95").stderr).contains("0 to 90 %"));
@@ -152,12 +172,24 @@ fn a_program_that_loads_no_scheduler_is_told() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("at least one process"));
 }
 
+/// Whether this test has the rights that it needs; with CI=true it must.
+fn possible(what: &str, has: bool) -> bool {
+    assert!(has || std::env::var("CI").as_deref() != Ok("true"), "this machine lacks {what}");
+    if !has {
+        eprintln!("not tested: this machine lacks {what}");
+    }
+    has
+}
+
+fn is_root() -> bool {
+    attune_linux::process::effective_user() == 0
+}
+
 /// As root, on a machine with tracefs.
 #[test]
 fn a_tracer_sees_what_a_workload_says() {
-    // SAFETY: always safe.
-    if unsafe { libc::geteuid() } != 0 || !std::path::Path::new("/sys/kernel/tracing/instances").exists() {
-        eprintln!("not tested: needs root and tracefs");
+    let tracefs = std::path::Path::new("/sys/kernel/tracing/instances").exists();
+    if !possible("root or tracefs", is_root() && tracefs) {
         return;
     }
     // With the hog on one CPU: there are machines whose tracer misses switches away from idle.
@@ -166,11 +198,14 @@ fn a_tracer_sees_what_a_workload_says() {
     command.args(["-c", "0", env!("CARGO_BIN_EXE_attune-load")]).args(words.split_whitespace());
     let sleeps = figures_of(words, command.output().expect("it runs"));
     // A release that has passed already needs no sleep.
-    assert!((1..=40).contains(&sleeps["seen"]["own_sleeps_ns"]["count"].as_u64().unwrap_or(0)), "{sleeps}");
+    assert!(
+        (1..=40).contains(&sleeps["seen"]["own_sleeps_ns"]["count"].as_u64().unwrap_or(0)),
+        "{sleeps}"
+    );
     let players = figures("--traced --coop none players --count 1 --seconds 0.5");
     let (said, seen) = (&players["late_ns"]["count"], &players["seen"]["timers_ns"]["count"]);
     // The loop's own timers, at the beginning and the end, are seen, too.
-    assert!(seen.as_u64() >= said.as_u64() && said.as_u64() > Some(40), "{players}");
+    assert!(seen.as_u64() >= said.as_u64() && said.as_u64() > Some(0), "{players}");
     assert!(
         !std::path::Path::new("/sys/kernel/tracing/events/attune_load").exists(),
         "nothing is left behind"

@@ -1,4 +1,5 @@
-//! Builds peers with `cargo install`, each into a folder of its name and version, and knows which are there.
+//! Builds peers with `cargo install`, each into a folder of its name and version, and knows which
+//! are there.
 
 use std::env;
 use std::fs;
@@ -9,7 +10,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::{Peer, count_lines};
 
-/// Where built peers lie: `NAME-VERSION/bin/NAME`, with the lines of its text in `NAME-VERSION/lines`.
+/// Where built peers lie: `NAME-VERSION/bin/NAME`, with the lines of its text in
+/// `NAME-VERSION/lines`.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
@@ -41,8 +43,8 @@ impl Cache {
         self.counted(peer).map(|_| self.of(peer).join("bin").join(peer.name))
     }
 
-    /// How many lines its text has, C and Rust, without the libraries that it shares with others: counted when it was built, or
-    /// as they were counted in what its authors have published.
+    /// How many lines its text has, C and Rust, without the libraries that it shares with others:
+    /// counted when it was built, or as they were counted in what its authors have published.
     pub fn lines(&self, peer: &Peer) -> usize {
         self.counted(peer).unwrap_or(peer.published_lines)
     }
@@ -51,7 +53,8 @@ impl Cache {
         fs::read_to_string(self.of(peer).join("lines")).ok()?.trim().parse().ok()
     }
 
-    /// Builds it unless it is there; minutes. Returns its program. Err: what is missing, or the compiler's last words.
+    /// Builds it unless it is there; minutes. Returns its program. Err: what is missing, or the
+    /// compiler's last words.
     pub fn build(&self, peer: &Peer) -> Result<PathBuf> {
         if let Some(program) = self.program(peer) {
             return Ok(program);
@@ -59,7 +62,15 @@ impl Cache {
         let target = self.folder.join("target");
         fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
         let mut command = Command::new("cargo");
-        command.args(["install", "--locked", "--force", peer.name, "--version", peer.version, "--root"]);
+        command.args([
+            "install",
+            "--locked",
+            "--force",
+            peer.name,
+            "--version",
+            peer.version,
+            "--root",
+        ]);
         command.arg(self.of(peer)).envs(peer.environment.iter().copied());
         // What they have in common is built once.
         command.env("CARGO_TARGET_DIR", &target).env_remove("RUSTFLAGS");
@@ -74,24 +85,27 @@ impl Cache {
             let words = String::from_utf8_lossy(&output.stderr);
             let lines: Vec<_> = words.lines().collect();
             bail!(
-                "{} {} cannot be built; if a library is missing, `tools/setup.sh peers` installs what is needed:\n{}",
+                "{} {} cannot be built; if a library is missing, `tools/setup.sh peers` installs \
+                    what is needed:\n{}",
                 peer.name,
                 peer.version,
                 lines[lines.len().saturating_sub(30)..].join("\n")
             );
         }
-        let lines = self.count(peer).with_context(|| format!("cannot count the lines of {}", peer.name))?;
+        let lines =
+            self.count(peer).with_context(|| format!("cannot count the lines of {}", peer.name))?;
         fs::write(self.of(peer).join("lines"), format!("{lines}\n"))?;
         self.program(peer).context("it was built, and is not there")
     }
 
-    /// Of the text that cargo has unpacked to build it.
+    /// Lines of the text that cargo has unpacked to build it.
     fn count(&self, peer: &Peer) -> Result<usize> {
         let cargo = env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".cargo");
         let registries = cargo.unwrap_or_else(home).join("registry/src");
         for registry in fs::read_dir(&registries)? {
-            let folder = registry?.path().join(format!("{}-{}", peer.name, peer.version)).join("src");
+            let folder =
+                registry?.path().join(format!("{}-{}", peer.name, peer.version)).join("src");
             if folder.exists() {
                 return count_in(&folder);
             }
@@ -104,8 +118,9 @@ fn count_in(folder: &Path) -> Result<usize> {
     let mut sum = 0;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let counts =
-            path.extension().is_some_and(|ending| ["c", "h", "rs"].iter().any(|other| ending == *other));
+        let counts = path
+            .extension()
+            .is_some_and(|ending| ["c", "h", "rs"].iter().any(|other| ending == *other));
         if path.is_dir() {
             // `bpf/lib` is a library that some of them carry along and share.
             sum += if path.ends_with("bpf/lib") { 0 } else { count_in(&path)? };

@@ -1,7 +1,8 @@
-//! Other people's sched_ext schedulers from crates.io, built on demand and kept, to be measured beside ours in the same machine.
+//! Other people's sched_ext schedulers from crates.io, built on demand and kept, to be measured
+//! beside ours in the same machine.
 //!
-//! [`PEERS`] says which, in which version; [`Cache::build`] builds one. They are programs that load a scheduler when they start and
-//! unload it when they end.
+//! [`PEERS`] says which, in which version; [`Cache::build`] builds one. They are programs that load
+//! a scheduler when they start and unload it when they end.
 
 mod build;
 mod lines;
@@ -12,13 +13,14 @@ pub use lines::count_lines;
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Of its crate and its program.
+    /// The name of its crate and its program.
     pub name: &'static str,
     /// The version that is compared with. Another one would be another scheduler.
     pub version: &'static str,
     /// In half a sentence.
     pub about: &'static str,
-    /// Lines of its text in that version, counted as [`Cache::build`] counts them in the crate as published on crates.io.
+    /// Lines of its text in that version, counted as [`Cache::build`] counts them in the crate as
+    /// published on crates.io.
     published_lines: usize,
     /// What its build wants in its environment.
     environment: &'static [(&'static str, &'static str)],

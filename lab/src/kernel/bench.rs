@@ -1,27 +1,30 @@
-//! Plans the runs of an experiment, makes those that were not made before, and collects their figures.
+//! Plans the runs of an experiment, makes those that the run cache lacks, and collects their
+//! figures.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use attune_vm::Cache;
 
-use super::contestant::{self, Ready};
-use super::kept::{self, Kept};
+use super::contestant::{self, Contestant, Ready};
+use super::description::Description;
 use super::machine::{Order, Run};
+use super::part::{Part, Place, Workload};
 use super::results::{Results, Row, Rows};
-use super::{Contestant, Description, Part, Place, Workload};
+use super::run_cache::{self, RunCache};
 use crate::experiment::{Options, Progress};
+use crate::files;
 
-/// Rounds on two CPUs: twelve have a 95 % interval from the third to the tenth, six from the first to the last.
+/// Rounds on two CPUs: twelve have a 95 % interval from the third to the tenth, six from the first
+/// to the last.
 const ROUNDS: [u64; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 const QUICK_ROUNDS: usize = 6;
 
-/// Whom each part compares, and what they need; made once for each that is named several times.
+/// The contestants of a part, and what each needs.
 struct Field {
     contestants: Vec<Contestant>,
     ready: Vec<Result<Ready, String>>,
@@ -32,19 +35,21 @@ struct Job {
     part: usize,
     workload: usize,
     seed: u64,
-    /// In the order in which they run.
+    /// In their running order.
     contestants: Vec<usize>,
 }
 
 type Found = std::result::Result<Run, String>;
 
-/// Whether the workloads can be run here. Contestants that cannot are rows that say why. Err: all that is missing.
+/// Whether this machine can run the workloads; contestants that cannot run are rows that say why.
+/// Err: all that is missing.
 pub fn check(description: &Description, options: &Options) -> Result<()> {
     let workloads = || description.parts.iter().flat_map(|part| part.workloads);
     let machine = Cache::open(&Cache::default_folder()).map(drop).map_err(anyhow::Error::from);
     let load = contestant::load(&options.programs).map(drop);
     let files = workloads().map(|workload| (workload.needs)(options).map(drop));
-    let films = workloads().filter_map(|workload| workload.films).map(|films| films.check(&options.folder));
+    let films =
+        workloads().filter_map(|workload| workload.films).map(|films| films.check(&options.folder));
     let missing: BTreeSet<String> = [machine, load]
         .into_iter()
         .chain(files)
@@ -56,26 +61,26 @@ pub fn check(description: &Description, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Measures all. Err: nothing could be measured.
+/// Makes all runs. Err: no contestant can run.
 pub fn run(description: &Description, options: &Options, progress: Progress) -> Result<Results> {
     let cache = Cache::open(&Cache::default_folder())?;
-    // Of all experiments: the same run is the same words.
+    // All experiments share it: the same run has the same words.
     let folder = options.folder.join("schedulers");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let kept = Kept::at(options.folder.join("runs"))?;
+    files::create_folder(&folder)?;
+    let runs = RunCache::at(options.folder.join("runs"))?;
     let mut made = BTreeMap::new();
     let fields: Vec<Field> =
         description.parts.iter().map(|part| prepare(part, options, &folder, &mut made)).collect();
     if fields.iter().all(|field| field.ready.iter().all(Result::is_err)) {
         let reasons = fields.into_iter().flat_map(|field| field.ready).filter_map(Result::err);
-        bail!("nobody can be run: {}", reasons.collect::<Vec<_>>().join("; "));
+        bail!("no contestant can run: {}", reasons.collect::<Vec<_>>().join("; "));
     }
     for ((contestant, cpus), ready) in &made {
         if let Err(reason) = ready {
             progress(&format!("without {contestant} (CPUs: {cpus}): {reason}"));
         }
     }
-    let measuring = Measuring { cache: &cache, kept: &kept, description, fields: &fields, options };
+    let measuring = Measuring { cache: &cache, runs: &runs, description, fields: &fields, options };
     let jobs = plan(description, &fields, options.quick);
     let found = measuring.all(&jobs, progress);
     let parts = description.parts.iter().enumerate().map(|(index, part)| Rows {
@@ -92,14 +97,20 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
         qemu: cache.qemu_version().to_owned(),
         seeds: seeds(description, Place::ONE_CPU, options.quick).to_vec(),
         parts: parts.collect(),
-        commands: jobs.iter().filter(|job| job.seed == 1).flat_map(|job| measuring.commands(job)).collect(),
+        commands: jobs
+            .iter()
+            .filter(|job| job.seed == 1)
+            .flat_map(|job| measuring.commands(job))
+            .collect(),
         description: description.parts,
     })
 }
 
 fn seeds(description: &Description, place: Place, quick: bool) -> &'static [u64] {
     match place {
-        Place::Deterministic { .. } => &description.seeds[..if quick { 1 } else { description.seeds.len() }],
+        Place::Deterministic { .. } => {
+            &description.seeds[..if quick { 1 } else { description.seeds.len() }]
+        }
         Place::TwoCpus => &ROUNDS[..if quick { QUICK_ROUNDS } else { ROUNDS.len() }],
     }
 }
@@ -123,7 +134,8 @@ fn prepare(
 fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
     let mut jobs = vec![];
     for (part, (its, field)) in description.parts.iter().zip(fields).enumerate() {
-        let able: Vec<usize> = (0..field.ready.len()).filter(|index| field.ready[*index].is_ok()).collect();
+        let able: Vec<usize> =
+            (0..field.ready.len()).filter(|index| field.ready[*index].is_ok()).collect();
         for (workload, seed) in (0..its.workloads.len()).flat_map(|workload| {
             seeds(description, its.place, quick).iter().map(move |seed| (workload, *seed))
         }) {
@@ -131,8 +143,9 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
             match its.place {
                 Place::Deterministic { .. } => {
                     let first = description.seeds.first() == Some(&seed);
-                    let its =
-                        able.iter().filter(|contestant| first || !field.contestants[**contestant].is_brief);
+                    let its = able
+                        .iter()
+                        .filter(|contestant| first || !field.contestants[**contestant].is_brief);
                     jobs.extend(its.map(|contestant| job(vec![*contestant])));
                 }
                 Place::TwoCpus => {
@@ -146,7 +159,7 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
     jobs
 }
 
-/// A part's rows from its jobs and what came of them.
+/// A part's rows from its jobs and their outcomes.
 fn rows<'a>(
     part: &Part,
     field: &Field,
@@ -159,7 +172,8 @@ fn rows<'a>(
             .clone()
             .filter(|(job, _)| job.workload == workload)
             .filter_map(|(job, runs)| {
-                let run = runs.get(job.contestants.iter().position(|index| *index == contestant)?)?;
+                let run =
+                    runs.get(job.contestants.iter().position(|index| *index == contestant)?)?;
                 Some(run.clone().map(|run| (job.seed, run)))
             })
             .collect(),
@@ -179,10 +193,9 @@ fn rows<'a>(
     field.contestants.iter().enumerate().map(row).collect()
 }
 
-/// What all runs have in common.
 struct Measuring<'a> {
     cache: &'a Cache,
-    kept: &'a Kept,
+    runs: &'a RunCache,
     description: &'a Description,
     fields: &'a [Field],
     options: &'a Options,
@@ -193,15 +206,17 @@ impl Measuring<'_> {
         &self.description.parts[job.part].workloads[job.workload]
     }
 
-    /// The jobs' results, in their order. Those in real time are made first and one by one, while whoever asked still leaves the machine
-    /// alone; then those in deterministic machines, which do not mind, as many at a time as there are CPUs.
+    /// The jobs' results, in their order. Jobs in real time run first, one by one, while the user
+    /// still leaves the machine alone; then the deterministic ones, as many at a time as there are
+    /// CPUs.
     fn all(&self, jobs: &[Job], progress: Progress) -> Vec<Vec<Found>> {
         let found: Vec<Mutex<Vec<Found>>> = jobs.iter().map(|_| Mutex::new(vec![])).collect();
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         for (deterministic, workers) in [(false, 1), (true, cpus)] {
             let its: Vec<usize> = (0..jobs.len())
                 .filter(|index| {
-                    self.description.parts[jobs[*index].part].place.is_deterministic() == deterministic
+                    self.description.parts[jobs[*index].part].place.is_deterministic()
+                        == deterministic
                 })
                 .collect();
             let next = AtomicUsize::new(0);
@@ -215,7 +230,9 @@ impl Measuring<'_> {
                             let runs = self.once(job, &|text| {
                                 let _ = say.send(format!("{}/{} {text}", index + 1, jobs.len()));
                             });
-                            *found[*index].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = runs;
+                            *found[*index]
+                                .lock()
+                                .unwrap_or_else(|poisoned| poisoned.into_inner()) = runs;
                         }
                     });
                 }
@@ -223,18 +240,23 @@ impl Measuring<'_> {
                 said.iter().for_each(|text| progress(&text));
             });
         }
-        found.into_iter().map(|runs| runs.into_inner().unwrap_or_else(|poison| poison.into_inner())).collect()
+        found
+            .into_iter()
+            .map(|runs| runs.into_inner().unwrap_or_else(|poison| poison.into_inner()))
+            .collect()
     }
 
-    /// A job's runs, as they were made before or anew.
+    /// A job's runs, from the cache or made now.
     fn once(&self, job: &Job, say: &dyn Fn(String)) -> Vec<Found> {
         let name = self.name(job);
-        let fail = |error: anyhow::Error| job.contestants.iter().map(|_| Err(format!("{error:#}"))).collect();
+        let fail = |error: anyhow::Error| {
+            job.contestants.iter().map(|_| Err(format!("{error:#}"))).collect()
+        };
         let (order, hash) = match self.order(job) {
             Ok(both) => both,
             Err(error) => return fail(error),
         };
-        let before = if self.options.fresh { None } else { self.kept.find(&hash) };
+        let before = if self.options.fresh { None } else { self.runs.find(&hash) };
         if let Some(runs) = before.filter(|runs| runs.len() == job.contestants.len()) {
             say(format!("{name}: measured before"));
             return runs.into_iter().map(Ok).collect();
@@ -243,9 +265,9 @@ impl Measuring<'_> {
         let found = order.run(self.cache);
         let good: Vec<Run> = found.iter().filter_map(|run| run.as_ref().ok().cloned()).collect();
         if good.len() == found.len()
-            && let Err(error) = self.kept.keep(&hash, &good)
+            && let Err(error) = self.runs.keep(&hash, &good)
         {
-            say(format!("this run is not kept: {error:#}"));
+            say(format!("cannot keep this run: {error:#}"));
         }
         found
     }
@@ -255,17 +277,23 @@ impl Measuring<'_> {
         match self.description.parts[job.part].place {
             Place::TwoCpus => format!("{workload}, two CPUs, round {}", job.seed),
             Place::Deterministic { .. } => {
-                let names = job.contestants.iter().map(|index| field.contestants[*index].name.as_str());
-                format!("{workload} under {}, seed {}", names.collect::<Vec<_>>().join(", "), job.seed)
+                let names =
+                    job.contestants.iter().map(|index| field.contestants[*index].name.as_str());
+                format!(
+                    "{workload} under {}, seed {}",
+                    names.collect::<Vec<_>>().join(", "),
+                    job.seed
+                )
             }
         }
     }
 
-    /// The machine that a job needs, and the hash of all that it is made of.
+    /// The machine for a job, and the hash of all that it is made of.
     fn order(&self, job: &Job) -> Result<(Order, String)> {
         let workload = self.workload(job);
         let ready: Vec<(&Contestant, &Ready)> = self.ready(job).collect();
-        let mut pack: Vec<PathBuf> = ready.iter().flat_map(|(_, ready)| ready.files.clone()).collect();
+        let mut pack: Vec<PathBuf> =
+            ready.iter().flat_map(|(_, ready)| ready.files.clone()).collect();
         let own = pack.len();
         pack.extend(self.needs(workload)?);
         let order = Order {
@@ -277,19 +305,21 @@ impl Measuring<'_> {
         };
         let fingerprint = order.fingerprint(self.cache)?;
         let files: Vec<&Path> = order.pack[..own].iter().map(PathBuf::as_path).collect();
-        let hash = kept::hash(&fingerprint, &files, &format!("round {}", job.seed))?;
+        let hash = run_cache::hash(&fingerprint, &files, &format!("round {}", job.seed))?;
         Ok((order, hash))
     }
 
-    /// The workload's files: films are made if they are not there.
+    /// The workload's files; makes missing films.
     fn needs(&self, workload: &Workload) -> Result<Vec<PathBuf>> {
         let films = workload.films.map(|films| films.made(&self.options.folder)).transpose()?;
         Ok((workload.needs)(self.options)?.into_iter().chain(films).collect())
     }
 
     fn words(&self, who: &Contestant, ready: &Ready, workload: &Workload) -> Vec<String> {
-        let films = workload.films.map(|films| films.folder(&self.options.folder).display().to_string());
-        let own = workload.words(self.options.quick || who.is_brief).map(|word| match &films {
+        let films =
+            workload.films.map(|films| films.folder(&self.options.folder).display().to_string());
+        let own = workload.words(self.options.quick || who.is_brief).into_iter();
+        let own = own.map(|word| match &films {
             Some(films) => word.replace("{films}", films),
             None => word,
         });
@@ -298,11 +328,12 @@ impl Measuring<'_> {
 
     fn ready(&self, job: &Job) -> impl Iterator<Item = (&Contestant, &Ready)> {
         let field = &self.fields[job.part];
-        let both = |index: &usize| Some((&field.contestants[*index], field.ready[*index].as_ref().ok()?));
+        let both =
+            |index: &usize| Some((&field.contestants[*index], field.ready[*index].as_ref().ok()?));
         job.contestants.iter().filter_map(both)
     }
 
-    /// As a person would type them.
+    /// As a user would type them.
     fn commands(&self, job: &Job) -> Vec<String> {
         let (workload, place) = (self.workload(job), self.description.parts[job.part].place);
         let (needs, memory) = (self.needs(workload).unwrap_or_default(), workload.memory);
@@ -316,7 +347,8 @@ impl Measuring<'_> {
                     let cpus = if cpus > 1 { format!(" --cpus {cpus}") } else { String::new() };
                     let seed = job.seed;
                     format!(
-                        "attune vm --memory {memory} --deterministic{cpus} --seed {seed}{pack} -- {words}"
+                        "attune vm --memory {memory} --deterministic{cpus} --seed {seed}{pack} -- \
+                            {words}"
                     )
                 }
             }
@@ -333,6 +365,7 @@ mod tests {
 
     const DESCRIPTION: Description = Description {
         name: "test",
+        about: "",
         title: "",
         text: &[],
         published: "",
@@ -340,7 +373,7 @@ mod tests {
             title: "",
             place: Place::ONE_CPU,
             contestants: || vec![Contestant::fair_class().briefly(), Contestant::ours("coop")],
-            workloads: &[Workload::new("one", &[]), Workload::new("other", &[])],
+            workloads: &[Workload::new("one", ""), Workload::new("other", "")],
             figures: &[],
         }],
         seeds: FIVE_SEEDS,
@@ -350,18 +383,20 @@ mod tests {
 
     fn field() -> Field {
         let contestants = (DESCRIPTION.parts[0].contestants)();
-        let ready = contestants.iter().map(|_| Ok(Ready { words: vec![], files: vec![] })).collect();
+        let ready =
+            contestants.iter().map(|_| Ok(Ready { words: vec![], files: vec![] })).collect();
         Field { contestants, ready }
     }
 
-    /// Of each contestant and workload.
+    /// The seeds of a contestant and workload.
     fn seeds_of(jobs: &[Job], contestant: usize, workload: usize) -> Vec<u64> {
-        let its = jobs.iter().filter(|job| job.contestants == [contestant] && job.workload == workload);
+        let its =
+            jobs.iter().filter(|job| job.contestants == [contestant] && job.workload == workload);
         its.map(|job| job.seed).collect()
     }
 
     #[test]
-    fn who_is_there_to_be_compared_runs_once_and_whom_it_is_about_with_all_seeds() {
+    fn a_baseline_runs_once_and_others_run_with_all_seeds() {
         let full = plan(&DESCRIPTION, &[field()], false);
         let quick = plan(&DESCRIPTION, &[field()], true);
         for workload in [0, 1] {
@@ -387,7 +422,7 @@ mod tests {
         );
         let x = Figure::new("x", "one", "/x", 1.0);
         assert_eq!(rows[1].median(&x).map(|median| median.value), Some(31.0));
-        // In the one seed that both have.
+        // Only seed 1 is common to both.
         assert_eq!(rows[1].ratio(&x, &rows[0]).map(|ratio| ratio.value), Some(11.0 / 10.0));
     }
 }

@@ -1,4 +1,4 @@
-//! Who is compared, and the command that runs a workload under it.
+//! The schedulers that an experiment compares, and the command that runs a workload under one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use attune_peers::{PEERS, Peer, count_lines};
 use serde::Serialize;
 
-/// A scheduler under which a workload is run.
+/// A scheduler under which workloads run.
 #[derive(Clone, Debug)]
 pub struct Contestant {
     pub name: String,
@@ -19,11 +19,11 @@ pub struct Contestant {
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// What the kernel has, with these words for `attune-load`.
-    Kernel(&'static [&'static str]),
+    /// A class of the kernel, with these words for `attune-load`.
+    Kernel(&'static str),
     Peer(&'static Peer),
-    /// A scheduler of the library, with the kernel engine and these words for `attune run`.
-    Ours(&'static str, &'static [&'static str]),
+    /// A scheduler of the library in the kernel engine, with these words for `attune run`.
+    Ours(&'static str, &'static str),
 }
 
 /// A command and the files that it needs, ready for a machine.
@@ -38,7 +38,7 @@ pub struct Ready {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Lines {
     pub own: usize,
-    /// Of the library schedulers that it extends.
+    /// Lines of the library schedulers that it extends.
     pub bases: usize,
 }
 
@@ -47,46 +47,49 @@ impl Contestant {
         Contestant { name: name.into(), is_brief: false, kind }
     }
 
-    /// The same, there to be compared with: in deterministic machines one run, with the first seed, each workload for its shorter time.
+    /// The same as a baseline: in deterministic machines it runs once, with the first seed, each
+    /// workload for its brief time.
     pub fn briefly(self) -> Contestant {
         Contestant { is_brief: true, ..self }
     }
 
     /// The fair class as it is.
     pub fn fair_class() -> Contestant {
-        Contestant::new("fair class", Kind::Kernel(&[]))
+        Contestant::new("fair class", Kind::Kernel(""))
     }
 
     /// The fair class, asked for slices of 0.3 ms.
     pub fn fair_class_slices() -> Contestant {
-        Contestant::new("fair class, 0.3 ms", Kind::Kernel(&["--slice", "300"]))
+        Contestant::new("fair class, 0.3 ms", Kind::Kernel("--slice 300"))
     }
 
     /// The fair class, asked for the shortest slices that it gives.
     pub fn fair_class_short_slices() -> Contestant {
-        Contestant::new("fair class, 0.1 ms", Kind::Kernel(&["--slice", "100"]))
+        Contestant::new("fair class, 0.1 ms", Kind::Kernel("--slice 100"))
     }
 
     /// The fair class, with players that pass the CPU to each other through shared memory.
     pub fn cooperating() -> Contestant {
-        let words = &["--coop", "shared:/tmp/attune-coop"];
+        let words = "--coop shared:/tmp/attune-coop";
         Contestant::new("fair class, cooperating", Kind::Kernel(words))
     }
 
     /// SCHED_RR as it is.
     pub fn round_robin_class() -> Contestant {
-        Contestant::new("SCHED_RR", Kind::Kernel(&["--policy", "rr"]))
+        Contestant::new("SCHED_RR", Kind::Kernel("--class rr"))
     }
 
-    /// SCHED_DEADLINE, with an equal part of the CPU reserved for each process in every 10 ms; players alone know how.
+    /// SCHED_DEADLINE, with an equal part of the CPU reserved for each process in every 10 ms; for
+    /// players alone.
     pub fn deadline_class() -> Contestant {
-        let words = &["--policy", "deadline"];
+        let words = "--class deadline";
         Contestant::new("SCHED_DEADLINE, 10 ms", Kind::Kernel(words))
     }
 
-    /// SCHED_DEADLINE, with what each process says that it needs; periodic processes alone do.
+    /// SCHED_DEADLINE, with the reservation that each process asks for; only for periodic
+    /// processes.
     pub fn reserving_class() -> Contestant {
-        Contestant::new("SCHED_DEADLINE", Kind::Kernel(&["--policy", "deadline"]))
+        Contestant::new("SCHED_DEADLINE", Kind::Kernel("--class deadline"))
     }
 
     /// All the peers.
@@ -96,11 +99,11 @@ impl Contestant {
 
     /// A scheduler of the library.
     pub fn ours(scheduler: &'static str) -> Contestant {
-        Contestant::new(format!("attune {scheduler}"), Kind::Ours(scheduler, &[]))
+        Contestant::new(format!("attune {scheduler}"), Kind::Ours(scheduler, ""))
     }
 
     /// A scheduler of the library, changed by words for `attune run`, under a name of its own.
-    pub fn ours_changed(name: &str, scheduler: &'static str, words: &'static [&'static str]) -> Contestant {
+    pub fn ours_changed(name: &str, scheduler: &'static str, words: &'static str) -> Contestant {
         Contestant::new(format!("attune {name}"), Kind::Ours(scheduler, words))
     }
 
@@ -108,7 +111,7 @@ impl Contestant {
         matches!(self.kind, Kind::Peer(_))
     }
 
-    /// Of its text; None: it is the kernel's own.
+    /// None: a class of the kernel.
     pub fn lines(&self) -> Option<Lines> {
         match &self.kind {
             Kind::Kernel(_) => None,
@@ -119,19 +122,19 @@ impl Contestant {
         }
     }
 
-    /// Makes ready what it needs on a machine with so many CPUs, `programs` being the project's built programs and `folder` a
-    /// place to write. Err: why it cannot run.
+    /// Builds what it needs on a machine with `cpus` CPUs; `programs` is the folder of the
+    /// project's programs, `folder` a place to write. Err: why it cannot run.
     pub fn prepare(&self, programs: &Path, folder: &Path, cpus: u32) -> Result<Ready> {
         let load = load(programs)?;
         let load_word = load.display().to_string();
         Ok(match &self.kind {
-            Kind::Kernel(words) => Ready {
-                words: [vec![load_word], words.iter().map(|word| (*word).to_owned()).collect()].concat(),
-                files: vec![load],
-            },
+            Kind::Kernel(words) => {
+                Ready { words: [vec![load_word], split(words)].concat(), files: vec![load] }
+            }
             Kind::Peer(peer) => {
                 let peers = attune_peers::Cache::default_place();
-                let program = peers.program(peer).context("not built; `attune lab peers build` builds it")?;
+                let program =
+                    peers.program(peer).context("not built; `attune lab peers build` builds it")?;
                 let words = vec![load_word, "--scx".to_owned(), program.display().to_string()];
                 Ready { words, files: vec![load, program] }
             }
@@ -141,12 +144,17 @@ impl Contestant {
                 build(&attune, scheduler, &object, cpus)?;
                 let mut words = vec![attune.display().to_string(), "run".to_owned()];
                 words.extend([object.display().to_string(), "--all".to_owned()]);
-                words.extend(changes.iter().map(|word| (*word).to_owned()));
+                words.extend(split(changes));
                 words.extend(["--".to_owned(), load_word]);
                 Ready { words, files: vec![attune, object, load] }
             }
         })
     }
+}
+
+/// Words as a shell tells them apart. No text of an experiment leaves a quote open.
+pub fn split(command: &str) -> Vec<String> {
+    shlex::split(command).unwrap_or_default()
 }
 
 /// The program that makes the workloads.
@@ -159,11 +167,16 @@ pub fn load(programs: &Path) -> Result<PathBuf> {
 /// Compiles a library scheduler for the kernel.
 fn build(attune: &Path, scheduler: &str, object: &Path, cpus: u32) -> Result<()> {
     let mut command = Command::new(attune);
-    command.args(["build", scheduler, "--engine", "kernel", "--cpus", &cpus.to_string(), "-o"]).arg(object);
+    command
+        .args(["build", scheduler, "--engine", "kernel", "--cpus", &cpus.to_string(), "-o"])
+        .arg(object);
     let output = command.output().with_context(|| format!("cannot run {}", attune.display()))?;
     if !output.status.success() || fs::metadata(object).is_err() {
         let words = String::from_utf8_lossy(&output.stderr);
-        bail!("cannot be compiled for the kernel: {}", words.lines().next().unwrap_or("no reason was given"));
+        bail!(
+            "cannot be compiled for the kernel: {}",
+            words.lines().next().unwrap_or("no reason was given")
+        );
     }
     Ok(())
 }
@@ -172,7 +185,8 @@ fn build(attune: &Path, scheduler: &str, object: &Path, cpus: u32) -> Result<()>
 fn lines_of(scheduler: &str) -> Option<Lines> {
     let entry = attune_schedulers::find(scheduler)?;
     let mut words = entry.text.split_whitespace().skip_while(|word| *word != "extends");
-    let base = words.nth(1).map(|base| base.trim_end_matches('{')).filter(|base| *base != scheduler);
+    let base =
+        words.nth(1).map(|base| base.trim_end_matches('{')).filter(|base| *base != scheduler);
     let bases = base.and_then(lines_of).map_or(0, |base| base.own + base.bases);
     Some(Lines { own: count_lines(entry.text), bases })
 }
@@ -182,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_run_says_why() {
+    fn a_missing_program_names_the_command_that_builds_it() {
         let folder = Path::new("/nonexistent");
         let error = Contestant::fair_class().prepare(folder, folder, 1).expect_err("no program");
         assert!(error.to_string().contains("make build"), "{error}");

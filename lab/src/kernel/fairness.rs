@@ -1,14 +1,8 @@
-//! Experiment `fairness`: how evenly processes that only compute share a CPU, equal ones and weighted ones.
+//! Experiment `fairness`: how evenly processes that only compute share a CPU, equal ones and
+//! weighted ones.
 
 use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
-use crate::experiment::Experiment;
 use crate::report::Claim;
-
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "how evenly computing processes share a CPU, equal and weighted: ours, the kernel's, other sched_ext schedulers",
-    method: &DESCRIPTION,
-};
 
 const EQUAL: &str = "Jain, equal";
 const WEIGHTED: &str = "worst share, weighted (%)";
@@ -17,26 +11,35 @@ const STEPS: &str = "worst share, steps (%)";
 const LEAST_JAIN: f64 = 0.999;
 const MOST_DEVIATION: f64 = 2.0;
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "fairness",
+    about: "how evenly computing processes share a CPU, equal and weighted: ours, the kernel's, \
+        other sched_ext schedulers",
     title: "How evenly computing processes share a CPU",
     text: &[
-        "Equal: four processes compute for 5 s after half a second to find their balance; Jain's index of their CPU times is 1 if all are equal \
-         and 1/4 if one has all. Weighted: two at nice 0 and two at nice 5, so that the kernel's weights give them 37.7 % and 12.3 % each; the \
-         figure is how far, at worst, a process is off its share, in per cent of it. Steps: the same with nice -4, 0, 4 and 8.",
+        "Equal: four processes compute for 5 s after half a second to find their balance; Jain's \
+            index of their CPU times is 1 if all are equal and 1/4 if one has all. Weighted: two \
+            at nice 0 and two at nice 5, so that the kernel's weights give them 37.7 % and 12.3 % \
+            each; the figure is how far, at worst, a process is off its share, in per cent of it. \
+            Steps: the same with nice -4, 0, 4 and 8.",
     ],
-    published: "none of the peers' authors gives an index; Jain's index is from Jain, Chiu and Hawe (DEC TR-301, 1984).",
+    published: "none of the peers' authors gives an index; Jain's index is from Jain, Chiu and \
+        Hawe (DEC TR-301, 1984).",
     parts: &[Part {
         title: "How evenly computing processes share a CPU",
         place: Place::ONE_CPU,
         contestants: || {
             let kernel = [Contestant::fair_class(), Contestant::round_robin_class()];
-            kernel.into_iter().chain(Contestant::peers()).chain([Contestant::ours("fair")]).collect()
+            kernel
+                .into_iter()
+                .chain(Contestant::peers())
+                .chain([Contestant::ours("fair")])
+                .collect()
         },
         workloads: &[
-            Workload::new("equal", &["hogs", "--count", "4", "--seconds", "5"]),
-            Workload::new("weighted", &["hogs", "--count", "4", "--seconds", "5", "--nice", "0,5"]),
-            Workload::new("steps", &["hogs", "--count", "4", "--seconds", "5", "--nice", "-4,0,4,8"]),
+            Workload::new("equal", "hogs --count 4 --seconds 5"),
+            Workload::new("weighted", "hogs --count 4 --seconds 5 --nice 0,5"),
+            Workload::new("steps", "hogs --count 4 --seconds 5 --nice -4,0,4,8"),
         ],
         figures: &[
             Figure::new(EQUAL, "equal", "/jain", 1.0),
@@ -54,23 +57,17 @@ const DESCRIPTION: Description = Description {
 fn claims(results: &Results) -> Vec<Claim> {
     let of = |figure| results.median("attune fair", figure);
     let respected = |what: &str, figure| {
-        let deviation = of(figure);
-        Claim {
-            claim: format!("{what} are respected within {MOST_DEVIATION} %"),
-            holds: deviation.is_some_and(|deviation| deviation <= MOST_DEVIATION),
-            measured: deviation
-                .map_or_else(|| "not measured".to_owned(), |deviation| format!("{deviation:.2} % at worst")),
-        }
+        let holds = |off| (off <= MOST_DEVIATION, format!("{off:.2} % at worst"));
+        Claim::new(format!("{what} are respected within {MOST_DEVIATION} %"), of(figure).map(holds))
     };
-    let jain = of(EQUAL);
     vec![
-        Claim {
-            claim: format!(
-                "four equal processes share the CPU under fair with a Jain index of at least {LEAST_JAIN} over 5 s"
+        Claim::new(
+            format!(
+                "four equal processes share the CPU under fair with a Jain index of at least \
+                 {LEAST_JAIN} over 5 s"
             ),
-            holds: jain.is_some_and(|jain| jain >= LEAST_JAIN),
-            measured: jain.map_or_else(|| "not measured".to_owned(), |jain| format!("{jain:.6}")),
-        },
+            of(EQUAL).map(|jain| (jain >= LEAST_JAIN, format!("{jain:.6}"))),
+        ),
         respected("the weights of nice 0 and 5", WEIGHTED),
         respected("the weights of nice -4, 0, 4 and 8", STEPS),
     ]

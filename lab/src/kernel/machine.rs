@@ -1,4 +1,4 @@
-//! One or several commands in a machine of their own, and the figures that they print.
+//! Runs one or several commands in a machine of their own, and reads the figures that they print.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use attune_vm::{Cache, Command, Error, Kind, Options as Machine, Output};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Place;
+use super::part::Place;
 
 /// Longest real time of a machine; most take half a minute.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -24,7 +24,7 @@ pub struct Run {
 /// A machine that will run commands one after the other.
 pub struct Order {
     pub place: Place,
-    /// Of the machine; on two CPUs, the round.
+    /// The machine's seed; on two CPUs, the round.
     pub seed: u64,
     /// MiB.
     pub memory: u64,
@@ -38,10 +38,17 @@ const ENDED: &str = "attune-lab: ended ";
 impl Order {
     fn machine(&self) -> Machine {
         let kind = match self.place {
-            Place::Deterministic { .. } => Kind::Deterministic { pack: self.pack.clone(), seed: self.seed },
+            Place::Deterministic { .. } => {
+                Kind::Deterministic { pack: self.pack.clone(), seed: self.seed }
+            }
             Place::TwoCpus => Kind::HostFiles,
         };
-        Machine { cpus: self.place.cpus(), memory: self.memory, kind, timeout: Some(PATIENCE) }
+        Machine {
+            topology: attune_vm::Topology::flat(self.place.cpus()),
+            memory: self.memory,
+            kind,
+            timeout: Some(PATIENCE),
+        }
     }
 
     fn command(&self) -> Command {
@@ -54,7 +61,7 @@ impl Order {
         }
     }
 
-    /// Of all that the machine and its commands are made of, but the host's files.
+    /// Tells machines and commands apart, but not the host's files.
     pub fn fingerprint(&self, cache: &Cache) -> Result<String> {
         Ok(attune_vm::fingerprint(cache, &self.machine(), &self.command())?)
     }
@@ -66,8 +73,10 @@ impl Order {
             Ok(output) => output,
             Err(error) => return self.commands.iter().map(|_| Err(format!("{error:#}"))).collect(),
         };
-        let (text, errors) =
-            (String::from_utf8_lossy(&output.output), String::from_utf8_lossy(&output.error_output));
+        let (text, errors) = (
+            String::from_utf8_lossy(&output.output),
+            String::from_utf8_lossy(&output.error_output),
+        );
         if self.place.is_deterministic() {
             let status = output.status.success().then_some(()).ok_or(output.status.to_string());
             return vec![read(&text, &errors, status).map_err(|error| format!("{error:#}"))];
@@ -76,7 +85,8 @@ impl Order {
         let of = |_| match said.next() {
             None => Err(format!("the machine ended before: {}", text.trim())),
             Some((words, status)) => {
-                let status = if status == "0" { Ok(()) } else { Err(format!("exit status {status}")) };
+                let status =
+                    if status == "0" { Ok(()) } else { Err(format!("exit status {status}")) };
                 read(words, words, status).map_err(|error| format!("{error:#}"))
             }
         };
@@ -91,7 +101,8 @@ fn again(error: Error, run: impl Fn() -> Result<Output, Error>) -> Result<Output
 
 /// One command of a script.
 fn part(words: &[String]) -> String {
-    let quoted: Vec<_> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
+    let quoted: Vec<_> =
+        words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
     format!("{}\necho \"{ENDED}$?\"\n", quoted.join(" "))
 }
 
@@ -112,7 +123,8 @@ fn read(text: &str, errors: &str, status: Result<(), String>) -> Result<Run> {
     if let Err(status) = status {
         bail!("{status}: {}", errors.trim());
     }
-    let line = text.lines().rev().find(|line| line.starts_with('{')).context("it printed no figures")?;
+    let line =
+        text.lines().rev().find(|line| line.starts_with('{')).context("it printed no figures")?;
     let result: Value = serde_json::from_str(line).context("its figures cannot be read")?;
     Ok(Run { figures: result["figures"].clone(), choices: choices(errors) })
 }
@@ -129,7 +141,8 @@ mod tests {
 
     #[test]
     fn choices_are_read_from_the_last_words() {
-        let words = "attune: fifo schedules this machine\nattune: 7 dispatches; handler calls: newthread 3, schedule 12\n";
+        let words = "attune: fifo schedules this machine\nattune: 7 dispatches; handler calls: \
+            newthread 3, schedule 12\n";
         assert_eq!(choices(words), Some(12));
         assert_eq!(choices("handler calls: newthread 3"), None);
         assert_eq!(choices(""), None);
@@ -143,13 +156,15 @@ mod tests {
             part(&["false".into()]),
             part(&["sh".into(), "-c".into(), "echo no line feed | tr -d '\\n'; exit 3".into()])
         );
-        let output = std::process::Command::new("sh").args(["-c", &script]).output().expect("it runs");
+        let output =
+            std::process::Command::new("sh").args(["-c", &script]).output().expect("it runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let parts = parts(&text);
         assert_eq!(parts[1..], [("", "1"), ("no line feed", "3")], "{text}");
         let run = read(parts[0].0, parts[0].0, Ok(())).expect("figures");
         assert_eq!(run.figures["it's"], 1);
-        let failed = read("", "thrown out\n", Err("exit status 1".to_owned())).expect_err("it failed");
+        let failed =
+            read("", "thrown out\n", Err("exit status 1".to_owned())).expect_err("it failed");
         assert_eq!(failed.to_string(), "exit status 1: thrown out");
     }
 }

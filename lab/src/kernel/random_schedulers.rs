@@ -1,9 +1,12 @@
-//! Experiment `random-schedulers`: what `attune check --engine kernel` accepts, the kernel's verifier takes.
+//! Experiment `random-schedulers`: what `attune check --engine kernel` accepts, the kernel's
+//! verifier takes.
 //!
-//! Random schedulers are compiled here and loaded in a virtual machine; none of them runs there. Every other one is long: over
-//! [`LONG`] lines, with a `foreach` inside another, arrays and sorted containers. One that is refused is named, its text and its object
-//! stay in the experiment's folder, and the verifier's last words stand in the report. One that the verifier takes and the kernel's compiler
-//! does not is laid out in another way, as `attune run` does, and counted.
+//! The experiment compiles random schedulers here and loads them in a virtual machine; none of them
+//! runs there. Every other one is long: over [`LONG`] lines, with a `foreach` inside another,
+//! arrays and sorted containers. The report names one that the verifier refuses, its text and its
+//! object stay in the experiment's folder, and the verifier's last words stand in the report. One
+//! that the verifier takes and the kernel's compiler does not is laid out in another way, as
+//! `attune run` does, and counted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,20 +18,22 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use attune_generator as generator;
 use attune_kernel::{Compiler, Image, Layout, NOT_TRANSLATED};
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::{Block, Extent, Program, StatementKind};
 use attune_vm::{Cache, Command, Kind, Options as Machine};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::experiment::{Experiment, Options, Procedure, Progress};
+use crate::experiment::{Options, Procedure, Progress};
 use crate::plot::{self, Line};
 use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: NAME,
-    about: "random schedulers that the check accepts for the kernel engine are taken by the kernel's verifier",
-    method: &Procedure { check: machine_is_set_up, run },
+    about: "random schedulers that the check accepts for the kernel engine are taken by the \
+        kernel's verifier",
+    check: machine_is_set_up,
+    run,
 };
 
 const NAME: &str = "random-schedulers";
@@ -40,7 +45,8 @@ const FEW: usize = 12;
 /// Statements in a handler, about.
 const SIZE: usize = 6;
 const SIZE_LONG: usize = 24;
-/// CPUs that the programs are made for: containers are read for one CPU only where there are several.
+/// CPUs that the programs are made for: containers are read for one CPU only where there are
+/// several.
 const CPUS: u32 = 4;
 /// Objects that one machine loads.
 const BATCH: usize = 25;
@@ -53,7 +59,7 @@ struct Case {
     seed: u64,
     lines: usize,
     long: bool,
-    /// Of BPF.
+    /// The BPF instructions of the program.
     instructions: u64,
     #[serde(skip)]
     object: PathBuf,
@@ -98,7 +104,15 @@ fn make(count: usize, folder: &Path, progress: Progress) -> Result<Vec<Case>> {
         fs::write(folder.join(format!("{name}.sched")), &text)?;
         fs::write(folder.join(format!("{name}.bpf.c")), &c)?;
         let object = folder.join(format!("{name}.bpf.o"));
-        cases.push(Case { seed, lines, long, instructions: 0, object, laid_out_anew: false, refused: None });
+        cases.push(Case {
+            seed,
+            lines,
+            long,
+            instructions: 0,
+            object,
+            laid_out_anew: false,
+            refused: None,
+        });
     }
     progress(&format!("compiling {count} schedulers, of seeds up to {seed}"));
     side_by_side(&mut cases, |case| {
@@ -111,7 +125,7 @@ fn make(count: usize, folder: &Path, progress: Progress) -> Result<Vec<Case>> {
 
 fn compile(compiler: &Compiler, case: &Case, layout: Layout) -> Result<()> {
     let c = fs::read_to_string(case.object.with_extension("c"))?;
-    attune_kernel::compile(compiler, &c, &case.object, CPUS, layout)
+    attune_kernel::compile(compiler, &c, &case.object, CPUS, 1, layout)
         .with_context(|| format!("the scheduler of seed {}", case.seed))
 }
 
@@ -120,7 +134,9 @@ fn is_rich(program: &Program) -> bool {
     fn nested(block: &Block, inside: bool) -> bool {
         block.statements.iter().any(|statement| match &statement.kind {
             StatementKind::Foreach { body, .. } => inside || nested(body, true),
-            StatementKind::If { then, otherwise, .. } => nested(then, inside) || nested(otherwise, inside),
+            StatementKind::If { then, otherwise, .. } => {
+                nested(then, inside) || nested(otherwise, inside)
+            }
             StatementKind::Loop(each) => nested(&each.body, inside),
             _ => false,
         })
@@ -173,8 +189,14 @@ fn is_taken(said: &str, case: &Case) -> bool {
 /// What `attune check --load` says in a machine: on standard output, on standard error.
 fn check(cache: &Cache, attune: &Path, objects: &[&Path]) -> Result<(String, String)> {
     let words = [attune, Path::new("check"), Path::new("--load")];
-    let words = words.into_iter().chain(objects.iter().copied()).map(|word| word.display().to_string());
-    let machine = Machine { cpus: 1, memory: 2048, kind: Kind::HostFiles, timeout: Some(PATIENCE) };
+    let words =
+        words.into_iter().chain(objects.iter().copied()).map(|word| word.display().to_string());
+    let machine = Machine {
+        topology: attune_vm::Topology::flat(1),
+        memory: 2048,
+        kind: Kind::HostFiles,
+        timeout: Some(PATIENCE),
+    };
     let output = attune_vm::run(cache, &machine, &Command::new(words))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((text(&output.output), text(&output.error_output)))
@@ -198,7 +220,10 @@ fn side_by_side<T: Send>(all: &mut [T], job: impl Fn(&mut T) -> Result<()> + Syn
                 while let Some(one) = waiting.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let mut one = one.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                     if let Err(error) = job(&mut one) {
-                        failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(error);
+                        failed
+                            .lock()
+                            .unwrap_or_else(|poisoned| poisoned.into_inner())
+                            .get_or_insert(error);
                         next.store(waiting.len(), Ordering::Relaxed);
                     }
                 }
@@ -232,7 +257,10 @@ fn tell(cases: &[Case], cache: &Cache) -> Result<Report> {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows: vec![row(&format!("up to {LONG} lines"), &short), row(&format!("over {LONG} lines"), &long)],
+        rows: vec![
+            row(&format!("up to {LONG} lines"), &short),
+            row(&format!("over {LONG} lines"), &long),
+        ],
         notes: notes.chain([about]).collect(),
     };
     let points = |cases: &[&Case]| {
@@ -240,30 +268,32 @@ fn tell(cases: &[Case], cache: &Cache) -> Result<Report> {
         sizes.sort_unstable();
         sizes.iter().enumerate().map(|(index, size)| (index as f64 + 1.0, *size as f64)).collect()
     };
-    let line =
-        |name: &str, cases: &[&Case]| Line { name: name.to_owned(), points: points(cases), dashed: false };
+    let line = |name: &str, cases: &[&Case]| Line {
+        name: name.to_owned(),
+        points: points(cases),
+        dashed: false,
+    };
     let lines = [line("short", &short), line("long", &long)];
     Ok(Report {
-        name: NAME.to_owned(),
-        title: "Random schedulers in the kernel".to_owned(),
-        text: vec![
-            "Random schedulers without floats, written by the generator of the conformance tests; those that `attune check --engine kernel` \
-             accepts are compiled and loaded by `attune check --load` in a virtual machine. Long ones have a foreach inside another, arrays \
-             and sorted containers."
-                .to_owned(),
-        ],
         tables: vec![table],
-        claims: vec![Claim {
-            claim: format!("all {} random schedulers that the check accepts load", cases.len()),
-            holds: refused.is_empty(),
-            measured: format!("{loaded} of {} load", cases.len()),
-        }],
-        pictures: vec![Picture {
-            title: "Size of the programs, from the smallest to the largest".to_owned(),
-            svg: plot::lines("scheduler", "BPF instructions", &lines)?,
-        }],
-        commands: vec!["attune vm --memory 2048 -- attune check --load random-schedulers/*.o".to_owned()],
+        claims: vec![Claim::new(
+            format!("all {} random schedulers that the check accepts load", cases.len()),
+            Some((refused.is_empty(), format!("{loaded} of {} load", cases.len()))),
+        )],
+        pictures: vec![Picture::new(
+            "Size of the programs, from the smallest to the largest",
+            plot::lines("scheduler", "BPF instructions", &lines)?,
+        )],
+        commands: vec![
+            "attune vm --memory 2048 -- attune check --load random-schedulers/*.o".to_owned(),
+        ],
         data: json!({ "cases": cases }),
+        ..Report::new(NAME, "Random schedulers in the kernel").saying(&[
+            "Random schedulers without floats, written by the generator of the conformance tests; \
+                those that `attune check --engine kernel` accepts are compiled and loaded by \
+                `attune check --load` in a virtual machine. Long ones have a foreach inside \
+                another, arrays and sorted containers.",
+        ])
     })
 }
 
@@ -276,7 +306,8 @@ fn row(name: &str, cases: &[&Case]) -> Vec<String> {
     };
     let [lines, most_lines] = sorted(|case| case.lines as u64);
     let [size, most] = sorted(|case| case.instructions);
-    let count = |wanted: fn(&Case) -> bool| cases.iter().filter(|case| wanted(case)).count().to_string();
+    let count =
+        |wanted: fn(&Case) -> bool| cases.iter().filter(|case| wanted(case)).count().to_string();
     let (anew, loaded) = (count(|case| case.laid_out_anew), count(|case| case.refused.is_none()));
     vec![name.to_owned(), cases.len().to_string(), lines, most_lines, size, most, anew, loaded]
 }

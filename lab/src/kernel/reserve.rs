@@ -1,14 +1,7 @@
 //! Experiment `reserve`: reservations by a scheduler of the library beside the kernel's own.
 
 use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
-use crate::experiment::Experiment;
 use crate::report::Claim;
-
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "reservations by reserve.sched beside SCHED_DEADLINE: how late, and who suffers from one that overruns",
-    method: &DESCRIPTION,
-};
 
 const OURS: &str = "attune reserve";
 const KERNEL: &str = "SCHED_DEADLINE";
@@ -16,10 +9,12 @@ const KERNEL: &str = "SCHED_DEADLINE";
 const P99: &str = "p99 (us)";
 const LONGEST: &str = "longest (us)";
 
-/// How much later than under SCHED_DEADLINE, in microseconds: a dispatch of sched_ext and the policy's choice, and no slice of another.
+/// How much later than under SCHED_DEADLINE, in microseconds: a dispatch of sched_ext and the
+/// policy's choice, and no slice of another.
 const LATER: f64 = 10.0;
 
-/// The part, as a factor, that processes without a reservation get of what SCHED_DEADLINE leaves them.
+/// The part, as a factor, that processes without a reservation get of what SCHED_DEADLINE leaves
+/// them.
 const LEFT: f64 = 0.98;
 
 /// How much longer, as a factor, jobs beside one that overruns may take than under SCHED_DEADLINE.
@@ -37,19 +32,25 @@ const MISSED: [&str; 4] = [
 
 const HOGS: &str = "left to hogs, beside one that overruns (%)";
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "reserve",
+    about: "reservations by reserve.sched beside SCHED_DEADLINE: how late, and what one that \
+        overruns does to the others",
     title: "Reservations by a scheduler in the language",
     text: &[
-        "First, a process that computes for 2 ms of every 10, with 2.5 ms reserved, beside four that compute all the time, for 3 s. Lateness: from its \
-         release to its first instruction.",
-        "Then three with reservations, beside two that compute: 2 ms of every 10 (2.5 reserved), 5 of every 25 (6 reserved), and one with 6 ms \
-         reserved in every 40 that needs 5 of them, or overruns: it wants 36. Response: from release to the job's end. Missed: jobs that ended \
-         after their period, or had not begun when all was over. Left to hogs: their part of the CPU.",
-        "Who has used up its budget waits for its next period under both; under reserve.sched only as long as somebody else wants the CPU.",
+        "First, a process that computes for 2 ms of every 10, with 2.5 ms reserved, beside four \
+            that compute all the time, for 3 s. Lateness: from its release to its first \
+            instruction.",
+        "Then three with reservations, beside two that compute: 2 ms of every 10 (2.5 reserved), 5 \
+            of every 25 (6 reserved), and one with 6 ms reserved in every 40 that needs 5 of them, \
+            or overruns: it wants 36. Response: from release to the job's end. Missed: jobs that \
+            ended after their period, or had not begun when all was over. Left to hogs: their part \
+            of the CPU.",
+        "A process that has used up its budget waits for its next period under both; under \
+            reserve.sched only as long as another process wants the CPU.",
     ],
-    published: "constant bandwidth servers isolate (Abeni and Buttazzo, 1998): a task that overruns delays itself alone. SCHED_DEADLINE in the \
-                same machine is the measure.",
+    published: "constant bandwidth servers isolate (Abeni and Buttazzo, 1998): a task that \
+        overruns delays itself alone. SCHED_DEADLINE in the same machine is the measure.",
     parts: &[
         Part {
             title: "How late a process with a reservation runs beside four that compute",
@@ -57,7 +58,7 @@ const DESCRIPTION: Description = Description {
             contestants: everybody,
             workloads: &[Workload::new(
                 "one reservation",
-                &["periodic", "--task", "10000,2000,2500", "--hogs", "4", "--seconds", "3"],
+                "periodic --task 10000,2000,2500 --hogs 4 --seconds 3",
             )],
             figures: &[
                 Figure::new("p50 (us)", "one reservation", "/tasks/0/late_ns/p50", 1000.0),
@@ -73,35 +74,13 @@ const DESCRIPTION: Description = Description {
             workloads: &[
                 Workload::new(
                     "all behave",
-                    &[
-                        "periodic",
-                        "--task",
-                        "10000,2000,2500",
-                        "--task",
-                        "25000,5000,6000",
-                        "--task",
-                        "40000,5000,6000",
-                        "--hogs",
-                        "2",
-                        "--seconds",
-                        "3",
-                    ],
+                    "periodic --task 10000,2000,2500 --task 25000,5000,6000 --task 40000,5000,6000 \
+                     --hogs 2 --seconds 3",
                 ),
                 Workload::new(
                     "one overruns",
-                    &[
-                        "periodic",
-                        "--task",
-                        "10000,2000,2500",
-                        "--task",
-                        "25000,5000,6000",
-                        "--task",
-                        "40000,36000,6000",
-                        "--hogs",
-                        "2",
-                        "--seconds",
-                        "3",
-                    ],
+                    "periodic --task 10000,2000,2500 --task 25000,5000,6000 --task \
+                     40000,36000,6000 --hogs 2 --seconds 3",
                 ),
             ],
             figures: &[
@@ -136,19 +115,22 @@ fn claims(results: &Results) -> Vec<Claim> {
     vec![
         later(results, "99 of 100 wake-ups", P99),
         later(results, "all wake-ups", LONGEST),
-        claim(
-            "who keeps to its reservation misses no deadline under reserve, nor beside one that overruns",
+        Claim::new(
+            "a process that keeps to its reservation misses no deadline under reserve, even beside \
+             one that overruns",
             missed.map(|missed| (missed == 0.0, format!("{missed} missed"))),
         ),
-        claim(
+        Claim::new(
             format!(
-                "beside one that overruns, 99 of 100 jobs of the others take at most {LONGER} times as long as under SCHED_DEADLINE"
+                "beside one that overruns, 99 of 100 jobs of the others take at most {LONGER} \
+                    times as long as under SCHED_DEADLINE"
             ),
             longer.map(|longer| (longer <= LONGER, format!("{longer:.3} times"))),
         ),
-        claim(
+        Claim::new(
             format!(
-                "beside one that overruns, who has no reservation gets at least {LEFT} times what SCHED_DEADLINE leaves"
+                "beside one that overruns, processes without a reservation get at least {LEFT} \
+                 times what SCHED_DEADLINE leaves"
             ),
             left.map(|(ours, kernels)| {
                 (ours >= LEFT * kernels, format!("{ours:.1} % against {kernels:.1} %"))
@@ -160,15 +142,11 @@ fn claims(results: &Results) -> Vec<Claim> {
 /// The worst of all runs, so that one late wake-up in one of them is seen.
 fn later(results: &Results, what: &str, figure: &str) -> Claim {
     let both = results.worst(OURS, figure).zip(results.worst(KERNEL, figure));
-    let holds = |(ours, kernels)| (ours <= kernels + LATER, format!("{ours:.1} us against {kernels:.1} us"));
-    claim(
+    let holds = |(ours, kernels)| {
+        (ours <= kernels + LATER, format!("{ours:.1} us against {kernels:.1} us"))
+    };
+    Claim::new(
         format!("{what} under reserve are at most {LATER} us later than under SCHED_DEADLINE"),
         both.map(holds),
     )
-}
-
-/// None: it was not measured.
-fn claim(claim: impl Into<String>, found: Option<(bool, String)>) -> Claim {
-    let (holds, measured) = found.unwrap_or((false, "not measured".to_owned()));
-    Claim { claim: claim.into(), holds, measured }
 }

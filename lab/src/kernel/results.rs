@@ -1,13 +1,13 @@
-//! What was measured, and what can be asked of it: medians, the worst, ratios.
+//! Summarises measurements: medians, the worst, ratios.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::confidence::{self, Median};
 use super::contestant::Lines;
 use super::machine::Run;
-use super::{Figure, Part};
+use super::part::{Figure, Part};
+use crate::median_interval::{self, Median};
 
 /// All that was measured.
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ pub struct Results {
     pub description: &'static [Part],
 }
 
-/// One part's.
+/// One table.
 #[derive(Serialize)]
 pub struct Rows {
     pub title: &'static str,
@@ -35,9 +35,10 @@ pub struct Rows {
 pub struct Row {
     pub name: String,
     pub is_peer: bool,
-    /// Of the scheduler's text; None: the kernel's own.
+    /// The scheduler's text; None: a class of the kernel.
     pub lines: Option<Lines>,
-    /// It is there to be compared with, and has fewer and shorter runs ([`Contestant::briefly`](super::Contestant::briefly)).
+    /// A baseline, with fewer and shorter runs
+    /// ([`Contestant::briefly`](super::Contestant::briefly)).
     pub is_brief: bool,
     /// By workload, then by seed or round. Err: why it was not measured.
     pub runs: BTreeMap<&'static str, Result<BTreeMap<u64, Run>, String>>,
@@ -52,20 +53,28 @@ impl Row {
     }
 
     pub fn median(&self, figure: &Figure) -> Option<Median> {
-        confidence::median(&self.values(figure)?.into_values().collect::<Vec<_>>())
+        median_interval::of(&self.values(figure)?.into_values().collect::<Vec<_>>())
     }
 
-    /// The median of the ratios to another's runs of the same seeds or rounds; who has fewer runs is compared in those. None: not measured, or
-    /// they have no seed in common.
+    /// The median of the ratios to another row's runs of the same seeds or rounds. Compares only
+    /// the seeds that both rows have. None: not measured, or no common seed.
     pub fn ratio(&self, figure: &Figure, other: &Row) -> Option<Median> {
         let (own, other) = (self.values(figure)?, other.values(figure)?);
         let pairs = own.iter().filter_map(|(seed, own)| Some(own / other.get(seed)?));
-        confidence::median(&pairs.collect::<Vec<_>>())
+        median_interval::of(&pairs.collect::<Vec<_>>())
     }
 
-    /// How many runs stand behind each of its figures; the fewest, should workloads differ.
+    /// The number of runs behind each figure; the least, should workloads differ.
     pub fn count(&self) -> usize {
         self.runs.values().filter_map(|runs| Some(runs.as_ref().ok()?.len())).min().unwrap_or(0)
+    }
+
+    /// Why a workload of this row was not measured.
+    pub fn failure(&self) -> Option<String> {
+        let failed = |(workload, runs): (&&str, &Result<_, String>)| {
+            Some(format!("{}, {workload}: {}", self.name, runs.as_ref().err()?))
+        };
+        self.runs.iter().find_map(failed)
     }
 
     /// How often the policy chose in the first run of a workload.
@@ -77,9 +86,14 @@ impl Row {
 impl Results {
     fn part_of(&self, figure: &str) -> Option<(&Rows, &Figure)> {
         let parts = self.description.iter().zip(&self.parts);
-        parts
-            .into_iter()
-            .find_map(|(part, rows)| Some((rows, part.figures.iter().find(|known| known.name == figure)?)))
+        parts.into_iter().find_map(|(part, rows)| {
+            Some((rows, part.figures.iter().find(|known| known.name == figure)?))
+        })
+    }
+
+    /// Why rows were not measured.
+    pub fn failures(&self) -> impl Iterator<Item = String> {
+        self.parts.iter().flat_map(|part| &part.rows).filter_map(Row::failure)
     }
 
     /// The rows of the table that has the figure.
@@ -114,7 +128,8 @@ impl Results {
         self.each(contestant, figure)?.into_values().min_by(f64::total_cmp)
     }
 
-    /// The largest ratio of a contestant's figure to a contestant's figure in runs of the same seed or round. None: there are none.
+    /// The largest ratio of a contestant's figure to a contestant's figure in runs of the same seed
+    /// or round. None: there are none.
     pub fn worst_ratio(&self, one: (&str, &str), other: (&str, &str)) -> Option<f64> {
         let (one, other) = (self.each(one.0, one.1)?, self.each(other.0, other.1)?);
         one.iter().filter_map(|(seed, value)| Some(value / other.get(seed)?)).max_by(f64::total_cmp)
@@ -151,11 +166,11 @@ mod tests {
         title: "",
         place: Place::ONE_CPU,
         contestants: Vec::new,
-        workloads: &[Workload::new("one", &[])],
+        workloads: &[Workload::new("one", "")],
         figures: &[Figure::new("x", "one", "/x", 1.0), Figure::new("y", "one", "/y", 1.0)],
     }];
 
-    /// Of each seed its x; y is ten of it.
+    /// Each seed with its x; y is ten times that.
     fn row(name: &str, figures: &[(u64, f64)]) -> Row {
         let run = |x| Run { figures: json!({ "x": x, "y": 10.0 * x }), choices: None };
         let runs = figures.iter().map(|(seed, x)| (*seed, run(*x))).collect();
@@ -176,9 +191,14 @@ mod tests {
 
     #[test]
     fn rows_with_different_seeds_are_compared_in_those_that_they_share() {
-        let results =
-            results(vec![row("few", &[(2, 2.0), (3, 4.0)]), row("many", &[(1, 9.0), (2, 6.0), (3, 4.0)])]);
-        assert_eq!((results.worst("many", "x"), results.least("many", "x")), (Some(9.0), Some(4.0)));
+        let results = results(vec![
+            row("few", &[(2, 2.0), (3, 4.0)]),
+            row("many", &[(1, 9.0), (2, 6.0), (3, 4.0)]),
+        ]);
+        assert_eq!(
+            (results.worst("many", "x"), results.least("many", "x")),
+            (Some(9.0), Some(4.0))
+        );
         assert_eq!((results.count("few", "x"), results.count("many", "x")), (2, 3));
         // 6 to 2 and 4 to 4.
         assert_eq!(results.ratio("many", "x").map(|ratio| ratio.value), Some(2.0));

@@ -1,15 +1,8 @@
-//! Experiment `switch-cost`: what a scheduler adds to each switch from one process to another, how exact its slices are, and what is
-//! left of that in whole programs.
+//! Experiment `switch-cost`: what a scheduler adds to each switch from one process to another, how
+//! exact its slices are, and what is left of that in whole programs.
 
 use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
-use crate::experiment::Experiment;
 use crate::report::Claim;
-
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "what a switch between processes costs, how exact slices are, what programs feel of it: ours, the fair class, other sched_ext schedulers",
-    method: &DESCRIPTION,
-};
 
 const PIPE: &str = "pipe switch";
 const YIELD: &str = "yield switch";
@@ -25,32 +18,40 @@ const OURS: [&str; 2] = ["fifo", "fair"];
 const SLICES: [(&str, f64); 2] =
     [("attune round_robin, 0.3 ms", 300.0), ("attune round_robin, 1 ms", 1000.0)];
 
-/// What is claimed: so far off may a slice be, in microseconds; so much more than the fair class may a program take; so long is a policy.
+/// What is claimed: so far off may a slice be, in microseconds; so much more than the fair class
+/// may a program take; so long is a policy.
 const EXACT: f64 = 50.0;
 const PROGRAMS: f64 = 1.03;
 const LINES: usize = 60;
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "switch-cost",
+    about: "what a switch between processes costs, how exact slices are, what programs feel of it: \
+        ours, the fair class, other sched_ext schedulers",
     title: "What a switch costs",
     text: &[
-        "Pipe: two processes send a byte to and fro; a switch is a blocking read, a wake-up and the choice of the other. Yield: two \
-         processes yield to each other. What the kernel does in any case is in all figures. The calls of `schedule` beside the switches show that \
-         each of them, warming up included, was the policy's choice.",
-        "Slices: three processes compute and watch the clock; a stay is the time from the first instruction that one executes to its last before \
-         another runs. round_robin is asked for slices of 0.3 and 1 ms; the peers and the kernel's classes have their own idea of a slice.",
-        "Programs: 2 groups of 8 senders and 8 receivers on sockets, as in hackbench; four compilations (`cc -O1 -pipe`), three at a time. \
-         On two CPUs time is real: medians, and where the true ones lie; nothing is claimed of them.",
+        "Pipe: two processes send a byte to and fro; a switch is a blocking read, a wake-up and \
+            the choice of the other. Yield: two processes yield to each other. What the kernel \
+            does in any case is in all figures. The calls of `schedule` beside the switches show \
+            that each of them, warming up included, was the policy's choice.",
+        "Slices: three processes compute and watch the clock; a stay is the time from the first \
+            instruction that one executes to its last before another runs. round_robin is asked \
+            for slices of 0.3 and 1 ms; the peers and the kernel's classes have their own idea of \
+            a slice.",
+        "Programs: 2 groups of 8 senders and 8 receivers on sockets, as in hackbench; four \
+            compilations (`cc -O1 -pipe`), three at a time. On two CPUs time is real: medians, and \
+            where the true ones lie; nothing is claimed of them.",
     ],
-    published: "none of the peers' authors gives a cost of a switch; the fair class in the same machine is the measure.",
+    published: "none of the peers' authors gives a cost of a switch; the fair class in the same \
+        machine is the measure.",
     parts: &[
         Part {
             title: "Instructions for a switch",
             place: Place::ONE_CPU,
             contestants: everybody,
             workloads: &[
-                Workload::new("pipe", &["ping-pong", "--turns", "20000"]),
-                Workload::new("yield", &["yields", "--turns", "20000"]),
+                Workload::new("pipe", "ping-pong --turns 20000"),
+                Workload::new("yield", "yields --turns 20000"),
             ],
             figures: &[
                 Figure::new(PIPE, "pipe", "/ns_per_switch", 1.0).with_ratio(),
@@ -67,13 +68,17 @@ const DESCRIPTION: Description = Description {
                     Contestant::ours_changed(
                         "round_robin, 0.3 ms",
                         "round_robin",
-                        &["--set", "quantum=300us"],
+                        "--set quantum=300us",
                     ),
-                    Contestant::ours_changed("round_robin, 1 ms", "round_robin", &["--set", "quantum=1ms"]),
+                    Contestant::ours_changed(
+                        "round_robin, 1 ms",
+                        "round_robin",
+                        "--set quantum=1ms",
+                    ),
                 ];
                 kernel.into_iter().chain(Contestant::peers()).chain(ours).collect()
             },
-            workloads: &[Workload::new("slices", &["slices", "--count", "3", "--seconds", "1"])],
+            workloads: &[Workload::new("slices", "slices --count 3 --seconds 1")],
             figures: &[
                 Figure::new(SHORTEST, "slices", "/stay_ns/min", 1000.0),
                 Figure::new("median stay (us)", "slices", "/stay_ns/p50", 1000.0),
@@ -114,8 +119,8 @@ const DESCRIPTION: Description = Description {
     claims,
 };
 
-const MESSAGES: &[&str] = &["messages", "--groups", "2", "--size", "8", "--messages", "50"];
-const COMPILING: &[&str] = &["compile", "--count", "4", "--at-once", "3"];
+const MESSAGES: &str = "messages --groups 2 --size 8 --messages 50";
+const COMPILING: &str = "compile --count 4 --at-once 3";
 
 fn everybody() -> Vec<Contestant> {
     let ours = OURS.map(Contestant::ours);
@@ -137,22 +142,19 @@ fn claims(results: &Results) -> Vec<Claim> {
     claims
 }
 
-/// A claim with what was measured; None: nothing was.
-fn claim(claim: String, measured: Option<(bool, String)>) -> Claim {
-    let (holds, measured) = measured.unwrap_or((false, "not measured".to_owned()));
-    Claim { claim, holds, measured }
-}
-
 fn cheaper(results: &Results, scheduler: &str, name: &str, figure: &str, what: &str) -> Claim {
     let of = |name| results.median(name, figure);
     let measured = of(name).zip(of("fair class")).zip(results.best_peer(figure));
-    claim(
+    Claim::new(
         format!("{what} under {scheduler} takes fewer instructions than under every peer"),
         measured.map(|((cost, fair_class), (least, peer))| {
             let ratio = cost / fair_class;
             (
                 cost < least,
-                format!("{cost:.0} instructions, {peer} {least:.0}, the fair class {fair_class:.0} (ratio {ratio:.2})"),
+                format!(
+                    "{cost:.0} instructions, {peer} {least:.0}, the fair class {fair_class:.0} \
+                        (ratio {ratio:.2})"
+                ),
             )
         }),
     )
@@ -161,7 +163,7 @@ fn cheaper(results: &Results, scheduler: &str, name: &str, figure: &str, what: &
 fn chosen(results: &Results, scheduler: &str, name: &str) -> Claim {
     let row = results.rows(PIPE).iter().find(|row| row.name == name);
     let choices = row.and_then(|row| row.choices("pipe")).map(|choices| choices as f64);
-    claim(
+    Claim::new(
         format!("under {scheduler} every switch is the policy's choice"),
         choices.zip(results.median(name, SWITCHES)).map(|(choices, switches)| {
             (choices >= switches, format!("{choices:.0} calls of schedule, {switches:.0} switches"))
@@ -170,9 +172,10 @@ fn chosen(results: &Results, scheduler: &str, name: &str) -> Claim {
 }
 
 fn as_good(results: &Results, scheduler: &str, name: &str, figure: &str, what: &str) -> Claim {
-    claim(
+    Claim::new(
         format!(
-            "{what} under {scheduler} takes at most {:.0} % more instructions than under the fair class",
+            "{what} under {scheduler} takes at most {:.0} % more instructions than under the fair \
+                class",
             percent(PROGRAMS)
         ),
         results
@@ -185,7 +188,7 @@ fn short(results: &Results, scheduler: &str, name: &str) -> Claim {
     let row = results.rows(PIPE).iter().find(|row| row.name == name);
     let peers = results.rows(PIPE).iter().filter(|row| row.is_peer);
     let shortest = peers.filter_map(|row| Some(row.lines?.own)).min();
-    claim(
+    Claim::new(
         format!("{scheduler} has at most {LINES} lines"),
         row.and_then(|row| row.lines).zip(shortest).map(|(lines, shortest)| {
             let bases = lines.bases;
@@ -199,7 +202,7 @@ fn short(results: &Results, scheduler: &str, name: &str) -> Claim {
 
 fn exact(results: &Results, name: &str, slice: f64) -> Claim {
     let both = results.median(name, SHORTEST).zip(results.median(name, LONGEST));
-    claim(
+    Claim::new(
         format!("slices of {slice} us are exact to {EXACT} us, the longest and the shortest too"),
         both.map(|(shortest, longest)| {
             let holds = slice - shortest <= EXACT && longest - slice <= EXACT;

@@ -4,24 +4,28 @@ use anyhow::Result;
 use attune_rhythm::bandwidth::{Task, Tasks};
 use serde_json::json;
 
-use super::{at_least, at_most};
-use crate::experiment::{Experiment, Options, Procedure, Progress, nothing_needed};
+use crate::experiment::{Options, Procedure, Progress, nothing_needed};
 use crate::plot::{Line, lines};
-use crate::report::{Picture, Report, Table};
+use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "bandwidth",
     about: "the least bandwidth against the server period, for the published task sets",
-    method: &Procedure { check: nothing_needed, run },
+    check: nothing_needed,
+    run,
 };
 
 fn run(_options: &Options, _progress: Progress) -> Result<Report> {
-    let tasks =
-        |list: &[(f64, f64)]| Tasks::new(list.iter().map(|&(cost, period)| Task { cost, period }).collect());
+    let tasks = |list: &[(f64, f64)]| {
+        Tasks::new(list.iter().map(|&(cost, period)| Task { cost, period }).collect())
+    };
     let (one, three) = (tasks(&[(20.0, 100.0)])?, tasks(&[(3.0, 15.0), (5.0, 20.0), (5.0, 30.0)])?);
     let curve = |name: &str, periods: &[f64], bandwidth: &dyn Fn(f64) -> Option<f64>| Line {
         name: name.to_owned(),
-        points: periods.iter().filter_map(|&period| Some((period, 100.0 * bandwidth(period)?))).collect(),
+        points: periods
+            .iter()
+            .filter_map(|&period| Some((period, 100.0 * bandwidth(period)?)))
+            .collect(),
         dashed: false,
     };
     let long: Vec<f64> = (1..=400).map(|half| 0.5 * f64::from(half)).collect();
@@ -36,32 +40,53 @@ fn run(_options: &Options, _progress: Progress) -> Result<Report> {
         (&each, 100.0 * three.utilisation()),
         (&together, 100.0 * three.utilisation()),
     ]
-    .map(|(line, used)| vec![line.name.clone(), format!("{used:.2}"), format!("{:.2}", least(line))]);
+    .map(|(line, used)| {
+        vec![line.name.clone(), format!("{used:.2}"), format!("{:.2}", least(line))]
+    });
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "Bandwidth against server period".to_owned(),
-        text: vec![
-            "The least bandwidth with which every job meets its deadline, by the supply of a constant bandwidth server (knowledge/rhythm, module \
-             bandwidth). A server whose period is the task's, or an integer part of it, costs no more than the task; any other costs more, which is why \
-             the period is worth finding. Published: EuroSys 2010, section 3."
-                .to_owned(),
-        ],
-        tables: vec![Table {
-            title: "Least bandwidth (%)".to_owned(),
-            columns: ["tasks", "used", "least over the curve"].map(str::to_owned).to_vec(),
-            rows: rows.to_vec(),
-            notes: Vec::new(),
-        }],
+        tables: vec![Table::new(
+            "Least bandwidth (%)",
+            &["tasks", "used", "least over the curve"],
+            rows.to_vec(),
+        )],
         claims: vec![
-            at_most("20 every 100 needs 20 % at a server period of 100", at_task, 20.0 + 1e-6, " %"),
-            at_most("the three tasks need 62 % in servers of their own", least(&each), 62.0, " %"),
-            at_least("all in one under fixed priorities needs more, at least 70 %", least(&together), 70.0 - 1e-6, " %"),
+            Claim::at_most(
+                "20 every 100 needs 20 % at a server period of 100",
+                at_task,
+                20.0 + 1e-6,
+                " %",
+            ),
+            Claim::at_most(
+                "the three tasks need 62 % in servers of their own",
+                least(&each),
+                62.0,
+                " %",
+            ),
+            Claim::at_least(
+                "all in one under fixed priorities needs more, at least 70 %",
+                least(&together),
+                70.0 - 1e-6,
+                " %",
+            ),
         ],
         pictures: vec![
-            Picture { title: "One task".to_owned(), svg: lines("server period", "least bandwidth (%)", &[single])? },
-            Picture { title: "Three tasks".to_owned(), svg: lines("server period", "least bandwidth (%)", &[each, together])? },
+            Picture::new("One task", lines("server period", "least bandwidth (%)", &[single])?),
+            Picture::new(
+                "Three tasks",
+                lines("server period", "least bandwidth (%)", &[each, together])?,
+            ),
         ],
-        commands: vec!["attune lab run bandwidth".to_owned(), "attune bandwidth --task 3,15 --task 5,20 --task 5,30".to_owned()],
+        commands: vec![
+            "attune lab run bandwidth".to_owned(),
+            "attune bandwidth --task 3,15 --task 5,20 --task 5,30".to_owned(),
+        ],
         data: json!({ "one_at_its_period": at_task, "used_by_three": 100.0 * three.utilisation() }),
+        ..Report::new(EXPERIMENT.name, "Bandwidth against server period").saying(&[
+            "The least bandwidth with which every job meets its deadline, by the supply of a \
+                constant bandwidth server (knowledge/rhythm, module bandwidth). A server whose \
+                period is the task's, or an integer part of it, costs no more than the task; any \
+                other costs more, which is why the period is worth finding. Published: EuroSys \
+                2010, section 3.",
+        ])
     })
 }

@@ -6,15 +6,16 @@ use attune_rhythm::controller::{Law, controller};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{at_least, at_most};
-use crate::experiment::{Experiment, Options, Procedure, Progress, nothing_needed};
+use crate::experiment::{Options, Procedure, Progress, nothing_needed};
 use crate::plot::{Line, lines};
 use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "controllers",
-    about: "25 frames a second under LFS, LFS++ and ours, in virtual time: settling, evenness of frames, budget given",
-    method: &Procedure { check: nothing_needed, run },
+    about: "25 frames a second under LFS, LFS++ and ours, in virtual time: settling, evenness of \
+        frames, budget given",
+    check: nothing_needed,
+    run,
 };
 
 const PERIOD: u64 = 40_000_000;
@@ -40,7 +41,8 @@ fn films() -> [(&'static str, Vec<u64>); 3] {
     [(EVEN, even), (GROUPS, groups), (SCENES, scenes)]
 }
 
-/// Given by used of one that knew each job before, delayed none, and kept to what all do: a budget is not below the use just seen.
+/// Given by used of one that knew each job before, delayed none, and kept to what all do: a budget
+/// is not below the use just seen.
 fn least(demands: &[u64]) -> f64 {
     let before = std::iter::once(&0).chain(demands);
     let given: u64 = demands.iter().zip(before).map(|(job, before)| *job.max(before)).sum();
@@ -73,13 +75,16 @@ fn run(_options: &Options, progress: Progress) -> Result<Report> {
                 format!("{deviation:.2}"),
                 format!("{given:.3}"),
             ]);
-            data.push(json!({ "film": film, "law": law.to_string(), "settled_after_frames": settling(&run),
+            data.push(json!({ "film": film, "law": law.to_string(),
+                "settled_after_frames": settling(&run),
                               "inter_frame_deviation_ms": deviation, "given_by_used": given }));
             if film == EVEN {
                 let points = run.steps.iter().take(150).enumerate();
                 curves.push(Line {
                     name: law.to_string(),
-                    points: points.map(|(frame, step)| (frame as f64, step.budget_ns as f64 / 1e6)).collect(),
+                    points: points
+                        .map(|(frame, step)| (frame as f64, step.budget_ns as f64 / 1e6))
+                        .collect(),
                     dashed: law != Law::Ours,
                 });
             }
@@ -87,34 +92,39 @@ fn run(_options: &Options, progress: Progress) -> Result<Report> {
         }
     }
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "Budgets by feedback".to_owned(),
-        text: vec![
-            "A player of 25 frames a second in a hard reservation of its own period, in virtual time: nothing but its budget delays it. It begins with a \
-             twentieth of the CPU. Settled: the first frame from which no work waits for longer than a frame. Deviation: of the time from the \
-             end of one frame to the end of the next, from frame 200 on; the frames' own lengths vary by a tenth, which alone makes \
-             some of it. Given by used: budgets by CPU time, over the whole run. No budget is below the use just seen: so after a big picture a small one \
-             is given too much, by any controller."
-                .to_owned(),
-            "Published (EuroSys 2010, section 5), on a real machine: deviation of the inter-frame time 11.3 ms under LFS and 4.6 ms under LFS++; LFS needs \
-             about 100 frames to settle."
-                .to_owned(),
-        ],
         tables: vec![Table {
-            title: "Controllers".to_owned(),
-            columns: ["film", "controller", "settled after", "deviation (ms)", "given by used"].map(str::to_owned).to_vec(),
-            rows,
             notes,
+            ..Table::new(
+                "Controllers",
+                &["film", "controller", "settled after", "deviation (ms)", "given by used"],
+                rows,
+            )
         }],
         claims: claims(&runs),
-        pictures: vec![Picture { title: "Budget (ms), even frames".to_owned(), svg: lines("frame", "budget (ms)", &curves)? }],
-        commands: vec!["attune lab run controllers".to_owned()],
+        pictures: vec![Picture::new(
+            "Budget (ms), even frames",
+            lines("frame", "budget (ms)", &curves)?,
+        )],
         data: json!(data),
+        ..Report::new(EXPERIMENT.name, "Budgets by feedback").saying(&[
+            "A player of 25 frames a second in a hard reservation of its own period, in virtual \
+                time: nothing but its budget delays it. It begins with a twentieth of the CPU. \
+                Settled: the first frame from which no work waits for longer than a frame. \
+                Deviation: of the time from the end of one frame to the end of the next, from \
+                frame 200 on; the frames' own lengths vary by a tenth, which alone makes some of \
+                it. Given by used: budgets by CPU time, over the whole run. No budget is below the \
+                use just seen: so after a big picture a small one is given too much, by any \
+                controller.",
+            "Published (EuroSys 2010, section 5), on a real machine: deviation of the inter-frame \
+                time 11.3 ms under LFS and 4.6 ms under LFS++; LFS needs about 100 frames to \
+                settle.",
+        ])
     })
 }
 
 fn claims(runs: &[(&str, Law, Run)]) -> Vec<Claim> {
-    let of = |law: Law| runs.iter().filter(move |(_, known, _)| *known == law).map(|(_, _, run)| run);
+    let of =
+        |law: Law| runs.iter().filter(move |(_, known, _)| *known == law).map(|(_, _, run)| run);
     let worst = |law: Law, figure: fn(&Run) -> f64| of(law).map(figure).fold(0.0, f64::max);
     let one = |film: &str, law: Law, figure: fn(&Run) -> f64| {
         runs.iter()
@@ -123,20 +133,25 @@ fn claims(runs: &[(&str, Law, Run)]) -> Vec<Claim> {
     };
     let given: fn(&Run) -> f64 = |run| run.given_by_used(0);
     let mut claims = vec![
-        at_most(
+        Claim::at_most(
             "ours settles within 10 frames",
             worst(Law::Ours, |run| settling(run) as f64),
             10.0,
             " frames",
         ),
-        at_least("LFS needs tens of frames", worst(Law::Lfs, |run| settling(run) as f64), 30.0, " frames"),
-        at_most(
+        Claim::at_least(
+            "LFS needs tens of frames",
+            worst(Law::Lfs, |run| settling(run) as f64),
+            30.0,
+            " frames",
+        ),
+        Claim::at_most(
             "even frames deviate by at most 2 ms under ours",
             one(EVEN, Law::Ours, |run| run.deviation_ns(SETTLED) / 1e6),
             2.0,
             " ms",
         ),
-        at_most(
+        Claim::at_most(
             "on groups of pictures ours gives less than LFS++",
             one(GROUPS, Law::Ours, given) / one(GROUPS, Law::LfsPlusPlus, given),
             1.0,
@@ -144,7 +159,7 @@ fn claims(runs: &[(&str, Law, Run)]) -> Vec<Claim> {
         ),
     ];
     claims.extend([EVEN, GROUPS, SCENES].map(|film| {
-        at_most(
+        Claim::at_most(
             format!("{film}: ours gives at most 1.15 times what is used"),
             one(film, Law::Ours, given),
             1.15,

@@ -1,4 +1,5 @@
-//! Experiment `light-player`: how late a light periodic program wakes up beside many that compute, as it is and tuned, in the same run.
+//! Experiment `light-player`: how late a light periodic program wakes up beside many that compute,
+//! as it is and tuned, in the same run.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -8,16 +9,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use super::at_most;
 use super::live::{Load, Running, Stage, Tuning, is_reserved, require};
-use crate::experiment::{Experiment, Options, Procedure, Progress};
+use crate::experiment::{Options, Procedure, Progress};
 use crate::plot::bars;
-use crate::report::{Picture, Report, Table};
+use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "light-player",
-    about: "how late a light player wakes up beside 8 processes that compute on 2 CPUs, tuned and not in one run (needs root)",
-    method: &Procedure { check: |_| require(&["Xvfb"]), run },
+    about: "how late a light player wakes up beside 8 processes that compute on 2 CPUs, tuned and \
+        not in one run (needs root)",
+    check: |_| require(&["Xvfb"]),
+    run,
 };
 
 /// Processes that compute, for each CPU.
@@ -53,11 +55,14 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
     let mut p99s = Vec::new();
     for (name, output) in ["tuned", "fair class"].iter().zip(outputs) {
         let lines = BufReader::new(output.context("its output")?).lines().map_while(Result::ok);
-        let mut late: Vec<f64> = lines.skip(skip).filter_map(|line| line.trim().parse().ok()).collect();
+        let mut late: Vec<f64> =
+            lines.skip(skip).filter_map(|line| line.trim().parse().ok()).collect();
         // The last second may be after the reservation.
         late.truncate(late.len().saturating_sub(50));
         late.sort_by(f64::total_cmp);
-        let at = |share: f64| late.get((share * late.len() as f64) as usize).copied().unwrap_or(f64::MAX);
+        let at = |share: f64| {
+            late.get((share * late.len() as f64) as usize).copied().unwrap_or(f64::MAX)
+        };
         rows.push(
             [(*name).to_owned(), late.len().to_string()]
                 .into_iter()
@@ -69,27 +74,40 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
     }
     let heights = [("tuned".to_owned(), p99s[0]), ("fair class".to_owned(), p99s[1])];
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "A light player beside many that compute".to_owned(),
-        text: vec![
-            "Two equal programs sleep until the next multiple of 20 ms, note how late they wake up, and work for half a millisecond. Four processes a \
-             CPU compute. attune tune listens to one of the two and reserves; the other stays in the fair class. Lateness in microseconds, \
-             from a second after the reservation on."
-                .to_owned(),
-        ],
         tables: vec![Table {
-            title: "Lateness".to_owned(),
-            columns: ["player", "wake-ups", "p50 (us)", "p99 (us)", "longest (us)"].map(str::to_owned).to_vec(),
-            rows,
-            notes: vec![format!("found: {:?} Hz; reserved {:.2} s after attune tune was started", told.frequency_hz, reserved)],
+            notes: vec![format!(
+                "found: {:?} Hz; reserved {:.2} s after attune tune was started",
+                told.frequency_hz, reserved
+            )],
+            ..Table::new(
+                "Lateness",
+                &["player", "wake-ups", "p50 (us)", "p99 (us)", "longest (us)"],
+                rows,
+            )
         }],
         claims: vec![
-            at_most("99 of 100 wake-ups of the tuned one are no later than 100 us", p99s[0], 100.0, " us"),
-            at_most("and ten times sooner than in the fair class", p99s[0] / p99s[1].max(1.0), 0.1, " of it"),
+            Claim::at_most(
+                "99 of 100 wake-ups of the tuned one are no later than 100 us",
+                p99s[0],
+                100.0,
+                " us",
+            ),
+            Claim::at_most(
+                "and ten times sooner than in the fair class",
+                p99s[0] / p99s[1].max(1.0),
+                0.1,
+                " of it",
+            ),
         ],
-        pictures: vec![Picture { title: "p99 of lateness (us)".to_owned(), svg: bars("us", &heights)? }],
-        commands: vec!["attune lab run light-player".to_owned()],
-        data: json!({ "p99_us": { "tuned": p99s[0], "fair": p99s[1] }, "reserved_after_s": reserved }),
+        pictures: vec![Picture::new("p99 of lateness (us)", bars("us", &heights)?)],
+        data: json!({ "p99_us": { "tuned": p99s[0], "fair": p99s[1] },
+            "reserved_after_s": reserved }),
+        ..Report::new(EXPERIMENT.name, "A light player beside many that compute").saying(&[
+            "Two equal programs sleep until the next multiple of 20 ms, note how late they wake \
+                up, and work for half a millisecond. Four processes a CPU compute. attune tune \
+                listens to one of the two and reserves; the other stays in the fair class. \
+                Lateness in microseconds, from a second after the reservation on.",
+        ])
     })
 }
 

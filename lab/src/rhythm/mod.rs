@@ -1,6 +1,8 @@
-//! Experiments about rhythm, beside the figures of Cucinotta, Checconi, Abeni and Palopoli, *Self-tuning schedulers for legacy real-time
-//! applications*, EuroSys 2010. Some need no privileges: recordings of real players, and virtual time. The others run real players on a
-//! display and a sound server of their own ([`live`]): they need root and what `tools/setup.sh players` installs, and say so.
+//! Experiments about rhythm, beside the figures of Cucinotta, Checconi, Abeni and Palopoli,
+//! *Self-tuning schedulers for legacy real-time applications*, EuroSys 2010. Some need no
+//! privileges: recordings of real players, and virtual time. The others run real players on a
+//! display and a sound server of their own ([`live`]): they need root and what `tools/setup.sh
+//! players` installs, and say so.
 
 pub mod bandwidth;
 pub mod controllers;
@@ -12,14 +14,3 @@ pub mod period_window;
 mod recordings;
 pub mod trace_overhead;
 pub mod tune_load;
-
-use crate::report::Claim;
-
-/// A claim that a figure is at most, or at least, a bound.
-fn at_most(claim: impl Into<String>, figure: f64, bound: f64, unit: &str) -> Claim {
-    Claim { claim: claim.into(), holds: figure <= bound, measured: format!("{figure:.3}{unit}") }
-}
-
-fn at_least(claim: impl Into<String>, figure: f64, bound: f64, unit: &str) -> Claim {
-    Claim { claim: claim.into(), holds: figure >= bound, measured: format!("{figure:.3}{unit}") }
-}

@@ -1,20 +1,22 @@
 //! Experiment `period-cost`: CPU time of an analysis against window, step and range.
 
 use anyhow::{Context, Result};
+use attune_linux::time::thread_cpu_time;
 use attune_rhythm::recording::Event;
 use attune_rhythm::{Method, Settings, analyse, spectrum_2010};
 use serde_json::{Value, json};
 
-use super::at_most;
 use super::recordings::RECORDINGS;
-use crate::experiment::{Experiment, Options, Procedure, Progress, nothing_needed};
+use crate::experiment::{Options, Procedure, Progress, nothing_needed};
 use crate::plot::{Line, lines};
-use crate::report::{Picture, Report, Table};
+use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "period-cost",
-    about: "CPU time of the period analyser against the length of the window, and of the heuristic of 2010 against step and range too",
-    method: &Procedure { check: nothing_needed, run },
+    about: "CPU time of the period analyser against the length of the window, and of the heuristic \
+        of 2010 against step and range too",
+    check: nothing_needed,
+    run,
 };
 
 /// A recording of two periods and a dozen threads, with about a thousand events a second.
@@ -27,16 +29,17 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
     let from = events.first().map_or(0.0, |first| first.time);
     let published = |df, f_max| spectrum_2010::Parameters { df, f_max, ..Default::default() };
     let ours = |f_max| Settings { f_max, ..Settings::default() };
-    let theirs =
-        |df, f_max| Settings { method: Method::Spectrum2010(published(df, f_max)), ..Settings::default() };
-    let settings: Vec<(String, Settings)> =
-        [100.0, 220.0]
-            .into_iter()
-            .map(|f_max| (format!("evidence, to {f_max} Hz"), ours(f_max)))
-            .chain([(0.1, 100.0), (0.5, 100.0), (0.1, 50.0)].into_iter().map(|(df, f_max)| {
-                (format!("spectrum-2010, to {f_max} Hz in steps of {df}"), theirs(df, f_max))
-            }))
-            .collect();
+    let theirs = |df, f_max| Settings {
+        method: Method::Spectrum2010(published(df, f_max)),
+        ..Settings::default()
+    };
+    let settings: Vec<(String, Settings)> = [100.0, 220.0]
+        .into_iter()
+        .map(|f_max| (format!("evidence, to {f_max} Hz"), ours(f_max)))
+        .chain([(0.1, 100.0), (0.5, 100.0), (0.1, 50.0)].into_iter().map(|(df, f_max)| {
+            (format!("spectrum-2010, to {f_max} Hz in steps of {df}"), theirs(df, f_max))
+        }))
+        .collect();
     let rounds = if options.quick { 10 } else { 50 };
     let (mut rows, mut data, mut curves) = (Vec::new(), Vec::<Value>::new(), Vec::new());
     for (name, settings) in &settings {
@@ -52,7 +55,8 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
                 inside.len().to_string(),
                 format!("{cost:.3}"),
             ]);
-            data.push(json!({ "method": name, "window_s": window, "events": inside.len(), "cpu_ms": cost }));
+            data.push(json!({ "method": name, "window_s": window, "events": inside.len(),
+                "cpu_ms": cost }));
             points.push((window, cost));
         }
         curves.push(Line { name: name.clone(), points, dashed: name.starts_with("spectrum") });
@@ -67,58 +71,58 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
     ]);
     let real = curves[1].points[3].1;
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "What an analysis costs".to_owned(),
-        text: vec![format!(
-            "The first seconds of {RECORDING}, medians of {rounds} analyses, in milliseconds of CPU time of one thread. The heuristic of 2010 grows with \
-             events times frequencies; ours looks at job starts, as many as there is time for. Published (EuroSys 2010, section 5): the cost is \
-             linear in the number of events, in the range and in the inverse of the step."
-        )],
-        tables: vec![Table {
-            title: "CPU time".to_owned(),
-            columns: ["method", "window (s)", "events", "ms"].map(str::to_owned).to_vec(),
-            rows,
-            notes: Vec::new(),
-        }],
+        tables: vec![Table::new("CPU time", &["method", "window (s)", "events", "ms"], rows)],
         claims: vec![
-            at_most("a 2 s window of 2000 events of one thread takes under 5 ms", cost, 5.0, " ms"),
-            at_most("a 2 s window of a player with a dozen threads takes under 5 ms", real, 5.0, " ms"),
+            Claim::at_most(
+                "a 2 s window of 2000 events of one thread takes under 5 ms",
+                cost,
+                5.0,
+                " ms",
+            ),
+            Claim::at_most(
+                "a 2 s window of a player with a dozen threads takes under 5 ms",
+                real,
+                5.0,
+                " ms",
+            ),
         ],
-        pictures: vec![Picture {
-            title: "CPU time (ms)".to_owned(),
-            svg: lines("window (s)", "CPU time (ms)", &curves)?,
-        }],
-        commands: vec!["attune lab run period-cost".to_owned()],
+        pictures: vec![Picture::new(
+            "CPU time (ms)",
+            lines("window (s)", "CPU time (ms)", &curves)?,
+        )],
         data: json!(data),
+        ..Report::new(EXPERIMENT.name, "What an analysis costs").saying(&[&format!(
+            "The first seconds of {RECORDING}, medians of {rounds} analyses, in milliseconds of \
+                CPU time of one thread. The heuristic of 2010 grows with events times frequencies; \
+                ours looks at job starts, as many as there is time for. Published (EuroSys 2010, \
+                section 5): the cost is linear in the number of events, in the range and in the \
+                inverse of the step."
+        )])
     })
 }
 
 /// Eighty jobs in two seconds, 25 calls each.
 fn two_thousand_events(from: f64) -> Vec<Event> {
     let lines: String = (0..80)
-        .flat_map(|job| (0..25).map(move |call| from + f64::from(job) / 40.0 + 2e-5 * f64::from(call)))
+        .flat_map(|job| {
+            (0..25).map(move |call| from + f64::from(job) / 40.0 + 2e-5 * f64::from(call))
+        })
         .map(|time| format!("{time:.6} 1\n"))
         .collect();
-    attune_rhythm::recording::parse(lines.as_bytes()).map(|recording| recording.events).unwrap_or_default()
+    attune_rhythm::recording::parse(lines.as_bytes())
+        .map(|recording| recording.events)
+        .unwrap_or_default()
 }
 
 /// Milliseconds of this thread's CPU time.
 fn median_cost(events: &[Event], from: f64, to: f64, settings: &Settings, rounds: usize) -> f64 {
     let mut costs: Vec<f64> = (0..rounds)
         .map(|_| {
-            let begin = cpu_time();
+            let begin = thread_cpu_time();
             std::hint::black_box(analyse(std::hint::black_box(events), from, to, settings));
-            1e3 * (cpu_time() - begin)
+            (thread_cpu_time() - begin) as f64 / 1e6
         })
         .collect();
     costs.sort_by(f64::total_cmp);
     costs[costs.len() / 2]
-}
-
-/// CPU time of this thread, in seconds.
-fn cpu_time() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec that lives through the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }

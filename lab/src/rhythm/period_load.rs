@@ -1,4 +1,5 @@
-//! Experiment `period-load`: the rates of real players beside real-time tasks, found by ours and by the heuristic of 2010.
+//! Experiment `period-load`: the rates of real players beside real-time tasks, found by ours and by
+//! the heuristic of 2010.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -9,20 +10,28 @@ use attune_rhythm::{Method, Settings};
 use serde_json::{Value, json};
 
 use super::live::{Ear, Load, PLAYERS, Player, Stage, mean_and_deviation, require};
-use super::{at_least, at_most};
-use crate::experiment::{Experiment, Options, Procedure, Progress};
+use crate::experiment::{Options, Procedure, Progress};
 use crate::plot::{Line, lines};
-use crate::report::{Picture, Report, Table};
+use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "period-load",
-    about: "rates found for mplayer, mpv, VLC, ffplay and sox beside real-time tasks of up to 60 %, by ours and by the heuristic of 2010 (needs root and players)",
-    method: &Procedure {
-        check: |_| {
-            require(&["mplayer", "mpv", "cvlc", "ffplay", "sox", "pulseaudio", "Xvfb", "ffmpeg", "setpriv"])
-        },
-        run,
+    about: "rates found for mplayer, mpv, VLC, ffplay and sox beside real-time tasks of up to 60 \
+        %, by ours and by the heuristic of 2010 (needs root and players)",
+    check: |_| {
+        require(&[
+            "mplayer",
+            "mpv",
+            "cvlc",
+            "ffplay",
+            "sox",
+            "pulseaudio",
+            "Xvfb",
+            "ffmpeg",
+            "setpriv",
+        ])
     },
+    run,
 };
 
 const LOADING: Duration = Duration::from_millis(2500);
@@ -35,7 +44,8 @@ const PUBLISHED: &str = "32.7, 41.7, 58.0, 75.0 and 68.5 Hz";
 struct Row {
     player: &'static Player,
     load: Load,
-    /// Found by true rate in each window that was answered, and windows; ours, then the heuristic's.
+    /// Found by true rate in each window that was answered, and windows; ours, then the
+    /// heuristic's.
     found: [Vec<f64>; 2],
     windows: usize,
 }
@@ -51,7 +61,8 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
     let loads: Vec<Load> = match options.quick {
         true => vec![Load::Nothing, Load::Fifo(60), Load::Deadline(60)],
         false => {
-            let both = SHARES.into_iter().flat_map(|share| [Load::Fifo(share), Load::Deadline(share)]);
+            let both =
+                SHARES.into_iter().flat_map(|share| [Load::Fifo(share), Load::Deadline(share)]);
             std::iter::once(Load::Nothing).chain(both).collect()
         }
     };
@@ -74,7 +85,10 @@ fn listen(stage: &Stage, player: &'static Player, load: Load) -> Result<Row> {
     let published = Settings { method: Method::Spectrum2010(Default::default()), ..ours };
     let found = [ours, published].map(|settings| {
         let answers = consecutive(&heard, WINDOW, &settings);
-        answers.filter_map(|(_, analysis)| analysis.frequency_hz).map(|rate| rate / player.rate).collect()
+        answers
+            .filter_map(|(_, analysis)| analysis.frequency_hz)
+            .map(|rate| rate / player.rate)
+            .collect()
     });
     Ok(Row { player, load, found, windows: consecutive(&heard, WINDOW, &ours).count() })
 }
@@ -106,8 +120,10 @@ fn report(rows: &[Row]) -> Result<Report> {
     let data: Vec<Value> = rows
         .iter()
         .map(|row| {
-            json!({ "load": row.load.to_string(), "player": row.player.name, "rate_hz": row.player.rate, "windows": row.windows,
-                    "right": { "evidence": row.right(0), "spectrum-2010": row.right(1) }, "found_by_true": row.found })
+            json!({ "load": row.load.to_string(), "player": row.player.name,
+                "rate_hz": row.player.rate, "windows": row.windows,
+                    "right": { "evidence": row.right(0), "spectrum-2010": row.right(1) },
+                    "found_by_true": row.found })
         })
         .collect();
     let percent = |chosen: &dyn Fn(&&Row) -> bool, method: usize| {
@@ -120,7 +136,9 @@ fn report(rows: &[Row]) -> Result<Report> {
         let mut shares: Vec<f64> = rows.iter().map(|row| share_of(row.load)).collect();
         shares.sort_by(f64::total_cmp);
         shares.dedup();
-        let point = |share: f64| (share, percent(&|row: &&Row| share_of(row.load) == share, method).max(0.5));
+        let point = |share: f64| {
+            (share, percent(&|row: &&Row| share_of(row.load) == share, method).max(0.5))
+        };
         curves.push(Line {
             name: (*name).to_owned(),
             points: shares.into_iter().map(point).collect(),
@@ -134,31 +152,60 @@ fn report(rows: &[Row]) -> Result<Report> {
     };
     let (harmonics, windows) =
         rows.iter().filter(loaded).fold((0usize, 0usize), |(harmonics, windows), row| {
-            (harmonics + row.found[0].iter().filter(|ratio| harmonic(ratio)).count(), windows + row.windows)
+            (
+                harmonics + row.found[0].iter().filter(|ratio| harmonic(ratio)).count(),
+                windows + row.windows,
+            )
         });
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "Rates of players beside real-time tasks".to_owned(),
-        text: vec![
-            "Real players with a display and a sound server of their own, beside periodic tasks, two a CPU, of class SCHED_FIFO or under reservation, \
-             that take so many per cent of every CPU. Eight seconds of each are heard in the kernel and cut into windows of two seconds. \
-             Right: within 1 % of the true rate; no answer is not right. Mean: of the answers, in Hz."
-                .to_owned(),
-            format!("Published (EuroSys 2010, section 5), a player of 32.5 Hz, from no real-time load to 60 %: mean rate found {PUBLISHED}."),
-        ],
-        tables: vec![Table {
-            title: "Windows of 2 s".to_owned(),
-            columns: ["beside", "player", "true (Hz)", "right", "mean (Hz)", "2010: right", "2010: mean (Hz)"].map(str::to_owned).to_vec(),
-            rows: table.collect(),
-            notes: Vec::new(),
-        }],
+        tables: vec![Table::new(
+            "Windows of 2 s",
+            &[
+                "beside",
+                "player",
+                "true (Hz)",
+                "right",
+                "mean (Hz)",
+                "2010: right",
+                "2010: mean (Hz)",
+            ],
+            table.collect(),
+        )],
         claims: vec![
-            at_least("right in at least 95 % of windows under load", percent(&loaded, 0), 95.0, " %"),
-            at_most("harmonics and sub-harmonics under load below 3 %", 100.0 * harmonics as f64 / windows.max(1) as f64, 3.0, " %"),
-            at_least("more often right than the heuristic of 2010", percent(&loaded, 0) - percent(&loaded, 1), 0.0, " points"),
+            Claim::at_least(
+                "right in at least 95 % of windows under load",
+                percent(&loaded, 0),
+                95.0,
+                " %",
+            ),
+            Claim::at_most(
+                "harmonics and sub-harmonics under load below 3 %",
+                100.0 * harmonics as f64 / windows.max(1) as f64,
+                3.0,
+                " %",
+            ),
+            Claim::at_least(
+                "more often right than the heuristic of 2010",
+                percent(&loaded, 0) - percent(&loaded, 1),
+                0.0,
+                " points",
+            ),
         ],
-        pictures: vec![Picture { title: "Right answers (%)".to_owned(), svg: lines("real-time load (% of every CPU)", "right (%)", &curves)? }],
-        commands: vec!["attune lab run period-load".to_owned()],
+        pictures: vec![Picture::new(
+            "Right answers (%)",
+            lines("real-time load (% of every CPU)", "right (%)", &curves)?,
+        )],
         data: json!(data),
+        ..Report::new(EXPERIMENT.name, "Rates of players beside real-time tasks").saying(&[
+            "Real players with a display and a sound server of their own, beside periodic tasks, \
+                two a CPU, of class SCHED_FIFO or under reservation, that take so many per cent of \
+                every CPU. Eight seconds of each are heard in the kernel and cut into windows of \
+                two seconds. Right: within 1 % of the true rate; no answer is not right. Mean: of \
+                the answers, in Hz.",
+            &format!(
+                "Published (EuroSys 2010, section 5), a player of 32.5 Hz, from no real-time load \
+                    to 60 %: mean rate found {PUBLISHED}."
+            ),
+        ])
     })
 }

@@ -6,15 +6,16 @@ use attune_rhythm::{Method, Settings};
 use serde_json::{Value, json};
 
 use super::recordings::RECORDINGS;
-use super::{at_least, at_most};
-use crate::experiment::{Experiment, Options, Procedure, Progress, nothing_needed};
+use crate::experiment::{Options, Procedure, Progress, nothing_needed};
 use crate::plot::{Line, lines};
-use crate::report::{Picture, Report, Table};
+use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "period-window",
-    about: "how often the period analyser is right in windows of 0.2 to 2 s, on recordings of players, beside the heuristic of 2010",
-    method: &Procedure { check: nothing_needed, run },
+    about: "how often the period analyser is right in windows of 0.2 to 2 s, on recordings of \
+        players, beside the heuristic of 2010",
+    check: nothing_needed,
+    run,
 };
 
 const WINDOWS: [f64; 4] = [0.2, 0.5, 1.0, 2.0];
@@ -25,7 +26,8 @@ const RIGHT: f64 = 0.01;
 #[derive(Clone, Default)]
 struct Answers {
     windows: usize,
-    /// Found by true rate; a window of a program without a beat that is called periodic counts as one.
+    /// Found by true rate; a window of a program without a beat that is called periodic counts as
+    /// one.
     ratios: Vec<f64>,
 }
 
@@ -55,7 +57,9 @@ fn run(_options: &Options, progress: Progress) -> Result<Report> {
     ];
     let kinds = ["idle", "loaded", "no beat"];
     let mut columns: Vec<String> =
-        ["window", "program", "method", "windows", "right %", "answered %"].map(str::to_owned).to_vec();
+        ["window", "program", "method", "windows", "right %", "answered %"]
+            .map(str::to_owned)
+            .to_vec();
     columns.extend(["p5", "median", "p95"].map(str::to_owned));
     let (mut rows, mut data, mut curves) = (Vec::new(), Vec::<Value>::new(), Vec::<Line>::new());
     let mut figures = Vec::new();
@@ -69,7 +73,9 @@ fn run(_options: &Options, progress: Progress) -> Result<Report> {
                 for (_, found) in consecutive(&events, window, settings) {
                     answers.windows += 1;
                     answers.ratios.extend(
-                        found.frequency_hz.map(|found| recording.rate.map_or(1.0, |rate| found / rate)),
+                        found
+                            .frequency_hz
+                            .map(|found| recording.rate.map_or(1.0, |rate| found / rate)),
                     );
                 }
             }
@@ -86,13 +92,14 @@ fn run(_options: &Options, progress: Progress) -> Result<Report> {
                 row.push(if beat { format!("{:.1}", answers.right()) } else { String::new() });
                 row.push(format!("{:.1}", answers.answered()));
                 row.extend(
-                    [0.05, 0.5, 0.95].map(|share| if beat { answers.quantile(share) } else { String::new() }),
+                    [0.05, 0.5, 0.95]
+                        .map(|share| if beat { answers.quantile(share) } else { String::new() }),
                 );
                 rows.push(row);
-                data.push(
-                    json!({ "window_s": window, "program": kind, "method": method, "windows": answers.windows,
-                                  "right_percent": answers.right(), "answered_percent": answers.answered() }),
-                );
+                data.push(json!({ "window_s": window, "program": kind, "method": method,
+                        "windows": answers.windows,
+                                  "right_percent": answers.right(),
+                                  "answered_percent": answers.answered() }));
                 if beat {
                     let name = format!("{method}, {kind}");
                     match curves.iter_mut().find(|line| line.name == name) {
@@ -110,39 +117,47 @@ fn run(_options: &Options, progress: Progress) -> Result<Report> {
     }
     let [one, two] = [&figures[2], &figures[3]];
     let claims = vec![
-        at_least("right in at least 99 % of 1 s windows on an idle machine", one[0][0].right(), 99.0, " %"),
-        at_least("right in at least 95 % of 2 s windows under load", two[1][0].right(), 95.0, " %"),
-        at_most(
+        Claim::at_least(
+            "right in at least 99 % of 1 s windows on an idle machine",
+            one[0][0].right(),
+            99.0,
+            " %",
+        ),
+        Claim::at_least(
+            "right in at least 95 % of 2 s windows under load",
+            two[1][0].right(),
+            95.0,
+            " %",
+        ),
+        Claim::at_most(
             "programs without a beat are called periodic in under 2 % of 2 s windows",
             two[2][0].answered(),
             2.0,
             " %",
         ),
-        at_least(
-            "under load in 2 s windows right more often than the heuristic of 2010, by at least 20 points",
+        Claim::at_least(
+            "under load in 2 s windows right more often than the heuristic of 2010, by at least 20 \
+                points",
             two[1][0].right() - two[1][1].right(),
             20.0,
             " points",
         ),
     ];
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "The answer against the length of the window".to_owned(),
-        text: vec![
-            "Recordings of players (knowledge/rhythm/traces) are cut into consecutive windows and each is analysed by itself. Right: within 1 % of \
-             the true rate. p5, median, p95: the distribution of the found by the true rate, windows without an answer left out."
-                .to_owned(),
-            "Published (EuroSys 2010, section 5): the distribution of the detected frequency of an MP3 player narrows to the true one as the \
-             tracing time grows from 0.2 to 2 s."
-                .to_owned(),
-        ],
         tables: vec![Table { title: "Answers".to_owned(), columns, rows, notes: Vec::new() }],
         claims,
-        pictures: vec![Picture {
-            title: "Right answers (%)".to_owned(),
-            svg: lines("window (s)", "right (%)", &curves)?,
-        }],
-        commands: vec!["attune lab run period-window".to_owned()],
+        pictures: vec![Picture::new(
+            "Right answers (%)",
+            lines("window (s)", "right (%)", &curves)?,
+        )],
         data: json!(data),
+        ..Report::new(EXPERIMENT.name, "The answer against the length of the window").saying(&[
+            "Recordings of players (knowledge/rhythm/traces) are cut into consecutive windows and \
+                each is analysed by itself. Right: within 1 % of the true rate. p5, median, p95: \
+                the distribution of the found by the true rate, windows without an answer left \
+                out.",
+            "Published (EuroSys 2010, section 5): the distribution of the detected frequency of an \
+                MP3 player narrows to the true one as the tracing time grows from 0.2 to 2 s.",
+        ])
     })
 }

@@ -1,4 +1,5 @@
-//! Recordings of players with their true rates, taken from the rhythm crate's (its traces/README.md says what each is).
+//! Recordings of players with their true rates, taken from the rhythm crate (its traces/README.md
+//! says what each is).
 
 use std::io::Read;
 

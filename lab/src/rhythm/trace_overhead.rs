@@ -5,24 +5,27 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::at_most;
 use super::live::{Stage, median, player, require};
-use crate::experiment::{Experiment, Options, Procedure, Progress};
+use crate::experiment::{Options, Procedure, Progress};
 use crate::plot::bars;
-use crate::report::{Picture, Report, Table};
+use crate::report::{Claim, Picture, Report, Table};
 
-pub const EXPERIMENT: Experiment = Experiment {
+pub const EXPERIMENT: Procedure = Procedure {
     name: "trace-overhead",
-    about: "CPU time of an ffmpeg transcode alone, under our tracer and under strace (needs root, ffmpeg, strace)",
-    method: &Procedure { check: |_| require(&["ffmpeg", "strace"]), run },
+    about: "CPU time of an ffmpeg transcode alone, under our tracer and under strace (needs root, \
+        ffmpeg, strace)",
+    check: |_| require(&["ffmpeg", "strace"]),
+    run,
 };
 
 /// Ways to run it.
-const WAYS: [&str; 4] = ["alone", "attune trace, as tuning listens", "attune trace, everything", "strace -f"];
+const WAYS: [&str; 4] =
+    ["alone", "attune trace, as tuning listens", "attune trace, everything", "strace -f"];
 /// Published for the tracer of 2010 and for strace, in per cent.
 const PUBLISHED: [&str; 4] = ["", "0.63", "", "5.51"];
 
-/// Of the transcode, in seconds: CPU time, with what the kernel does for the tracer on its account, and wall-clock time.
+/// What a transcode costs, in seconds: CPU time, with the kernel's work for the tracer on its
+/// account, and wall-clock time.
 struct Cost {
     transcode: f64,
     wall: f64,
@@ -61,32 +64,40 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
             format!("{:+.2}", wall(way)),
             PUBLISHED[way].to_owned(),
         ]);
-        data.push(json!({ "way": name, "cpu_s": time, "cpu_overhead_percent": cpu(way), "wall_overhead_percent": wall(way) }));
+        data.push(json!({ "way": name, "cpu_s": time, "cpu_overhead_percent": cpu(way),
+            "wall_overhead_percent": wall(way) }));
     }
-    let heights = WAYS.iter().enumerate().skip(1).map(|(way, name)| ((*name).to_owned(), cpu(way).max(0.0)));
+    let heights =
+        WAYS.iter().enumerate().skip(1).map(|(way, name)| ((*name).to_owned(), cpu(way).max(0.0)));
     Ok(Report {
-        name: EXPERIMENT.name.to_owned(),
-        title: "What a transcode pays for being traced".to_owned(),
-        text: vec![
-            "ffmpeg decodes and encodes ten seconds of a film with one thread each; CPU time is what the kernel charges to it and its threads, \
-             with what the tracing programs in the kernel do on its account. The four ways take turns; overhead is the median of the rounds' \
-             ratios to running alone. strace works in a process of its own, which only wall-clock time shows."
-                .to_owned(),
-            "Published (EuroSys 2010, section 5): 0.63 % for its tracer in the kernel, 5.51 % for strace.".to_owned(),
-        ],
-        tables: vec![Table {
-            title: "Transcode".to_owned(),
-            columns: ["way", "CPU time (s)", "CPU overhead %", "wall overhead %", "published %"].map(str::to_owned).to_vec(),
+        tables: vec![Table::new(
+            "Transcode",
+            &["way", "CPU time (s)", "CPU overhead %", "wall overhead %", "published %"],
             rows,
-            notes: Vec::new(),
-        }],
+        )],
         claims: vec![
-            at_most("listening as tuning does costs at most 0.6 % of CPU time", cpu(1), 0.6, " %"),
-            at_most("less wall-clock time than strace", wall(1) - wall(3), 0.0, " points"),
+            Claim::at_most(
+                "listening as tuning does costs at most 0.6 % of CPU time",
+                cpu(1),
+                0.6,
+                " %",
+            ),
+            Claim::at_most("less wall-clock time than strace", wall(1) - wall(3), 0.0, " points"),
         ],
-        pictures: vec![Picture { title: "CPU overhead (%)".to_owned(), svg: bars("overhead (%)", &heights.collect::<Vec<_>>())? }],
-        commands: vec!["attune lab run trace-overhead".to_owned()],
+        pictures: vec![Picture::new(
+            "CPU overhead (%)",
+            bars("overhead (%)", &heights.collect::<Vec<_>>())?,
+        )],
         data: json!(data),
+        ..Report::new(EXPERIMENT.name, "What a transcode pays for being traced").saying(&[
+            "ffmpeg decodes and encodes ten seconds of a film with one thread each; CPU time is \
+                what the kernel charges to it and its threads, with what the tracing programs in \
+                the kernel do on its account. The four ways take turns; overhead is the median of \
+                the rounds' ratios to running alone. strace works in a process of its own, which \
+                only wall-clock time shows.",
+            "Published (EuroSys 2010, section 5): 0.63 % for its tracer in the kernel, 5.51 % for \
+                strace.",
+        ])
     })
 }
 
@@ -110,7 +121,17 @@ fn transcode(stage: &Stage, way: &str, film: &std::path::Path) -> Result<Cost> {
         }
     };
     command
-        .args(["-nostdin", "-hide_banner", "-nostats", "-benchmark", "-threads", "1", "-t", "10", "-i"])
+        .args([
+            "-nostdin",
+            "-hide_banner",
+            "-nostats",
+            "-benchmark",
+            "-threads",
+            "1",
+            "-t",
+            "10",
+            "-i",
+        ])
         .arg(film);
     command.args(["-an", "-c:v", "mpeg4", "-threads", "1", "-f", "null", "-"]).stdin(Stdio::null());
     let output = command.output().with_context(|| format!("starting {command:?}"))?;
@@ -135,9 +156,10 @@ fn cost(text: &str) -> Option<Cost> {
 mod tests {
     #[test]
     fn ffmpegs_figures_are_read() {
-        let cost =
-            super::cost("frame=250\nbench: utime=1.250s stime=0.250s rtime=2.000s\nbench: maxrss=1KiB\n")
-                .unwrap();
+        let cost = super::cost(
+            "frame=250\nbench: utime=1.250s stime=0.250s rtime=2.000s\nbench: maxrss=1KiB\n",
+        )
+        .unwrap();
         assert_eq!((cost.transcode, cost.wall), (1.5, 2.0));
         assert!(super::cost("nothing").is_none());
     }

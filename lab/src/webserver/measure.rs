@@ -1,16 +1,16 @@
-//! One run's figures, and the medians of several. Times are milliseconds.
+//! Computes one run's figures, and the medians of several. Times are milliseconds.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::server::Server;
-use crate::load::generator::{self, Fate, Loop};
-use crate::load::schedule::{Arrival, Target};
+use crate::http::generator::{self, Fate, Loop};
+use crate::http::schedule::{Arrival, Target};
 
 /// Response times of one class of requests.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     pub count: f64,
     pub mean: f64,
@@ -21,14 +21,15 @@ pub struct Latency {
 
 /// The percentiles of a curve: dense where few requests wait long.
 pub const SHARES: &[f64] = &[
-    0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.975, 0.98,
-    0.985, 0.99, 0.995, 0.999, 1.0,
+    0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97,
+    0.975, 0.98, 0.985, 0.99, 0.995, 0.999, 1.0,
 ];
 
 /// What a run, or the median of several, showed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Answers a second: of an open loop those given while requests came, of a closed one all from the start to the last.
+    /// Answers a second: of an open loop those given while requests came, of a closed one all from
+    /// the start to the last.
     pub throughput: f64,
     pub all: Latency,
     pub small: Latency,
@@ -39,19 +40,21 @@ pub struct Sample {
     pub lost: f64,
     /// Replies compared byte by byte.
     pub verified: f64,
-    /// Share of the run in which the server's process had the CPU; the kernel's work on arriving packets comes on top.
+    /// Share of the run in which the server's process had the CPU; the kernel's work on arriving
+    /// packets comes on top.
     pub server_cpu: f64,
     /// How late the generator sent, 99th percentile.
     pub lateness: f64,
 }
 
 impl Latency {
-    /// Of times in nanoseconds.
+    /// The figures of times in nanoseconds.
     pub fn of(mut times: Vec<u64>) -> Latency {
         times.sort_unstable();
         Latency {
             count: times.len() as f64,
-            mean: times.iter().map(|time| *time as f64 / 1e6).sum::<f64>() / times.len().max(1) as f64,
+            mean: times.iter().map(|time| *time as f64 / 1e6).sum::<f64>()
+                / times.len().max(1) as f64,
             p50: percentile(&times, 0.5),
             p99: percentile(&times, 0.99),
             max: percentile(&times, 1.0),
@@ -59,14 +62,19 @@ impl Latency {
     }
 }
 
-/// In milliseconds, of ascending nanoseconds; 0 of none.
+/// The percentile in milliseconds of ascending nanoseconds; 0 if there are none.
 fn percentile(ascending: &[u64], share: f64) -> f64 {
     let index = ((ascending.len() as f64 * share) as usize).min(ascending.len().saturating_sub(1));
     ascending.get(index).map_or(0.0, |time| *time as f64 / 1e6)
 }
 
 /// Runs one load against one server.
-pub fn run(server: &Server, targets: &[Target], arrivals: &[Arrival], kind: Loop) -> Result<Sample> {
+pub fn run(
+    server: &Server,
+    targets: &[Target],
+    arrivals: &[Arrival],
+    kind: Loop,
+) -> Result<Sample> {
     let before = server.cpu_time()?;
     let outcome = generator::run(server.address, targets, arrivals, kind, Duration::from_secs(10))?;
     let cpu = server.cpu_time()? - before;
@@ -140,11 +148,13 @@ pub fn median(samples: &[Sample]) -> Sample {
     }
 }
 
-/// How late the generator may have sent one request in a hundred, in milliseconds, for a run to say something.
+/// How late the generator may have sent one request in a hundred, in milliseconds, for a run to say
+/// something.
 const GENERATOR_MAY_LAG: f64 = 5.0;
 const TRIES: usize = 4;
 
-/// Runs it again when the generator fell behind, which happens when something else wants its core. The last try counts.
+/// Runs it again when the generator fell behind, which happens when something else wants its core.
+/// The last try counts.
 pub fn run_undisturbed(
     server: &Server,
     targets: &[Target],

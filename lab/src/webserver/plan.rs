@@ -1,6 +1,8 @@
-//! What is run: loads, repetitions, lengths.
+//! Plans what the experiment runs: loads, pairs, lengths, settings to search.
 
 use std::time::Duration;
+
+use super::server::Settings;
 
 /// Share of requests for a file of 1 MB: one in fifty.
 pub const LARGE_SHARE: f64 = 0.02;
@@ -8,55 +10,82 @@ pub const LARGE_SHARE: f64 = 0.02;
 /// Clients of the closed loop that leave the server no rest.
 pub const BUSY_CLIENTS: usize = 256;
 
-/// The settings of `shortest_reply`'s server: a thread for each connection that may be waiting, so that the scheduler knows
-/// of all of them, and chunks as large as do not matter to others: 50 us of the core, two small requests' worth.
-pub const HANDLERS: usize = 8192;
-pub const CHUNK: usize = 256 << 10;
-
-/// The load at which the claims are made, in shares of the capacity.
+/// The load that the claims are about, in shares of the capacity.
 pub const OVERLOAD: f64 = 1.1;
 
-/// How often and how long.
+/// How much a pair measures.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// Of the open loop, in shares of the capacity.
-    pub loads: Vec<f64>,
-    /// Of the closed loop.
-    pub clients: Vec<usize>,
-    pub repetitions: usize,
+pub struct Pairing {
+    pub pairs: usize,
     /// Nanoseconds in which requests of the open loop come.
     pub length: u64,
+    /// Requests that find the capacity.
+    pub capacity_requests: usize,
+    /// Both servers choose from these.
+    pub handlers: &'static [usize],
+    pub chunks: &'static [usize],
+    /// Runs of each setting in the search.
+    pub tries: usize,
+}
+
+impl Pairing {
+    /// On this machine, in real time: six pairs are the fewest with a 95 % interval.
+    pub fn here(quick: bool) -> Pairing {
+        Pairing {
+            pairs: if quick { 6 } else { 12 },
+            length: 1_000_000_000,
+            capacity_requests: 10_000,
+            handlers: &[512, 8192],
+            chunks: if quick {
+                &[64 << 10, 256 << 10]
+            } else {
+                &[16 << 10, 64 << 10, 256 << 10, 4 << 20]
+            },
+            tries: 2,
+        }
+    }
+
+    /// Plans for the deterministic machine, whose CPUs are slow.
+    pub fn in_machine(quick: bool) -> Pairing {
+        Pairing {
+            pairs: if quick { 2 } else { 6 },
+            length: 200_000_000,
+            capacity_requests: 600,
+            handlers: &[64, 512],
+            chunks: &[64 << 10, 256 << 10],
+            tries: 1,
+        }
+    }
+
+    pub fn settings(&self) -> impl Iterator<Item = Settings> {
+        let with = |handlers: usize| {
+            self.chunks.iter().map(move |chunk| Settings { handlers, chunk: *chunk })
+        };
+        self.handlers.iter().copied().flat_map(with)
+    }
+}
+
+/// The runs beside the pairs, of which nothing is claimed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Loads of the open loop, in shares of the capacity.
+    pub loads: &'static [f64],
+    /// Clients of the closed loop.
+    pub clients: &'static [usize],
+    pub repetitions: usize,
     /// Requests of a closed loop's run, in seconds of the capacity.
     pub closed_seconds: f64,
     pub wrk_length: Duration,
-    /// fifo's settings to choose from: handlers, and bytes of a chunk.
-    pub fifo_handlers: Vec<usize>,
-    pub fifo_chunks: Vec<usize>,
 }
 
 impl Plan {
     pub fn new(quick: bool) -> Plan {
-        let full = Plan {
-            loads: vec![0.5, 0.8, 1.0, OVERLOAD, 1.2],
-            clients: vec![16, 64, 256, 1024],
-            repetitions: 5,
-            length: 1_000_000_000,
-            closed_seconds: 1.0,
-            wrk_length: Duration::from_secs(2),
-            fifo_handlers: vec![512, 8192],
-            fifo_chunks: vec![16 << 10, 64 << 10, 256 << 10, 4 << 20],
-        };
-        if quick {
-            return Plan {
-                loads: vec![0.5, OVERLOAD, 1.2],
-                clients: vec![16, 256],
-                repetitions: 3,
-                closed_seconds: 0.5,
-                wrk_length: Duration::from_secs(1),
-                fifo_chunks: vec![64 << 10, 256 << 10],
-                ..full
-            };
+        Plan {
+            loads: if quick { &[0.5, 1.2] } else { &[0.5, 0.8, 1.0, 1.2] },
+            clients: if quick { &[16, 256] } else { &[16, 64, 256, 1024] },
+            repetitions: if quick { 1 } else { 5 },
+            closed_seconds: if quick { 0.5 } else { 1.0 },
+            wrk_length: Duration::from_secs(if quick { 1 } else { 2 }),
         }
-        full
     }
 }

@@ -1,4 +1,4 @@
-//! The servers that are compared, each a process pinned to the server's core.
+//! Starts the servers that the experiment compares, each a process pinned to the server's core.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,6 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use attune_linux::affinity::Cpus;
+use attune_linux::child::end_with_parent;
+use attune_linux::time::{Time, process_cpu_time};
+use attune_linux::{process, signal};
 
 use crate::programs;
 
@@ -24,40 +28,48 @@ pub struct Server {
 }
 
 /// How the example server is started.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     pub handlers: usize,
     pub chunk: usize,
 }
 
 impl Server {
-    /// Starts examples/webserver with a compiled scheduler (None: the library's built-in one) on the files of `site`.
+    /// Starts examples/webserver with a compiled scheduler (None: the library's built-in one) on
+    /// the files of `site`.
     pub fn start(
         program: &Path,
         scheduler: Option<&Path>,
         site: &Path,
         settings: &Settings,
         extra: &[&str],
-        cpu: usize,
+        cpu: u32,
     ) -> Result<Server> {
         let mut command = Command::new(program);
         command.args(["--port", "0", "--json", "--files"]).arg(site);
-        command.args(["--handlers", &settings.handlers.to_string(), "--chunk", &settings.chunk.to_string()]);
+        command.args([
+            "--handlers",
+            &settings.handlers.to_string(),
+            "--chunk",
+            &settings.chunk.to_string(),
+        ]);
         command.args(extra);
         command.env_remove("ATTUNE_SCHED");
         if let Some(scheduler) = scheduler {
             command.env("ATTUNE_SCHED", scheduler);
         }
         let words = describe(&command);
-        let words =
-            scheduler.map_or(words.clone(), |path| format!("ATTUNE_SCHED={} {words}", path.display()));
+        let words = scheduler
+            .map_or(words.clone(), |path| format!("ATTUNE_SCHED={} {words}", path.display()));
         let mut child = pinned(command.stdout(Stdio::piped()), cpu)
             .spawn()
             .with_context(|| format!("starting {words}"))?;
         match listening_port(&mut child) {
-            Ok(port) => {
-                Ok(Server { address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port), command: words, child })
-            }
+            Ok(port) => Ok(Server {
+                address: SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+                command: words,
+                child,
+            }),
             Err(error) => {
                 end(&mut child);
                 Err(error.context(words))
@@ -66,7 +78,7 @@ impl Server {
     }
 
     /// Starts nginx with one worker on the same files; what it writes goes to `scratch`.
-    pub fn start_nginx(site: &Path, scratch: &Path, cpu: usize) -> Result<Server> {
+    pub fn start_nginx(site: &Path, scratch: &Path, cpu: u32) -> Result<Server> {
         let address = free_address()?;
         let configuration = scratch.join("nginx.conf");
         let site = fs::canonicalize(site)?;
@@ -74,9 +86,14 @@ impl Server {
         let scratch = fs::canonicalize(scratch)?;
         fs::write(&configuration, nginx_configuration(address, &site, &scratch))?;
         let mut command = Command::new(nginx_program().context("nginx is not installed")?);
-        command.arg("-c").arg(fs::canonicalize(&configuration)?).arg("-e").arg(scratch.join("nginx.log"));
+        command
+            .arg("-c")
+            .arg(fs::canonicalize(&configuration)?)
+            .arg("-e")
+            .arg(scratch.join("nginx.log"));
         let words = describe(&command);
-        let child = pinned(&mut command, cpu).spawn().with_context(|| format!("starting {words}"))?;
+        let child =
+            pinned(&mut command, cpu).spawn().with_context(|| format!("starting {words}"))?;
         let mut server = Server { address, command: words, child };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(address).is_err() {
@@ -89,25 +106,19 @@ impl Server {
         Ok(server)
     }
 
-    /// CPU time that it has used, in nanoseconds.
-    pub fn cpu_time(&self) -> Result<u64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name in parentheses may hold anything; user and system time are the 12th and 13th field after it.
-        let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok());
-        // SAFETY: plain query.
-        let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
-        let total = ticks(11).zip(ticks(12)).context("unexpected form of /proc/PID/stat")?;
-        Ok((total.0 + total.1) * (1_000_000_000 / per_second))
+    /// CPU time that it has used.
+    pub fn cpu_time(&self) -> Result<Time> {
+        Ok(process_cpu_time(self.child.id())?)
     }
 
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it as its user would (SIGTERM) and returns the last line that it printed, and its exit status.
+    /// Ends it as its user would (SIGTERM) and returns the last line that it printed, and its exit
+    /// status.
     pub fn stop(mut self) -> Result<(String, Option<i32>)> {
-        signal(&self.child, libc::SIGTERM);
+        process::signal(self.child.id(), signal::TERMINATE)?;
         let status = wait(&mut self.child, PATIENCE)?;
         let mut said = String::new();
         if let Some(mut stdout) = self.child.stdout.take() {
@@ -135,15 +146,15 @@ fn nginx_configuration(address: SocketAddrV4, site: &Path, scratch: &Path) -> St
         .iter()
         .map(|kind| format!("    {kind}_temp_path \"{scratch}/{kind}\";\n"))
         .collect();
-    // As root its worker would become another user, who may not be able to read the files.
-    // SAFETY: plain query.
-    let user = if unsafe { libc::geteuid() } == 0 { "user root;\n" } else { "" };
+    // As root its worker would become another user, which may not be able to read the files.
+    let user = if process::effective_user() == 0 { "user root;\n" } else { "" };
     format!(
-        "{user}daemon off;\nmaster_process off;\nworker_processes 1;\npid \"{scratch}/nginx.pid\";\n\
-         error_log \"{scratch}/nginx.log\" error;\nevents {{ worker_connections 16384; }}\nhttp {{\n{temporary}    \
-         access_log off;\n    sendfile on;\n    tcp_nodelay on;\n    open_file_cache max=1000 inactive=1h;\n    \
-         open_file_cache_valid 1h;\n    keepalive_requests 1000000;\n    default_type application/octet-stream;\n    \
-         server {{ listen {address} backlog=4096; root \"{}\"; }}\n}}\n",
+        "{user}daemon off;\nmaster_process off;\nworker_processes 1;\npid \"{scratch}/nginx.pid\";\
+            \nerror_log \"{scratch}/nginx.log\" error;\nevents {{ worker_connections 16384; }}\n\
+            http {{\n{temporary}    access_log off;\n    sendfile on;\n    tcp_nodelay on;\n    \
+            open_file_cache max=1000 inactive=1h;\n    open_file_cache_valid 1h;\n    \
+            keepalive_requests 1000000;\n    default_type application/octet-stream;\n    server {{ \
+            listen {address} backlog=4096; root \"{}\"; }}\n}}\n",
         site.display()
     )
 }
@@ -171,19 +182,11 @@ fn describe(command: &Command) -> String {
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-fn pinned(command: &mut Command, cpu: usize) -> &mut Command {
-    // SAFETY: between fork and exec only two system calls are made. A server must not outlive a lab that was killed.
-    unsafe {
-        command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            crate::cpu::pin_to(cpu)
-        })
-    }
-}
-
-fn signal(child: &Child, number: libc::c_int) {
-    // SAFETY: the child has not been waited for, so the number is still its own.
-    unsafe { libc::kill(child.id() as libc::pid_t, number) };
+/// On one CPU; it ends with the lab, however that ends.
+fn pinned(command: &mut Command, cpu: u32) -> &mut Command {
+    let cpu = Cpus::one(cpu);
+    // SAFETY: between fork and exec the closure makes one system call.
+    end_with_parent(unsafe { command.pre_exec(move || cpu.apply()) })
 }
 
 fn wait(child: &mut Child, patience: Duration) -> Result<Option<i32>> {

@@ -1,13 +1,17 @@
-//! An experiment in the kernel, small: it measures whom it can, says of others why not, and draws and tells what it found.
+//! A small experiment in the kernel: it measures the contestants that can run, says why the others
+//! cannot, and draws and tells what it found.
 
 use std::path::{Path, PathBuf};
 
-use attune_lab::experiment::{Method, Options};
-use attune_lab::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload};
+use attune_lab::experiment::{Experiment, Options};
+use attune_lab::kernel::{
+    Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload,
+};
 use attune_lab::report::Claim;
 
 const SMALL: Description = Description {
     name: "small",
+    about: "",
     title: "A small experiment",
     text: &["How it is read."],
     published: "nothing.",
@@ -16,7 +20,7 @@ const SMALL: Description = Description {
             title: "One CPU",
             place: Place::ONE_CPU,
             contestants: both,
-            workloads: &[Workload::new("pipe", &["ping-pong", "--turns", "500"])],
+            workloads: &[Workload::new("pipe", "ping-pong --turns 500")],
             figures: &[
                 Figure::new("instructions", "pipe", "/ns_per_switch", 1.0).with_ratio(),
                 Figure::new("switches", "pipe", "/switches", 1.0),
@@ -26,17 +30,18 @@ const SMALL: Description = Description {
             title: "Two CPUs",
             place: Place::TwoCpus,
             contestants: both,
-            workloads: &[Workload::new("forks", &["forks", "--count", "20"])],
+            workloads: &[Workload::new("forks", "forks --count 20")],
             figures: &[Figure::new("processes", "forks", "/processes", 1.0)],
         },
     ],
     seeds: FIVE_SEEDS,
     drawn: "instructions",
     claims: |results: &Results| {
-        let claim = |name| Claim {
-            claim: format!("{name} is measured"),
-            holds: results.median(name, "instructions").is_some(),
-            measured: String::new(),
+        let claim = |name| {
+            Claim::new(
+                format!("{name} is measured"),
+                Some((results.median(name, "instructions").is_some(), String::new())),
+            )
         };
         vec![claim("fair class"), claim("attune no such scheduler")]
     },
@@ -80,14 +85,21 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
     };
     let (report, said) = run();
     let text = report.to_text();
-    assert_eq!(report.claims.iter().map(|claim| claim.holds).collect::<Vec<_>>(), [true, false], "{text}");
+    assert_eq!(
+        report.claims.iter().map(|claim| claim.holds()).collect::<Vec<_>>(),
+        [true, false],
+        "{text}"
+    );
     let mut fair_class = text.lines().filter(|line| line.starts_with("fair class"));
     // 500 turns are 1000 switches; a tenth more runs before it counts.
     let one_cpu = fair_class.next().expect("a row");
     assert!(one_cpu.split_whitespace().any(|word| word == "1000"), "{text}");
     let two_cpus = fair_class.next().expect("a row");
     assert!(two_cpus.contains("20.00 [20.00 20.00]"), "{text}");
-    assert!(text.contains("attune no such scheduler, pipe: cannot be compiled for the kernel"), "{text}");
+    assert!(
+        text.contains("attune no such scheduler, pipe: cannot be compiled for the kernel"),
+        "{text}"
+    );
     assert!(report.pictures[0].svg.contains("fair class"));
     assert_eq!(report.commands.len(), 2);
     assert!(
@@ -98,6 +110,9 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
     // A second time it has all it needs, and says the same.
     assert!(said.iter().all(|text| !text.contains("measured before")), "{said:?}");
     let (again, said) = run();
-    assert!(!said.is_empty() && said.iter().all(|text| text.ends_with("measured before")), "{said:?}");
+    assert!(
+        !said.is_empty() && said.iter().all(|text| text.ends_with("measured before")),
+        "{said:?}"
+    );
     assert_eq!(again.to_text(), text);
 }

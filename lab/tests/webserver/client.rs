@@ -7,13 +7,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use attune_lab::load::schedule::Target;
+use attune_lab::http::schedule::Target;
+use attune_lab::schedulers;
 use attune_lab::webserver::server::{Server, Settings};
 use attune_lab::webserver::site;
-use attune_lab::{cpu, schedulers};
+use attune_linux::affinity::Cpus;
 
 /// Longer than anything takes; a test that waits so long has failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 pub const PROJECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -55,7 +56,8 @@ pub fn built() -> &'static Built {
     })
 }
 
-/// Starts the server with each scheduler in turn, with these options added, and hands it to the test.
+/// Starts the server with each scheduler in turn, with these options added, and hands it to the
+/// test.
 pub fn with_servers(extra: &[&str], test: impl Fn(&Server)) {
     for scheduler in &built().schedulers {
         let server = start(scheduler, extra);
@@ -69,7 +71,7 @@ pub fn with_servers(extra: &[&str], test: impl Fn(&Server)) {
 pub fn start(scheduler: &Path, extra: &[&str]) -> Server {
     let built = built();
     let settings = Settings { handlers: 64, chunk: 16384 };
-    let core = cpu::allowed().unwrap()[0];
+    let core = Cpus::of_this_thread().unwrap().iter().next().unwrap();
     Server::start(&built.program, Some(scheduler), &built.site, &settings, extra, core).unwrap()
 }
 
@@ -160,8 +162,10 @@ impl Client {
             }
         };
         let head = String::from_utf8(self.rest.drain(..end + 4).collect()).unwrap();
-        let status =
-            head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest[..3].parse().ok()).expect("a status line");
+        let status = head
+            .strip_prefix("HTTP/1.1 ")
+            .and_then(|rest| rest[..3].parse().ok())
+            .expect("a status line");
         Some(Reply { status, head, body: Vec::new() })
     }
 

@@ -1,7 +1,8 @@
-//! The example web server under real and under hostile clients, over loopback, under `fifo` and under `shortest_reply`.
+//! The example web server under real and under hostile clients, over loopback, under `fifo` and
+//! under `shortest_reply`.
 //!
-//! Limits are set to fractions of a second where a test waits for them; no test asserts how long something took beyond
-//! "it ended, and not because of the test's own patience".
+//! Limits are set to fractions of a second where a test waits for them; no test asserts how long
+//! something took beyond "it ended, and not because of the test's own patience".
 
 mod client;
 mod hostile;

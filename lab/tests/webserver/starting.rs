@@ -40,7 +40,10 @@ fn what_it_cannot_serve_is_said() {
     let port = taken.local_addr().unwrap().port().to_string();
     let cases: [(&[&str], &str); 3] = [
         (&["--port", &port], "Address already in use"),
-        (&["--port", "0", "--files", "/nowhere/at/all"], "/nowhere/at/all: No such file or directory"),
+        (
+            &["--port", "0", "--files", "/nowhere/at/all"],
+            "/nowhere/at/all: No such file or directory",
+        ),
         (&["--port", "0", "--host", "localhost"], "--host localhost: no IPv4 address"),
     ];
     for (arguments, message) in cases {
@@ -62,7 +65,8 @@ fn without_files_it_makes_some() {
     let mut line = String::new();
     let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
-    let address = line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().parse().unwrap();
+    let address =
+        line.strip_prefix("listening on ").unwrap().split(',').next().unwrap().parse().unwrap();
     let sizes: Vec<_> = ["/bytes/600", "/bytes/26000", "/large/7", "/bytes/1"]
         .map(|path| Client::connect(address).get(path))
         .map(|reply| if reply.status == 200 { reply.body.len() } else { 0 })
@@ -95,7 +99,8 @@ fn runs_out_of_descriptors_and_recovers() {
         std::fs::set_permissions(&limited, mode).unwrap();
         let settings = Settings { handlers: 64, chunk: 16384 };
         let extra = ["--idle-timeout", "1"];
-        let server = Server::start(&limited, Some(scheduler), &built.site, &settings, &extra, 0).unwrap();
+        let server =
+            Server::start(&limited, Some(scheduler), &built.site, &settings, &extra, 0).unwrap();
         let mut clients: Vec<Client> = (0..100).map(|_| Client::connect(server.address)).collect();
         for client in &mut clients {
             let reply = client.ask("GET /small/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
@@ -143,8 +148,12 @@ fn clients_that_take_nothing_cannot_keep_it_from_ending() {
 #[test]
 fn a_scheduler_that_is_none_ends_it_with_status_2() {
     let mut command = Command::new(&built().program);
-    let output =
-        command.args(["--port", "0"]).env("ATTUNE_SCHED", "/nowhere.so").arg0("webserver").output().unwrap();
+    let output = command
+        .args(["--port", "0"])
+        .env("ATTUNE_SCHED", "/nowhere.so")
+        .arg0("webserver")
+        .output()
+        .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("/nowhere.so"), "{said}");

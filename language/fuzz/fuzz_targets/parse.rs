@@ -1,4 +1,5 @@
-//! Any bytes: the parser ends, keeps every byte, bounds its tree, and what it has to say can be drawn.
+//! Any bytes: the parser ends, keeps every byte, bounds its tree, and what it has to say can be
+//! drawn.
 #![no_main]
 
 use attune_language::diagnostic::render;

@@ -1,7 +1,8 @@
-//! Where control goes: queries return a value on every path, and no statement stands where none can reach it.
+//! Where control goes: queries return a value on every path, and no statement stands where none can
+//! reach it.
 //!
-//! Conditions are taken as undecided unless they are constants. Establishes: a query that passes ends in `return` with a value,
-//! or traps.
+//! Conditions are taken as undecided unless they are constants. Establishes: a query that passes
+//! ends in `return` with a value, or traps.
 
 use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::*;
@@ -68,15 +69,19 @@ fn leave(program: &Program, statement: &Statement, diagnostics: &mut Vec<Diagnos
             match constant(program, *condition) {
                 Some(true) => then,
                 Some(false) => otherwise,
-                None => {
-                    Ways { falls: then.falls || otherwise.falls, breaks: then.breaks || otherwise.breaks }
-                }
+                None => Ways {
+                    falls: then.falls || otherwise.falls,
+                    breaks: then.breaks || otherwise.breaks,
+                },
             }
         }
         StatementKind::Loop(each) => {
             through(program, &each.prelude, diagnostics);
             let body = through(program, &each.body, diagnostics);
-            Ways { falls: body.breaks || constant(program, each.condition) != Some(true), breaks: false }
+            Ways {
+                falls: body.breaks || constant(program, each.condition) != Some(true),
+                breaks: false,
+            }
         }
         StatementKind::Foreach { body, .. } => {
             through(program, body, diagnostics);

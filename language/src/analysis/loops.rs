@@ -1,8 +1,9 @@
 //! Loops that may not end.
 //!
-//! A loop ends if each turn brings it nearer to leaving by one of its conditions. Recognised are the usual ones: a number that
-//! every turn moves towards a bound that stands still, and containers out of which (or into which) every turn moves a thread and
-//! nothing moves one back. Any other loop gets a warning: it may well end, but not for a reason that shows.
+//! A loop ends if each turn brings it nearer to leaving by one of its conditions. Recognised are
+//! the usual ones: a number that every turn moves towards a bound that stands still, and containers
+//! out of which (or into which) every turn moves a thread and nothing moves one back. Any other
+//! loop gets a warning: it may well end, but not for a reason that shows.
 //!
 //! Conditions are the loop's own and those of an `if` in its body's top level that leaves the loop.
 
@@ -12,7 +13,8 @@ use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::*;
 
 pub fn check(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
-    let handlers = program.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
+    let handlers =
+        program.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
     let invariants = program.invariants.iter().map(|invariant| &invariant.routine);
     let mut finder = Finder { diagnostics };
     for routine in handlers.chain(invariants) {
@@ -33,11 +35,15 @@ impl visit::Visitor for Finder<'_> {
         }
         let endless = flow::constant(program, each.condition) == Some(true) && !leaves(&each.body);
         let message = if endless { "this loop never ends" } else { "this loop may not end" };
-        let label = if endless { "nothing leaves it" } else { "no turn is seen to bring its end nearer" };
+        let label =
+            if endless { "nothing leaves it" } else { "no turn is seen to bring its end nearer" };
         let place = if endless { statement.span } else { program.exprs[each.condition].span };
-        self.diagnostics.push(Diagnostic::new(codes::flow::ENDLESS, place, message).label(label).hint(
-            "count towards a bound, or move a thread out of the container that the condition asks about",
-        ));
+        self.diagnostics.push(
+            Diagnostic::new(codes::flow::ENDLESS, place, message).label(label).hint(
+                "count towards a bound, or move a thread out of the container that the \
+             condition asks about",
+            ),
+        );
     }
 }
 
@@ -80,7 +86,8 @@ impl Turn<'_> {
         conditions.into_iter().any(|(condition, holds)| self.approaches(condition, holds))
     }
 
-    /// Whether every turn brings the condition nearer to failing (to holding, if the loop goes on while it fails).
+    /// Whether every turn brings the condition nearer to failing (to holding, if the loop goes on
+    /// while it fails).
     fn approaches(&self, condition: ExprId, holds: bool) -> bool {
         match (&self.program.exprs[condition].kind, holds) {
             (ExprKind::Constant(Value::Int(value)), _) => (*value != 0) != holds,
@@ -117,7 +124,8 @@ impl Turn<'_> {
         let sizes = self.sizes(left);
         match op {
             BinaryOp::Less | BinaryOp::LessEqual => {
-                self.counts(left, &[Direction::Up]) || sizes.is_some_and(|containers| self.fills(&containers))
+                self.counts(left, &[Direction::Up])
+                    || sizes.is_some_and(|containers| self.fills(&containers))
             }
             BinaryOp::Greater | BinaryOp::GreaterEqual => {
                 self.counts(left, &[Direction::Down])
@@ -125,11 +133,15 @@ impl Turn<'_> {
             }
             BinaryOp::NotEqual => {
                 self.counts(left, &[Direction::Up, Direction::Down])
-                    || sizes.is_some_and(|containers| self.drains(&containers) || self.fills(&containers))
+                    || sizes.is_some_and(|containers| {
+                        self.drains(&containers) || self.fills(&containers)
+                    })
             }
             BinaryOp::Equal => {
                 self.counts(left, &[Direction::Up, Direction::Down])
-                    || sizes.is_some_and(|containers| self.drains(&containers) || self.fills(&containers))
+                    || sizes.is_some_and(|containers| {
+                        self.drains(&containers) || self.fills(&containers)
+                    })
             }
             _ => false,
         }
@@ -137,19 +149,21 @@ impl Turn<'_> {
 
     // Counting
 
-    /// Whether the expression is a counter that every turn moves, always in one of these directions.
+    /// Whether the expression is a counter that every turn moves, always in one of these
+    /// directions.
     fn counts(&self, expr: ExprId, directions: &[Direction]) -> bool {
         let Some(counter) = self.counter(expr) else { return false };
         directions.iter().any(|&direction| {
             let mut every_way = true;
             visit_assignments(self.program, &self.parts(), &mut |place, value| {
-                every_way &=
-                    self.place(place) != Some(counter) || self.step(counter, value) == Some(direction);
+                every_way &= self.place(place) != Some(counter)
+                    || self.step(counter, value) == Some(direction);
             });
             every_way
                 && self.every_turn(&|statement| match &statement.kind {
                     StatementKind::Assign { place, value } => {
-                        self.place(place) == Some(counter) && self.step(counter, *value) == Some(direction)
+                        self.place(place) == Some(counter)
+                            && self.step(counter, *value) == Some(direction)
                     }
                     _ => false,
                 })
@@ -177,7 +191,9 @@ impl Turn<'_> {
             return Some(counter);
         }
         self.each.prelude.statements.iter().find_map(|statement| match &statement.kind {
-            StatementKind::Assign { place: Place::Local(assigned, None), value } if *assigned == local => {
+            StatementKind::Assign { place: Place::Local(assigned, None), value }
+                if *assigned == local =>
+            {
                 match &self.program.exprs[*value].kind {
                     ExprKind::Read(place) => self.place(place),
                     ExprKind::Binary(BinaryOp::Add | BinaryOp::Subtract, left, _) => {
@@ -212,7 +228,8 @@ impl Turn<'_> {
         let is_counter = |expr: ExprId| match &self.program.exprs[expr].kind {
             ExprKind::Read(place) => {
                 let read = self.place(place);
-                read == Some(counter) || read.is_some_and(|read| self.original(read) == Some(counter))
+                read == Some(counter)
+                    || read.is_some_and(|read| self.original(read) == Some(counter))
             }
             _ => false,
         };
@@ -242,13 +259,17 @@ impl Turn<'_> {
 
     /// `tmp = i + 1; i = tmp`.
     fn kept_step(&self, counter: Counter, value: ExprId) -> Option<Direction> {
-        let ExprKind::Read(Place::Local(local, None)) = self.program.exprs[value].kind else { return None };
+        let ExprKind::Read(Place::Local(local, None)) = self.program.exprs[value].kind else {
+            return None;
+        };
         if !self.program.locals[local].temporary || Counter::Local(local) == counter {
             return None;
         }
         let mut found = None;
         visit_assignments(self.program, &self.parts(), &mut |place, value| {
-            if *place == SamePlace(local) && matches!(self.program.exprs[value].kind, ExprKind::Binary(..)) {
+            if *place == SamePlace(local)
+                && matches!(self.program.exprs[value].kind, ExprKind::Binary(..))
+            {
                 found = self.step(counter, value);
             }
         });
@@ -279,19 +300,28 @@ impl Turn<'_> {
     }
 
     /// Whether the condition holds only while one of some containers is filled, and which.
-    fn asked_filled(&self, condition: ExprId, holds: bool, containers: &mut Vec<ContainerId>) -> bool {
+    fn asked_filled(
+        &self,
+        condition: ExprId,
+        holds: bool,
+        containers: &mut Vec<ContainerId>,
+    ) -> bool {
         match (&self.program.exprs[condition].kind, holds) {
             (ExprKind::Or(left, right), true) | (ExprKind::And(left, right), false) => {
-                self.asked_filled(*left, holds, containers) && self.asked_filled(*right, holds, containers)
+                self.asked_filled(*left, holds, containers)
+                    && self.asked_filled(*right, holds, containers)
             }
-            (ExprKind::Unary(UnaryOp::Not, operand), _) => self.asked_filled(*operand, !holds, containers),
+            (ExprKind::Unary(UnaryOp::Not, operand), _) => {
+                self.asked_filled(*operand, !holds, containers)
+            }
             (ExprKind::Size(of), true) => {
                 containers.push(of.container);
                 true
             }
             (ExprKind::Binary(op, left, right), _) => {
                 let op = if holds { *op } else { op.negated() };
-                let asks = matches!(op, BinaryOp::Greater | BinaryOp::GreaterEqual | BinaryOp::NotEqual);
+                let asks =
+                    matches!(op, BinaryOp::Greater | BinaryOp::GreaterEqual | BinaryOp::NotEqual);
                 match self.sizes(*left) {
                     Some(more) if asks && self.stands_still(*right) => {
                         containers.extend(more);
@@ -311,12 +341,15 @@ impl Turn<'_> {
             StatementKind::Transfer { source, destination, .. } => {
                 matches!(&source.kind, ThreadKind::First(of) if within(of)) && !within(destination)
             }
-            StatementKind::Destroy { thread } => matches!(&thread.kind, ThreadKind::First(of) if within(of)),
+            StatementKind::Destroy { thread } => {
+                matches!(&thread.kind, ThreadKind::First(of) if within(of))
+            }
             _ => false,
         };
         let mut none_comes = true;
         visit_transfers(self.program, &self.parts(), &mut |source, destination| {
-            none_comes &= !within(destination) || matches!(&source.kind, ThreadKind::First(of) if within(of));
+            none_comes &=
+                !within(destination) || matches!(&source.kind, ThreadKind::First(of) if within(of));
         });
         none_comes && self.every_turn(&goes_out)
     }
@@ -352,8 +385,8 @@ impl Turn<'_> {
                 match &program.exprs[expr].kind {
                     ExprKind::Read(place) => {
                         let read = self.0.place(place);
-                        let mut assigned =
-                            read.is_none() && !matches!(place, Place::Local(..) | Place::Global(..));
+                        let mut assigned = read.is_none()
+                            && !matches!(place, Place::Local(..) | Place::Global(..));
                         visit_assignments(program, &self.0.parts(), &mut |place, _| {
                             assigned |= read.is_some() && self.0.place(place) == read;
                         });
@@ -363,7 +396,8 @@ impl Turn<'_> {
                         let still = |other: &ContainerRef| other.container != of.container;
                         visit_transfers(program, &self.0.parts(), &mut |source, destination| {
                             self.1 &= still(destination);
-                            self.1 &= matches!(&source.kind, ThreadKind::First(from) if still(from));
+                            self.1 &=
+                                matches!(&source.kind, ThreadKind::First(from) if still(from));
                         });
                     }
                     _ => {}
@@ -406,7 +440,11 @@ fn visit_assignments(program: &Program, blocks: &[&Block], each: &mut dyn FnMut(
     blocks.iter().for_each(|block| visit::block(program, block, &mut assignments));
 }
 
-fn visit_transfers(program: &Program, blocks: &[&Block], each: &mut dyn FnMut(&ThreadExpr, &ContainerRef)) {
+fn visit_transfers(
+    program: &Program,
+    blocks: &[&Block],
+    each: &mut dyn FnMut(&ThreadExpr, &ContainerRef),
+) {
     struct Transfers<'a>(&'a mut dyn FnMut(&ThreadExpr, &ContainerRef));
     impl visit::Visitor for Transfers<'_> {
         fn statement(&mut self, _program: &Program, statement: &Statement) {

@@ -1,8 +1,9 @@
-//! Effects: queries have none, events have some. (Invariants have none either; lowering sees to that.)
+//! Effects: queries have none, events have some. (Invariants have none either; lowering sees to
+//! that.)
 //!
-//! An effect is whatever outlives the handler: a thread that moves or dies, an assignment to a variable of the scheduler or
-//! of a thread, a step of `random`, an alarm, a preemption. Verbatim text is taken on trust in a query, and counts as an effect in an
-//! event.
+//! An effect is whatever outlives the handler: a thread that moves or dies, an assignment to a
+//! variable of the scheduler or of a thread, a step of `random`, an alarm, a preemption. Verbatim
+//! text is taken on trust in a query, and counts as an effect in an event.
 
 use crate::diagnostic::{Diagnostic, codes};
 use crate::ir::*;
@@ -18,7 +19,9 @@ pub fn check(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
                     diagnostics.push(
                         Diagnostic::new(codes::flow::QUERY_EFFECT, *span, message)
                             .label("a query changes nothing")
-                            .hint("do this in an event, and let the query read what the event left"),
+                            .hint(
+                                "do this in an event, and let the query read what the event left",
+                            ),
                     );
                 }
             } else if part.role == Role::Own
@@ -26,7 +29,8 @@ pub fn check(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
                 && effects.certain.is_empty()
                 && !effects.verbatim
             {
-                let message = format!("the event `{}` changes nothing", handler.event);
+                let name = program.handler_name(handler.event);
+                let message = format!("the event `{name}` changes nothing");
                 diagnostics.push(
                     Diagnostic::new(codes::flow::EVENT_WITHOUT_EFFECT, part.span, message)
                         .label("moves no thread, and assigns no variable that outlives it")
@@ -57,12 +61,17 @@ impl visit::Visitor for Effects<'_> {
             StatementKind::Dispatch { .. } => "dispatches a thread".to_string(),
             StatementKind::Alarm { .. } => "sets an alarm".to_string(),
             StatementKind::Preempt { .. } => "preempts a processor".to_string(),
-            StatementKind::Random { .. } => "draws a random number, which changes all later ones".to_string(),
+            StatementKind::Random { .. } => {
+                "draws a random number, which changes all later ones".to_string()
+            }
             StatementKind::Assign { place: Place::Global(global, _), .. } => {
                 format!("assigns `{}`", self.program.globals[*global].name)
             }
             StatementKind::Assign { place: Place::Attribute(_, attribute), .. } => {
-                format!("assigns the thread variable `{}`", self.program.attributes[*attribute].name)
+                format!(
+                    "assigns the thread variable `{}`",
+                    self.program.attributes[*attribute].name
+                )
             }
             StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
                 self.verbatim = true;

@@ -1,14 +1,14 @@
-//! Containers and variables that serve no purpose: threads go in and never come out, or would come out and never go in;
-//! nothing is ever kept there.
+//! Containers and variables that serve no purpose: threads go in and never come out, or would come
+//! out and never go in; nothing is ever kept there.
 //!
-//! Whether threads leave is asked of the occupancy analysis: a thread that is moved by name, or that dies, leaves the
-//! container that it sits in. Only what the main file declares is looked at, and only in complete schedulers.
+//! Whether threads leave is asked of the occupancy analysis: a thread that is moved by name, or
+//! that dies, leaves the container that it sits in. Only what the main file declares is looked at,
+//! and only in complete schedulers.
 
 use super::occupancy::Occupancy;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::codes::transfers::{NEVER_ENTERED, NEVER_LEFT, UNUSED};
 use crate::ir::*;
-use crate::source::SourceId;
 
 /// `engines`: of each engine that could run the scheduler.
 pub fn check(program: &Program, engines: &[&Occupancy], diagnostics: &mut Vec<Diagnostic>) {
@@ -18,7 +18,7 @@ pub fn check(program: &Program, engines: &[&Occupancy], diagnostics: &mut Vec<Di
     }
     let uses = Uses::of(program);
     for (index, (id, container)) in program.containers.iter().enumerate() {
-        if container.scope != Scope::Scheduler || container.span.source != SourceId::default() {
+        if container.scope != Scope::Scheduler || container.span.source != program.source {
             continue;
         }
         let name = &container.name;
@@ -54,13 +54,15 @@ fn unused_variables(program: &Program, uses: &Uses, diagnostics: &mut Vec<Diagno
     });
     let globals = globals.map(|(_, global)| (&global.name, global.span));
     let attributes = program.attributes.iter().filter(|(id, attribute)| {
-        let sorts =
-            program.containers.iter().any(|(_, container)| container.sort.is_some_and(|sort| sort.by == *id));
+        let sorts = program
+            .containers
+            .iter()
+            .any(|(_, container)| container.sort.is_some_and(|sort| sort.by == *id));
         !attribute.import && !sorts && !uses.attributes.contains(id)
     });
     let attributes = attributes.map(|(_, attribute)| (&attribute.name, attribute.span));
     for (name, span) in globals.chain(attributes) {
-        if span.source == SourceId::default() {
+        if span.source == program.source {
             diagnostics.push(
                 Diagnostic::new(UNUSED, span, format!("`{name}` is never used"))
                     .label("no handler speaks of it")
@@ -90,6 +92,12 @@ impl Uses {
         for routine in [&program.prologue, &program.thread_prologue].into_iter().chain(invariants) {
             visit::block(program, &routine.body, &mut uses);
         }
+        // The master and other nodes see these.
+        let observed = |name: &String| program.membership.observed.contains(name);
+        let containers = program.containers.iter().filter(|(_, it)| observed(&it.name));
+        uses.mentioned.extend(containers.map(|(id, _)| id));
+        let globals = program.globals.iter().filter(|(_, it)| observed(&it.name));
+        uses.globals.extend(globals.map(|(id, _)| id));
         uses
     }
 

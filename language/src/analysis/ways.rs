@@ -1,4 +1,5 @@
-//! Which ways lead through a loop's body: out of it, back to its start, past a statement. By its shape alone, not by its conditions.
+//! Which ways lead through a loop's body: out of it, back to its start, past a statement. By its
+//! shape alone, not by its conditions.
 
 use crate::ir::*;
 
@@ -34,7 +35,9 @@ pub fn always(block: &Block, does: &dyn Fn(&Statement) -> bool) -> bool {
                     // Both sides leaving is no doing; it is found by `always_leaves` outside.
                     side(then) && side(otherwise) && (always(then, does) || always(otherwise, does))
                 }
-                StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
+                StatementKind::Break
+                | StatementKind::Return(_)
+                | StatementKind::Dispatch { .. } => true,
                 _ => false,
             }
     })
@@ -64,7 +67,9 @@ pub fn continues_before(block: &Block, does: &dyn Fn(&Statement) -> bool) -> boo
 pub fn always_leaves(block: &Block) -> bool {
     block.statements.iter().any(|statement| match &statement.kind {
         StatementKind::Break | StatementKind::Return(_) | StatementKind::Dispatch { .. } => true,
-        StatementKind::If { then, otherwise, .. } => always_leaves(then) && always_leaves(otherwise),
+        StatementKind::If { then, otherwise, .. } => {
+            always_leaves(then) && always_leaves(otherwise)
+        }
         _ => false,
     })
 }

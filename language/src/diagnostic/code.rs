@@ -1,7 +1,8 @@
-//! A diagnostic's code: `E0107` for an error, `W0301` for a warning, with what `attune explain` prints about it.
+//! A diagnostic's code: `E0107` for an error, `W0301` for a warning, with what `attune explain`
+//! prints about it.
 //!
-//! Invariant: codes are unique, their first letter is their severity, and their first two digits are their group, which is
-//! also the file in `codes/` that they stand in.
+//! Invariant: codes are unique, their first letter is their severity, and their first two digits
+//! are their group, which is also the file in `codes/` that they stand in.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -23,8 +24,9 @@ pub struct Code {
 pub enum Example {
     /// The text of one scheduler file.
     File(&'static str),
-    /// Several files, by name and text. The first is the one that is checked; the others are those it names, and
-    /// one called `--aspect` is given as a file of aspects. None at all if the example would be too long to be shown.
+    /// Several files, by name and text. The first is the one that is checked; the others are those
+    /// it names, and one called `--aspect` is given as a file of aspects. None at all if the
+    /// example would be too long to be shown.
     Files(&'static [(&'static str, &'static str)]),
 }
 

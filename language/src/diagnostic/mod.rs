@@ -1,8 +1,9 @@
-//! What the front end has to say to a person: a code, the place, what is wrong there, and what to do.
+//! What the front end has to say to a person: a code, the place, what is wrong there, and what to
+//! do.
 //!
-//! Invariant: every diagnostic carries a [`Code`], and every code has a long explanation with a wrong and a right example
-//! (`attune explain`). A message says what is wrong in one line without a full stop; a label says what stands at its place;
-//! a hint says what to do.
+//! Invariant: every diagnostic carries a [`Code`], and every code has a long explanation with a
+//! wrong and a right example (`attune explain`). A message says what is wrong in one line without a
+//! full stop; a label says what stands at its place; a hint says what to do.
 
 mod code;
 pub mod codes;

@@ -8,17 +8,20 @@ use codespan_reporting::term;
 use super::{Diagnostic, Label, Severity};
 use crate::source::{Location, SourceId, SourceMap};
 
-/// A longer line than this, in bytes, is not drawn: nobody can read it, and there may be many messages about it.
+/// A longer line than this, in bytes, is not drawn: a person cannot read it, and there may be many
+/// messages about it.
 const LONGEST_LINE: usize = 1000;
 
-/// The diagnostic with its code, the lines it is about, its labels and its hint. Ends with an empty line.
+/// The diagnostic with its code, the lines it is about, its labels and its hint. Ends with an empty
+/// line.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     if !labels(diagnostic).all(|label| sources.line_length(label.span) <= LONGEST_LINE) {
         return without_lines(diagnostic, sources);
     }
     let config = term::Config::default();
     let drawing = draw(diagnostic, sources);
-    term::emit_into_string(&config, sources, &drawing).unwrap_or_else(|_| without_lines(diagnostic, sources))
+    term::emit_into_string(&config, sources, &drawing)
+        .unwrap_or_else(|_| without_lines(diagnostic, sources))
 }
 
 fn labels(diagnostic: &Diagnostic) -> impl Iterator<Item = &Label> {
@@ -31,10 +34,13 @@ fn draw(diagnostic: &Diagnostic, sources: &SourceMap) -> drawn::Diagnostic<Sourc
         Severity::Warning => drawn::Severity::Warning,
     };
     let label = |style, label: &Label| {
-        drawn::Label::new(style, label.span.source, sources.clamp(label.span)).with_message(&label.text)
+        drawn::Label::new(style, label.span.source, sources.clamp(label.span))
+            .with_message(&label.text)
     };
     let mut labels = vec![label(drawn::LabelStyle::Primary, &diagnostic.primary)];
-    labels.extend(diagnostic.secondary.iter().map(|other| label(drawn::LabelStyle::Secondary, other)));
+    labels.extend(
+        diagnostic.secondary.iter().map(|other| label(drawn::LabelStyle::Secondary, other)),
+    );
     drawn::Diagnostic::new(severity)
         .with_code(diagnostic.code.name())
         .with_message(&diagnostic.message)
@@ -49,7 +55,11 @@ fn without_lines(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     for label in labels(diagnostic) {
         let Location { line, column } = sources.location(label.span);
         let colon = if label.text.is_empty() { "" } else { ": " };
-        text += &format!("  ┌─ {}:{line}:{column}{colon}{}\n", sources.name(label.span.source), label.text);
+        text += &format!(
+            "  ┌─ {}:{line}:{column}{colon}{}\n",
+            sources.name(label.span.source),
+            label.text
+        );
     }
     if let Some(hint) = hint {
         text += &format!("  = hint: {hint}\n");
@@ -67,8 +77,9 @@ mod tests {
         let mut sources = SourceMap::new();
         let source = sources.add("a.sched", text);
         let at = |start| Span { source, start, end: start + 1 };
-        let diagnostic =
-            Diagnostic::new(UNEXPECTED, at(2), "it is wrong").label("here").also(at(0), "because of this");
+        let diagnostic = Diagnostic::new(UNEXPECTED, at(2), "it is wrong")
+            .label("here")
+            .also(at(0), "because of this");
         render(&diagnostic.hint("mend it"), &sources)
     }
 

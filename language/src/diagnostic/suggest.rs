@@ -1,7 +1,7 @@
 //! "Did you mean ..?"
 
-/// The word of `candidates` that `word` was probably meant to be: equal but for its case, or a slip or two away.
-/// None if none is near.
+/// The word of `candidates` that `word` was probably meant to be: equal but for its case, or a slip
+/// or two away. None if none is near.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Nobody mistypes a word that long, and comparing it would take long.
     if word.len() > 40 {

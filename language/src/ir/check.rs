@@ -3,7 +3,7 @@
 use la_arena::ArenaMap;
 
 use super::CheckId;
-use crate::event::Event;
+use crate::engine::event::Event;
 use crate::source::Span;
 
 /// A place that can fail at run time.

@@ -1,7 +1,8 @@
 //! A program as readable text, for tests and for the curious. The text can not be read back.
 //!
-//! Each check stands behind what it guards as `{3}`, and is listed at the end. Temporaries are `$0`, `$1` and so on within
-//! their routine; a name that a routine declares twice gets a number: `i`, `i'2`.
+//! Each check stands behind what it guards as `{3}`, and is listed at the end. Temporaries are
+//! `$0`, `$1` and so on within their routine; a name that a routine declares twice gets a number:
+//! `i`, `i'2`.
 
 use std::collections::HashMap;
 use std::fmt::{self, Display, Formatter};
@@ -21,7 +22,8 @@ struct Printer<'a> {
 
 impl Program {
     fn routines(&self) -> impl Iterator<Item = &Routine> {
-        let parts = self.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
+        let parts =
+            self.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
         let invariants = self.invariants.iter().map(|invariant| &invariant.routine);
         [&self.prologue, &self.thread_prologue].into_iter().chain(parts).chain(invariants)
     }
@@ -69,7 +71,9 @@ impl Printer<'_> {
             let value = typed(global.initial, global.ty);
             writeln!(f, "  {storage} {} {name}{extent} = {value}", type_name(global.ty))?;
         }
-        for (_, container) in program.containers.iter().filter(|(_, it)| it.scope == Scope::Scheduler) {
+        for (_, container) in
+            program.containers.iter().filter(|(_, it)| it.scope == Scope::Scheduler)
+        {
             writeln!(f, "  {}", self.container_declaration(container))?;
         }
         self.routine(f, "prologue", &program.prologue)?;
@@ -114,14 +118,23 @@ impl Printer<'_> {
             writeln!(f, "  stored {{{}}}", number(stored))?;
         }
         for (container, check) in &handler.emptied {
-            writeln!(f, "  emptied {} {{{}}}", self.program.containers[*container].name, number(*check))?;
+            writeln!(
+                f,
+                "  emptied {} {{{}}}",
+                self.program.containers[*container].name,
+                number(*check)
+            )?;
         }
         Ok(())
     }
 
     /// A prologue, if there is anything in it.
     fn routine(&self, f: &mut Formatter<'_>, title: &str, routine: &Routine) -> fmt::Result {
-        if routine.body.statements.is_empty() { Ok(()) } else { self.routine_body(f, title, routine) }
+        if routine.body.statements.is_empty() {
+            Ok(())
+        } else {
+            self.routine_body(f, title, routine)
+        }
     }
 
     fn routine_body(&self, f: &mut Formatter<'_>, title: &str, routine: &Routine) -> fmt::Result {
@@ -171,18 +184,29 @@ impl Printer<'_> {
                 writeln!(f, "{indent}{} = verbatim {text:?}", self.local(*into))
             }
             StatementKind::Transfer { source, destination, destination_check } => {
-                let check = destination_check.map_or(String::new(), |check| format!("{{{}}}", number(check)));
-                writeln!(f, "{indent}{} => {}{check}", self.thread(source), self.container(destination))
+                let check = destination_check
+                    .map_or(String::new(), |check| format!("{{{}}}", number(check)));
+                writeln!(
+                    f,
+                    "{indent}{} => {}{check}",
+                    self.thread(source),
+                    self.container(destination)
+                )
             }
             StatementKind::Dispatch { thread, slice } => {
-                let slice = slice.map_or(String::new(), |slice| format!(" for {}", self.expr(slice)));
+                let slice =
+                    slice.map_or(String::new(), |slice| format!(" for {}", self.expr(slice)));
                 writeln!(f, "{indent}dispatch {}{slice}", self.thread(thread))
             }
-            StatementKind::Destroy { thread } => writeln!(f, "{indent}destroy {}", self.thread(thread)),
+            StatementKind::Destroy { thread } => {
+                writeln!(f, "{indent}destroy {}", self.thread(thread))
+            }
             StatementKind::Alarm { thread, at } => {
                 writeln!(f, "{indent}alarm {} at {}", self.thread(thread), self.expr(*at))
             }
-            StatementKind::Preempt { cpu, at: None } => writeln!(f, "{indent}preempt {}", self.expr(*cpu)),
+            StatementKind::Preempt { cpu, at: None } => {
+                writeln!(f, "{indent}preempt {}", self.expr(*cpu))
+            }
             StatementKind::Preempt { cpu, at: Some(at) } => {
                 writeln!(f, "{indent}preempt {} at {}", self.expr(*cpu), self.expr(*at))
             }
@@ -244,7 +268,9 @@ impl Printer<'_> {
             ExprKind::Constant(value) => typed(*value, *ty),
             ExprKind::Read(place) => self.place(place),
             ExprKind::Size(container) => format!("|{}|", self.container(container)),
-            ExprKind::Same(left, right) => format!("({} same {})", self.thread(left), self.thread(right)),
+            ExprKind::Same(left, right) => {
+                format!("({} same {})", self.thread(left), self.thread(right))
+            }
             ExprKind::Now => "now".to_string(),
             ExprKind::Cpu => "cpu".to_string(),
             ExprKind::Cpus => "cpus".to_string(),
@@ -253,10 +279,17 @@ impl Printer<'_> {
             ExprKind::Binary(op, left, right) => {
                 format!("({} {} {})", self.expr(*left), symbol(*op), self.expr(*right))
             }
-            ExprKind::And(left, right) => format!("({} && {})", self.expr(*left), self.expr(*right)),
+            ExprKind::And(left, right) => {
+                format!("({} && {})", self.expr(*left), self.expr(*right))
+            }
             ExprKind::Or(left, right) => format!("({} || {})", self.expr(*left), self.expr(*right)),
             ExprKind::Let { temporary, value, body } => {
-                format!("(let {} = {} in {})", self.local(*temporary), self.expr(*value), self.expr(*body))
+                format!(
+                    "(let {} = {} in {})",
+                    self.local(*temporary),
+                    self.expr(*value),
+                    self.expr(*body)
+                )
             }
             ExprKind::Convert(operand) => format!("{}({})", type_name(*ty), self.expr(*operand)),
         }
@@ -283,11 +316,17 @@ impl Printer<'_> {
     }
 
     fn container(&self, container: &ContainerRef) -> String {
-        format!("{}{}", self.program.containers[container.container].name, self.index(&container.index))
+        format!(
+            "{}{}",
+            self.program.containers[container.container].name,
+            self.index(&container.index)
+        )
     }
 
     fn index(&self, index: &Option<Index>) -> String {
-        index.map_or(String::new(), |index| format!("[{}]{{{}}}", self.expr(index.at), number(index.check)))
+        index.map_or(String::new(), |index| {
+            format!("[{}]{{{}}}", self.expr(index.at), number(index.check))
+        })
     }
 
     fn local(&self, local: LocalId) -> &str {

@@ -1,34 +1,39 @@
-//! The typed IR: the contract between the front end, the analyses, the interpreter and the back ends.
+//! The typed IR: the contract between the front end, the analyses, the interpreter and the back
+//! ends.
 //!
 //! # Meaning
 //!
-//! - **An expression has no effect.** It reads, and it may trap (a failed [`Check`]) or count a division by zero.
-//!   Effects are statements; lowering has already fixed their order. Only [`ExprKind::And`] and [`ExprKind::Or`]
-//!   skip an operand, and at most one operand of any other expression can trap or count: evaluating operands in
-//!   any order gives the same result and the same first trap. Where the source has two that can, the first is kept
-//!   in a temporary by [`ExprKind::Let`]. A [`CheckKind::NamedUse`] counts for this rule only in a handler that destroys
-//!   threads: elsewhere it cannot fail.
-//! - **A truth value** is an `int` or a `time` that is not zero: conditions and the operands of [`UnaryOp::Not`],
-//!   [`ExprKind::And`] and [`ExprKind::Or`] are never floats.
-//! - **A check is a place.** Whatever can fail at run time has an entry in [`Program::checks`]. The interpreter
-//!   performs every check; back ends omit those that the analysis proved.
-//! - **Containers** are shared by all handlers, per CPU, arrays, or local to one handler ([`Container::scope`]). Every thread
-//!   sits in at most one; between handlers, in exactly one.
-//! - **Times** are nanoseconds in an `i64`. [`Type::Int`] and [`Type::Time`] have the same form and the same operations;
-//!   [`Type::Float`] is an IEEE double. [`ExprKind::Convert`] is explicit: the operands of a binary operation are both
-//!   floats or both integers (`int` or `time`).
+//! - **An expression has no effect.** It reads, and it may trap (a failed [`Check`]) or count a
+//!   division by zero. Effects are statements; lowering has already fixed their order. Only
+//!   [`ExprKind::And`] and [`ExprKind::Or`] skip an operand, and at most one operand of any other
+//!   expression can trap or count: evaluating operands in any order gives the same result and the
+//!   same first trap. Where the source has two that can, the first is kept in a temporary by
+//!   [`ExprKind::Let`]. A [`CheckKind::NamedUse`] counts for this rule only in a handler that
+//!   destroys threads: elsewhere it cannot fail.
+//! - **A truth value** is an `int` or a `time` that is not zero: conditions and the operands of
+//!   [`UnaryOp::Not`], [`ExprKind::And`] and [`ExprKind::Or`] are never floats.
+//! - **A check is a place.** Whatever can fail at run time has an entry in [`Program::checks`]. The
+//!   interpreter performs every check; back ends omit those that the analysis proved.
+//! - **Containers** are shared by all handlers, per CPU, arrays, or local to one handler
+//!   ([`Container::scope`]). Every thread sits in at most one; between handlers, in exactly one.
+//! - **Times** are nanoseconds in an `i64`. [`Type::Int`] and [`Type::Time`] have the same form and
+//!   the same operations; [`Type::Float`] is an IEEE double. [`ExprKind::Convert`] is explicit: the
+//!   operands of a binary operation are both floats or both integers (`int` or `time`).
 //! - **Globals marked as imports** are read once, when the handler starts, and written through.
 //!
-//! Invariant: every id in a program indexes an arena of the same program; every expression belongs to one statement.
+//! Invariant: every id in a program indexes an arena of the same program; every expression belongs
+//! to one statement.
 
 mod check;
 mod display;
+mod distributed;
 pub mod visit;
 
 pub use check::{Check, CheckKind, Verdict, Verdicts};
+pub use distributed::{Membership, NodeProperty, Remote};
 
-use crate::event::Event;
-use crate::source::Span;
+use crate::engine::event::Event;
+use crate::source::{SourceId, Span};
 use la_arena::{Arena, Idx};
 
 pub type AttributeId = Idx<Attribute>;
@@ -43,8 +48,13 @@ pub type CheckId = Idx<Check>;
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     pub name: String,
+    /// The file that names it; its bases are other files.
+    pub source: SourceId,
     /// A partial scheduler is a base for others; engines refuse it.
     pub partial: bool,
+    /// It, or a base of it other than `lifecycle`, says what happens when a thread arrives from
+    /// another instance: an engine may run several instances of it.
+    pub may_be_split: bool,
     pub attributes: Arena<Attribute>,
     pub globals: Arena<Global>,
     pub containers: Arena<Container>,
@@ -54,14 +64,15 @@ pub struct Program {
     pub checks: Arena<Check>,
     /// Initial values that are no constants; runs once, before `init`.
     pub prologue: Routine,
-    /// Initial values of attributes that are no constants; runs for each thread before `newthread`, with the new
-    /// thread as its parameter.
+    /// Initial values of attributes that are no constants; runs for each thread before `newthread`,
+    /// with the new thread as its parameter.
     pub thread_prologue: Routine,
     /// At most one for each event.
     pub handlers: Vec<Handler>,
     pub invariants: Vec<Invariant>,
     /// Places of verbatim text, which ties the scheduler to engines that compile C.
     pub verbatim: Vec<Span>,
+    pub membership: Membership,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +94,8 @@ pub enum Value {
 pub struct Attribute {
     pub name: String,
     pub ty: Type,
-    /// The initial value; for an import the default that holds until the application registers the name.
+    /// The initial value; for an import the default that holds until the application registers the
+    /// name.
     pub initial: Value,
     pub import: bool,
     pub span: Span,
@@ -96,7 +108,7 @@ pub struct Global {
     pub ty: Type,
     pub storage: Storage,
     pub extent: Extent,
-    /// Of every element. Computed values are assigned by [`Program::prologue`].
+    /// The value of every element. [`Program::prologue`] assigns values that must be computed.
     pub initial: Value,
     pub span: Span,
 }
@@ -202,10 +214,11 @@ pub struct Routine {
 #[derive(Clone, Debug)]
 pub struct Handler {
     pub event: Event,
-    /// `before` parts, the handler's own body, `after` parts, in the order in which they run. `return` and
-    /// `dispatch` leave one part. Their [`Routine::parameter`] may differ in name but is the same thread.
+    /// `before` parts, the handler's own body, `after` parts, in the order in which they run.
+    /// `return` and `dispatch` leave one part. Their [`Routine::parameter`] may differ in name but
+    /// is the same thread.
     pub parts: Vec<Part>,
-    /// `newthread` only: at the end the parameter sits in a container or was destroyed.
+    /// `newthread` and `arrives`: at the end the parameter sits in a container or was destroyed.
     pub stored: Option<CheckId>,
     /// Local containers of all parts: empty at the end. Checked after `stored`, in this order.
     pub emptied: Vec<(ContainerId, CheckId)>,
@@ -269,8 +282,8 @@ pub enum StatementKind {
         into: LocalId,
         text: String,
     },
-    /// Both checks come before any change. The destination is checked only where it is a `threadref`, and holds if it
-    /// is empty or holds the moved thread itself.
+    /// Both checks come before any change. The destination is checked only where it is a
+    /// `threadref`, and holds if it is empty or holds the moved thread itself.
     Transfer {
         source: ThreadExpr,
         destination: ContainerRef,
@@ -345,8 +358,8 @@ pub enum Returned {
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadExpr {
     pub kind: ThreadKind,
-    /// That there is such a thread: the container is not empty, the named thread was not destroyed. Absent where the
-    /// absence of a thread is a value (comparisons, returned threads).
+    /// That there is such a thread: the container is not empty, the named thread was not destroyed.
+    /// Absent where the absence of a thread is a value (comparisons, returned threads).
     pub check: Option<CheckId>,
     pub span: Span,
 }
@@ -364,7 +377,7 @@ pub struct ContainerRef {
     pub span: Span,
 }
 
-/// Of an array, or a CPU's number of a per-CPU variable.
+/// An element of an array, or a CPU's instance of a per-CPU variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Index {
     pub at: ExprId,
@@ -402,8 +415,8 @@ pub enum ExprKind {
     Binary(BinaryOp, ExprId, ExprId),
     And(ExprId, ExprId),
     Or(ExprId, ExprId),
-    /// Evaluates `value` into the temporary, then `body`, which is the value and the only reader of the temporary.
-    /// In C: `(temporary = value, body)`.
+    /// Evaluates `value` into the temporary, then `body`, which is the value and the only reader of
+    /// the temporary. In C: `(temporary = value, body)`.
     Let {
         temporary: LocalId,
         value: ExprId,
@@ -464,6 +477,20 @@ impl BinaryOp {
 pub const LOOP_BUDGET: u32 = 1 << 20;
 
 impl Program {
+    /// Whether its containers hold nodes instead of threads.
+    pub fn is_master(&self) -> bool {
+        !self.membership.families.is_empty()
+    }
+
+    /// What the source calls the handler of an event.
+    pub fn handler_name(&self, event: Event) -> &'static str {
+        match event {
+            Event::NewThread if self.is_master() => "arrival",
+            Event::SetDead if self.is_master() => "departure",
+            event => event.name(),
+        }
+    }
+
     pub fn handler(&self, event: Event) -> Option<&Handler> {
         self.handlers.iter().find(|handler| handler.event == event)
     }

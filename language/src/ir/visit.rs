@@ -110,12 +110,16 @@ pub fn expr(program: &Program, id: ExprId, visitor: &mut impl Visitor) {
             thread(program, left, visitor);
             thread(program, right, visitor);
         }
-        ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => expr(program, *operand, visitor),
+        ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => {
+            expr(program, *operand, visitor)
+        }
         ExprKind::Let { value, body, .. } => {
             expr(program, *value, visitor);
             expr(program, *body, visitor);
         }
-        ExprKind::Binary(_, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+        ExprKind::Binary(_, left, right)
+        | ExprKind::And(left, right)
+        | ExprKind::Or(left, right) => {
             expr(program, *left, visitor);
             expr(program, *right, visitor);
         }

@@ -1,6 +1,6 @@
 //! Assignments, increments and what they yield as expressions.
 
-use super::place::{Star, Variable};
+use super::operand::{Star, Variable, Yields};
 use super::scope::Entity;
 use super::{Lowering, types};
 use crate::diagnostic::{Diagnostic, codes};
@@ -8,20 +8,13 @@ use crate::ir::*;
 use crate::source::Span;
 use crate::syntax::ast::{self, AstNode, Expr as Syntax};
 
-/// The value of an assignment, as an expression.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Yields {
-    /// It stands alone: its value is not used.
-    Nothing,
-    /// `x++`: what the variable held.
-    Before,
-    /// `++x`, `x = 1`: what it holds now.
-    After,
-}
-
 impl Lowering {
     /// None if something is wrong, or if nothing is to be yielded.
-    pub(super) fn assignment(&mut self, assign: &ast::AssignExpr, yields: Yields) -> Option<ExprId> {
+    pub(super) fn assignment(
+        &mut self,
+        assign: &ast::AssignExpr,
+        yields: Yields,
+    ) -> Option<ExprId> {
         let span = self.span(assign);
         let target = self.target(assign.target(), assign.value());
         let Some((place, ty)) = target else {
@@ -35,13 +28,12 @@ impl Lowering {
             None => {
                 let mark = self.out.len();
                 let value = self.number(assign.value(), Some(ty))?;
-                let place = self.settle_before(place, value, mark);
+                let place = self.anchor_before(place, value, mark);
                 let value = self.store(value, ty);
                 self.write(place, ty, value, yields, span)
             }
-            Some(op) => {
-                self.update(place, ty, op, span, yields, |this| this.number(assign.value(), Some(ty)))
-            }
+            Some(op) => self
+                .update(place, ty, op, span, yields, |this| this.number(assign.value(), Some(ty))),
         }
     }
 
@@ -78,25 +70,40 @@ impl Lowering {
         let mut old = self.expr(ExprKind::Read(read), ty, span);
         let before = (yields == Yields::Before).then(|| {
             let temporary = self.temporary(ty, span);
-            self.emit(StatementKind::Assign { place: Place::Local(temporary, None), value: old }, span);
+            self.emit(
+                StatementKind::Assign { place: Place::Local(temporary, None), value: old },
+                span,
+            );
             old = self.read_local(temporary, span);
             temporary
         });
         let mark = self.out.len();
         let right = operand(self)?;
-        let old = self.settle(old, mark);
-        let place = self.settle_place(place, mark);
+        let old = self.anchor(old, mark);
+        let place = self.anchor_place(place, mark);
         let value = self.arithmetic(op, old, right, span)?;
         let value = self.store(value, ty);
-        let written =
-            self.write(place, ty, value, if before.is_some() { Yields::Nothing } else { yields }, span);
+        let written = self.write(
+            place,
+            ty,
+            value,
+            if before.is_some() { Yields::Nothing } else { yields },
+            span,
+        );
         match before {
             Some(temporary) => Some(self.read_local(temporary, span)),
             None => written,
         }
     }
 
-    fn write(&mut self, place: Place, ty: Type, value: ExprId, yields: Yields, span: Span) -> Option<ExprId> {
+    fn write(
+        &mut self,
+        place: Place,
+        ty: Type,
+        value: ExprId,
+        yields: Yields,
+        span: Span,
+    ) -> Option<ExprId> {
         let constant = self.constant(value);
         let plain = match place {
             Place::Local(_, None) => true,
@@ -119,12 +126,15 @@ impl Lowering {
         Some(self.read_local(temporary, span))
     }
 
-    /// The place's index is read before the value: it is kept where the value could change it, or where both can trap.
-    fn settle_before(&mut self, place: Place, value: ExprId, mark: usize) -> Place {
-        let place = self.settle_place(place, mark);
+    /// The place's index is read before the value: it is kept where the value could change it, or
+    /// where both can trap.
+    fn anchor_before(&mut self, place: Place, value: ExprId, mark: usize) -> Place {
+        let place = self.anchor_place(place, mark);
         let index = match place {
             Place::Local(_, index) | Place::Global(_, index) => index,
-            Place::Attribute(ThreadExpr { kind: ThreadKind::First(container), .. }, _) => container.index,
+            Place::Attribute(ThreadExpr { kind: ThreadKind::First(container), .. }, _) => {
+                container.index
+            }
             Place::Attribute(..) => None,
         };
         if index.is_some_and(|index| self.may_trap(index.at)) && self.may_trap(value) {
@@ -154,7 +164,9 @@ impl Lowering {
                 let variable = self.variable(&target)?;
                 self.variable_target(variable, value, span)
             }
-            Syntax::Field(field) => self.attribute_place(field.base(), field.field(), Star::Absent, span),
+            Syntax::Field(field) => {
+                self.attribute_place(field.base(), field.field(), Star::Absent, span)
+            }
             Syntax::First(first) => match first.container().and_then(Syntax::without_parens)? {
                 Syntax::Field(field) if !self.is_qualified(&field) => {
                     self.attribute_place(field.base(), field.field(), Star::Written, span)
@@ -180,21 +192,27 @@ impl Lowering {
             Variable::Thread(thread) => self.thread_name(&thread),
         };
         self.report(
-            Diagnostic::new(codes::types::NOT_ASSIGNABLE, span, format!("`{name}` cannot be assigned"))
-                .label("holds threads, no value")
-                .hint(match value {
-                    Some(value @ (Syntax::Name(_) | Syntax::Index(_))) => {
-                        format!("threads are moved: `{} => {name};`", value.syntax().text())
-                    }
-                    _ => "threads are moved: `source => destination;`".to_string(),
-                }),
+            Diagnostic::new(
+                codes::types::NOT_ASSIGNABLE,
+                span,
+                format!("`{name}` cannot be assigned"),
+            )
+            .label("holds threads, no value")
+            .hint(match value {
+                Some(value @ (Syntax::Name(_) | Syntax::Index(_))) => {
+                    format!("threads are moved: `{} => {name};`", value.syntax().text())
+                }
+                _ => "threads are moved: `source => destination;`".to_string(),
+            }),
         );
         None
     }
 
     fn refuse_constant(&mut self, entity: Entity, name: &str, span: Span) -> Option<()> {
         let (what, hint) = match entity {
-            Entity::Constant(..) | Entity::Local { constant: true, .. } => ("a constant", "without `const`"),
+            Entity::Constant(..) | Entity::Local { constant: true, .. } => {
+                ("a constant", "without `const`")
+            }
             Entity::Global(global) => match self.program.globals[global].storage {
                 Storage::Const => ("a constant", "without `const`"),
                 Storage::Tunable => ("tunable: it is set from outside only", "without `tunable`"),

@@ -1,11 +1,12 @@
 //! Arithmetic on constants: the language's, as every engine performs it at run time.
 //!
-//! Units: ints and times are `i64`. An operation that a run would count (division by zero) is not folded here, so
-//! that it is counted when it runs.
+//! Units: ints and times are `i64`. An operation that a run would count (division by zero) is not
+//! folded here, so that it is counted when it runs.
 
 use crate::ir::{BinaryOp, Type, UnaryOp, Value};
 
-/// The value in another type. A float becomes an int by truncation, saturating; what is no number becomes 0.
+/// The value in another type. A float becomes an int by truncation, saturating; what is no number
+/// becomes 0.
 pub(super) fn convert(value: Value, to: Type) -> Value {
     match (value, to) {
         (Value::Int(int), Type::Float) => Value::Float(int as f64),

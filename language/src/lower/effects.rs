@@ -1,8 +1,9 @@
-//! What an operand depends on and what statements change: whether an operand that was read earlier has to be kept in a
-//! temporary.
+//! What an operand depends on and what statements change: whether an operand that was read earlier
+//! has to be kept in a temporary.
 //!
-//! An operand is *settled* behind effects by [`Lowering::settle`]: if the statements that were emitted since could change
-//! its value, or if it could trap and they come later, it is evaluated into a temporary before them.
+//! An operand is *anchored* behind effects by [`Lowering::anchor`]: if the statements that were
+//! emitted since could change its value, or if it could trap and they come later, it is evaluated
+//! into a temporary before them.
 
 use super::Lowering;
 use crate::ir::*;
@@ -20,12 +21,12 @@ enum Write {
 
 impl Lowering {
     /// The operand, read before the statements that were emitted from `mark` on.
-    pub(super) fn settle(&mut self, operand: ExprId, mark: usize) -> ExprId {
+    pub(super) fn anchor(&mut self, operand: ExprId, mark: usize) -> ExprId {
         if self.disturbed(operand, mark) { self.keep(operand, mark) } else { operand }
     }
 
-    /// As [`Self::settle`], and the operand's trap comes before `later`'s.
-    pub(super) fn settle_before_trap(
+    /// As [`Self::anchor`], and the operand's trap comes before `later`'s.
+    pub(super) fn anchor_before_trap(
         &mut self,
         operand: ExprId,
         mark: usize,
@@ -34,7 +35,7 @@ impl Lowering {
         if self.may_trap(operand) && later.is_some_and(|later| self.may_trap(later)) {
             return self.keep(operand, mark);
         }
-        self.settle(operand, mark)
+        self.anchor(operand, mark)
     }
 
     /// Reads the operand at `mark`, into a temporary.
@@ -47,30 +48,35 @@ impl Lowering {
         self.read_local(temporary, span)
     }
 
-    pub(super) fn settle_index(&mut self, index: Option<Index>, mark: usize) -> Option<Index> {
-        index.map(|index| Index { at: self.settle(index.at, mark), ..index })
+    pub(super) fn anchor_index(&mut self, index: Option<Index>, mark: usize) -> Option<Index> {
+        index.map(|index| Index { at: self.anchor(index.at, mark), ..index })
     }
 
-    pub(super) fn settle_container(&mut self, container: ContainerRef, mark: usize) -> ContainerRef {
-        ContainerRef { index: self.settle_index(container.index, mark), ..container }
+    pub(super) fn anchor_container(
+        &mut self,
+        container: ContainerRef,
+        mark: usize,
+    ) -> ContainerRef {
+        ContainerRef { index: self.anchor_index(container.index, mark), ..container }
     }
 
     /// Which thread it is may still depend on what comes later; which container is asked does not.
-    pub(super) fn settle_thread(&mut self, thread: ThreadExpr, mark: usize) -> ThreadExpr {
+    pub(super) fn anchor_thread(&mut self, thread: ThreadExpr, mark: usize) -> ThreadExpr {
         match thread.kind {
             ThreadKind::Name(_) => thread,
-            ThreadKind::First(container) => {
-                ThreadExpr { kind: ThreadKind::First(self.settle_container(container, mark)), ..thread }
-            }
+            ThreadKind::First(container) => ThreadExpr {
+                kind: ThreadKind::First(self.anchor_container(container, mark)),
+                ..thread
+            },
         }
     }
 
-    pub(super) fn settle_place(&mut self, place: Place, mark: usize) -> Place {
+    pub(super) fn anchor_place(&mut self, place: Place, mark: usize) -> Place {
         match place {
-            Place::Local(local, index) => Place::Local(local, self.settle_index(index, mark)),
-            Place::Global(global, index) => Place::Global(global, self.settle_index(index, mark)),
+            Place::Local(local, index) => Place::Local(local, self.anchor_index(index, mark)),
+            Place::Global(global, index) => Place::Global(global, self.anchor_index(index, mark)),
             Place::Attribute(thread, attribute) => {
-                Place::Attribute(self.settle_thread(thread, mark), attribute)
+                Place::Attribute(self.anchor_thread(thread, mark), attribute)
             }
         }
     }
@@ -106,7 +112,9 @@ impl Lowering {
     }
 
     fn disturbed(&self, operand: ExprId, mark: usize) -> bool {
-        let Some(later) = self.out.get(mark..).filter(|later| !later.is_empty()) else { return false };
+        let Some(later) = self.out.get(mark..).filter(|later| !later.is_empty()) else {
+            return false;
+        };
         if self.may_trap(operand) {
             return true;
         }
@@ -122,7 +130,9 @@ impl Lowering {
             ExprKind::Read(Place::Local(_, index) | Place::Global(_, index)) => index.is_some(),
             ExprKind::Read(Place::Attribute(thread, _)) => self.thread_may_trap(thread),
             ExprKind::Size(container) => container.index.is_some(),
-            ExprKind::Same(left, right) => self.thread_may_trap(left) || self.thread_may_trap(right),
+            ExprKind::Same(left, right) => {
+                self.thread_may_trap(left) || self.thread_may_trap(right)
+            }
             ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => self.may_trap(*operand),
             ExprKind::Binary(op, left, right) => {
                 let divides = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
@@ -152,11 +162,17 @@ impl Lowering {
             ExprKind::Same(left, right) => {
                 self.thread_depends(left, writes) || self.thread_depends(right, writes)
             }
-            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => self.depends(*operand, writes),
-            ExprKind::Binary(_, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
+            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => {
+                self.depends(*operand, writes)
+            }
+            ExprKind::Binary(_, left, right)
+            | ExprKind::And(left, right)
+            | ExprKind::Or(left, right) => {
                 self.depends(*left, writes) || self.depends(*right, writes)
             }
-            ExprKind::Let { value, body, .. } => self.depends(*value, writes) || self.depends(*body, writes),
+            ExprKind::Let { value, body, .. } => {
+                self.depends(*value, writes) || self.depends(*body, writes)
+            }
         }
     }
 
@@ -196,13 +212,19 @@ impl Lowering {
 /// Only the statements that an expression's effects become: no transfers, no loops.
 fn collect_writes(statement: &Statement, writes: &mut Vec<Write>) {
     match &statement.kind {
-        StatementKind::Assign { place: Place::Local(local, _), .. } => writes.push(Write::Local(*local)),
-        StatementKind::Assign { place: Place::Global(global, _), .. } => writes.push(Write::Global(*global)),
+        StatementKind::Assign { place: Place::Local(local, _), .. } => {
+            writes.push(Write::Local(*local))
+        }
+        StatementKind::Assign { place: Place::Global(global, _), .. } => {
+            writes.push(Write::Global(*global))
+        }
         StatementKind::Assign { place: Place::Attribute(_, attribute), .. } => {
             writes.push(Write::Attribute(*attribute));
         }
         StatementKind::Random { into, .. } => writes.push(Write::Local(*into)),
-        StatementKind::VerbatimValue { into, .. } => writes.extend([Write::Local(*into), Write::Anything]),
+        StatementKind::VerbatimValue { into, .. } => {
+            writes.extend([Write::Local(*into), Write::Anything])
+        }
         StatementKind::If { then, otherwise, .. } => {
             let nested = then.statements.iter().chain(&otherwise.statements);
             nested.for_each(|statement| collect_writes(statement, writes));

@@ -1,29 +1,24 @@
-//! Expressions: from syntax to values without effects. Effects become statements, in the order of the source.
+//! Expressions: from syntax to values without effects. Effects become statements, in the order of
+//! the source.
 
+use super::operand::{Operand, Star, Yields};
 use super::{Lowering, types};
 use crate::diagnostic::{Diagnostic, codes, suggest};
 use crate::ir::*;
 use crate::source::Span;
 use crate::syntax::ast::{self, AstNode, Expr as Syntax, LiteralValue, PostfixOp, PrefixOp};
 
-/// What an expression stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Operand {
-    Number(ExprId),
-    /// A thread's name, or the first of a container. Its check is absent: whoever uses the thread adds it.
-    Thread(ThreadExpr),
-    /// A container named without a star.
-    Container(ContainerRef),
-    /// Reported already.
-    Broken,
-}
-
 /// The words that the language gives a meaning to where no declaration does.
 pub(super) const BUILTINS: [&str; 4] = ["now", "cpu", "cpus", "random"];
 
 impl Lowering {
-    /// A number. `wanted` is the type that it will be converted to, if that is known: verbatim text has it.
-    pub(super) fn number(&mut self, syntax: Option<Syntax>, wanted: Option<Type>) -> Option<ExprId> {
+    /// A number. `wanted` is the type that it will be converted to, if that is known: verbatim text
+    /// has it.
+    pub(super) fn number(
+        &mut self,
+        syntax: Option<Syntax>,
+        wanted: Option<Type>,
+    ) -> Option<ExprId> {
         let syntax = syntax?;
         let span = self.span(&syntax);
         match self.operand(&syntax, wanted) {
@@ -53,7 +48,9 @@ impl Lowering {
                     "this assigns; it does not compare",
                 )
                 .label("the condition is the value assigned")
-                .hint("write `==` to compare, or put parentheses around an assignment that is meant"),
+                .hint(
+                    "write `==` to compare, or put parentheses around an assignment that is meant",
+                ),
             );
         }
         let value = self.number(syntax, None)?;
@@ -79,15 +76,10 @@ impl Lowering {
                     Some(PostfixOp::Decrement) => BinaryOp::Subtract,
                     _ => BinaryOp::Add,
                 };
-                number(self.step(
-                    postfix.operand(),
-                    by,
-                    super::assignment::Yields::Before,
-                    self.span(postfix),
-                ))
+                number(self.step(postfix.operand(), by, Yields::Before, self.span(postfix)))
             }
             Syntax::Binary(binary) => number(self.binary(binary, wanted)),
-            Syntax::Assign(assign) => number(self.assignment(assign, super::assignment::Yields::After)),
+            Syntax::Assign(assign) => number(self.assignment(assign, Yields::After)),
             Syntax::Is(is) => number(self.is_of_family(is)),
             Syntax::Verbatim(verbatim) => {
                 let span = self.span(verbatim);
@@ -136,7 +128,7 @@ impl Lowering {
             let variable = self.variable(&Syntax::Field(field.clone()));
             return variable.map_or(Operand::Broken, |variable| self.read_variable(variable));
         }
-        self.attribute_operand(field.base(), field.field(), super::place::Star::Absent, self.span(field))
+        self.attribute_operand(field.base(), field.field(), Star::Absent, self.span(field))
     }
 
     /// `*C` is a thread, `*C.a` the attribute of a thread.
@@ -144,12 +136,14 @@ impl Lowering {
         let span = self.span(first);
         match first.container().and_then(Syntax::without_parens) {
             Some(Syntax::Field(field)) if !self.is_qualified(&field) => {
-                self.attribute_operand(field.base(), field.field(), super::place::Star::Written, span)
+                self.attribute_operand(field.base(), field.field(), Star::Written, span)
             }
             Some(container) => match self.container(&container) {
-                Some(container) => {
-                    Operand::Thread(ThreadExpr { kind: ThreadKind::First(container), check: None, span })
-                }
+                Some(container) => Operand::Thread(ThreadExpr {
+                    kind: ThreadKind::First(container),
+                    check: None,
+                    span,
+                }),
                 None => Operand::Broken,
             },
             None => Operand::Broken,
@@ -160,7 +154,7 @@ impl Lowering {
         &mut self,
         base: Option<Syntax>,
         field: Option<ast::Name>,
-        star: super::place::Star,
+        star: Star,
         span: Span,
     ) -> Operand {
         match self.attribute_place(base, field, star, span) {
@@ -184,6 +178,9 @@ impl Lowering {
         let function_span = self.span(&function);
         let arguments: Vec<Syntax> = call.arguments().collect();
         let name = function.syntax().text().to_string();
+        if let ("age", [of]) = (name.as_str(), arguments.as_slice()) {
+            return self.age(of, span);
+        }
         if name != "random" {
             let mut diagnostic = Diagnostic::new(
                 codes::names::UNKNOWN_FUNCTION,
@@ -194,8 +191,8 @@ impl Lowering {
             diagnostic = match suggest(&name, ["random"]) {
                 Some(_) => diagnostic.hint("did you mean `random`?"),
                 None => diagnostic.hint(
-                    "the only function is `random(n)`; a function of the target language is called in verbatim text: \
-                     `(* f(1) *)`",
+                    "the only function is `random(n)`; a function of the target language is \
+                     called in verbatim text: `(* f(1) *)`",
                 ),
             };
             self.report(diagnostic);
@@ -224,11 +221,12 @@ impl Lowering {
     }
 
     fn prefix(&mut self, prefix: &ast::PrefixExpr, wanted: Option<Type>) -> Option<ExprId> {
-        use super::assignment::Yields;
         let span = self.span(prefix);
         match prefix.op()? {
             PrefixOp::Increment => self.step(prefix.operand(), BinaryOp::Add, Yields::After, span),
-            PrefixOp::Decrement => self.step(prefix.operand(), BinaryOp::Subtract, Yields::After, span),
+            PrefixOp::Decrement => {
+                self.step(prefix.operand(), BinaryOp::Subtract, Yields::After, span)
+            }
             PrefixOp::Negate => {
                 let operand = self.number(prefix.operand(), wanted)?;
                 Some(self.unary(UnaryOp::Negate, operand, span))
@@ -257,14 +255,14 @@ impl Lowering {
         match (left, right) {
             (Operand::Broken, _) | (_, Operand::Broken) => None,
             (Operand::Number(left), Operand::Number(right)) => {
-                let left = self.settle(left, mark);
+                let left = self.anchor(left, mark);
                 self.arithmetic(op, left, right, span)
             }
             _ if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) => {
                 let left = self.compared(left, left_span);
                 let right = self.compared(right, right_span);
                 let (left, right) = (left?, right?);
-                let left = self.settle_thread(left, mark);
+                let left = self.anchor_thread(left, mark);
                 Some(self.same(op, left, right, span))
             }
             _ => {
@@ -296,7 +294,9 @@ impl Lowering {
                         format!("`{name}` is a container and cannot be compared"),
                     )
                     .label("a container")
-                    .hint(format!("`*{name}` is its first thread, `|{name}|` the number of its threads")),
+                    .hint(format!(
+                        "`*{name}` is its first thread, `|{name}|` the number of its threads"
+                    )),
                 );
                 None
             }
@@ -309,8 +309,8 @@ impl Lowering {
                     )
                     .label("a number")
                     .hint(
-                        "compare a variable of the thread, `t.x`, or ask whether a `threadref` C is empty: \
-                             `|C| == 0`",
+                        "compare a variable of the thread, `t.x`, or ask whether a `threadref` \
+                         C is empty: `|C| == 0`",
                     ),
                 );
                 None
@@ -321,7 +321,9 @@ impl Lowering {
 
     fn same(&mut self, op: BinaryOp, left: ThreadExpr, right: ThreadExpr, span: Span) -> ExprId {
         let same = match left.kind {
-            ThreadKind::First(container) if self.thread_may_trap(&left) && self.thread_may_trap(&right) => {
+            ThreadKind::First(container)
+                if self.thread_may_trap(&left) && self.thread_may_trap(&right) =>
+            {
                 self.same_in_order(container, left.span, right, span)
             }
             _ => self.expr(ExprKind::Same(left, right), Type::Int, span),
@@ -329,7 +331,8 @@ impl Lowering {
         if op == BinaryOp::NotEqual { self.unary(UnaryOp::Not, same, span) } else { same }
     }
 
-    /// Both sides index arrays. The left index is tested first, by asking for the size of that container.
+    /// Both sides index arrays. The left index is tested first, by asking for the size of that
+    /// container.
     fn same_in_order(
         &mut self,
         left: ContainerRef,
@@ -345,7 +348,9 @@ impl Lowering {
         let body = self.expr(ExprKind::Same(left, right), Type::Int, span);
         let body = self.expr(ExprKind::Let { temporary, value, body }, Type::Int, span);
         match kept {
-            Some((temporary, value)) => self.expr(ExprKind::Let { temporary, value, body }, Type::Int, span),
+            Some((temporary, value)) => {
+                self.expr(ExprKind::Let { temporary, value, body }, Type::Int, span)
+            }
             None => body,
         }
     }
@@ -354,7 +359,10 @@ impl Lowering {
     fn short_circuit(&mut self, binary: &ast::BinaryExpr, circuit: Circuit) -> Option<ExprId> {
         let span = self.span(binary);
         let left = self.condition(binary.left());
-        let (effects, right) = self.in_block(|this| this.condition(binary.right()));
+        let asked = binary.left();
+        let (effects, right) = self.knowing(asked.as_ref(), circuit == Circuit::And, |this| {
+            this.in_block(|this| this.condition(binary.right()))
+        });
         let (left, right) = (left?, right?);
         if effects.statements.is_empty() {
             let kind = match circuit {
@@ -368,8 +376,11 @@ impl Lowering {
         let mut evaluate = effects;
         let truth = self.as_bit(right);
         evaluate.statements.push(Statement { kind: assign(truth), span });
-        let skipped =
-            self.expr(ExprKind::Constant(Value::Int((circuit == Circuit::Or).into())), Type::Int, span);
+        let skipped = self.expr(
+            ExprKind::Constant(Value::Int((circuit == Circuit::Or).into())),
+            Type::Int,
+            span,
+        );
         let skip = Block { statements: vec![Statement { kind: assign(skipped), span }] };
         let (then, otherwise) = match circuit {
             Circuit::And => (evaluate, skip),
@@ -398,23 +409,31 @@ impl Lowering {
                 format!("a variable of the thread is a number: `{name}.{}`", attribute.name)
             }
             None => {
-                format!("a variable of the thread is a number: `{name}.x`, declared in `thread {{ int x; }}`")
+                format!(
+                    "a variable of the thread is a number: `{name}.x`, declared in `thread \
+                     {{ int x; }}`"
+                )
             }
         };
         self.report(
-            Diagnostic::new(codes::types::THREAD_AS_NUMBER, span, format!("`{name}` is a thread, no number"))
-                .label("a thread")
-                .hint(hint),
+            Diagnostic::new(
+                codes::types::THREAD_AS_NUMBER,
+                span,
+                format!("`{name}` is a thread, no number"),
+            )
+            .label("a thread")
+            .hint(hint),
         );
     }
 
     /// Reports a name that nothing declares.
     pub(super) fn unknown_name(&mut self, name: &str, span: Span) {
-        if self.leaves_out(span) {
+        if self.leaves_out(span) || !self.sees_everything() {
             return;
         }
-        let unknown =
-            || Diagnostic::new(codes::names::UNKNOWN_NAME, span, format!("`{name}` is not declared"));
+        let unknown = || {
+            Diagnostic::new(codes::names::UNKNOWN_NAME, span, format!("`{name}` is not declared"))
+        };
         let diagnostic = if let Some(later) = self.declared_later(name, span) {
             Diagnostic::new(
                 codes::names::USED_BEFORE_DECLARATION,
@@ -426,11 +445,15 @@ impl Lowering {
             .hint("move the declaration up")
         } else if self.attributes.contains_key(name) {
             let thread = self.parameter_name().unwrap_or_else(|| "t".to_string());
-            unknown().label("a variable of each thread").hint(format!("say whose it is: `{thread}.{name}`"))
+            unknown()
+                .label("a variable of each thread")
+                .hint(format!("say whose it is: `{thread}.{name}`"))
         } else {
             let in_sight = self.scopes.names().chain(BUILTINS);
             match suggest(name, in_sight) {
-                Some(meant) => unknown().label("unknown name").hint(format!("did you mean `{meant}`?")),
+                Some(meant) => {
+                    unknown().label("unknown name").hint(format!("did you mean `{meant}`?"))
+                }
                 None => unknown()
                     .label("unknown name")
                     .hint("declare it in `data { .. }`, or in the handler before its use"),

@@ -1,11 +1,15 @@
 //! The flat scheduler to the typed IR: names, types, and effects in their order.
 //!
-//! Invariant: a program comes out exactly when no error was reported, and it keeps every promise of [`crate::ir`]. An error
-//! does not end the work: what it concerns is left out, and the rest is looked at all the same.
+//! Invariant: a program comes out exactly when no error was reported, and it keeps every promise of
+//! [`crate::ir`]. An error does not end the work: what it concerns is left out, and the rest is
+//! looked at all the same.
 //!
-//! - `scope` names in sight; `declare` sections and declarations; `routine` handlers, aspects, invariants
-//! - `statement`, `assignment`, `expression`, `place` the language's constructs
-//! - `types` operators and conversions; `constant` arithmetic on constants; `effects` the order of evaluation
+//! - `scope` names in sight; `declare` sections and declarations; `routine` handlers, aspects,
+//!   invariants
+//! - `statement`, `assignment`, `expression`, `place` the language's constructs; `operand` what
+//!   they stand for
+//! - `types` operators and conversions; `constant` arithmetic on constants; `effects` the order of
+//!   evaluation
 
 mod assignment;
 mod constant;
@@ -13,6 +17,7 @@ mod declare;
 mod distributed;
 mod effects;
 mod expression;
+mod operand;
 mod place;
 mod routine;
 mod scope;
@@ -36,6 +41,8 @@ pub fn scheduler(flat: &Flat) -> (Option<Program>, Vec<Diagnostic>) {
     let mut lowering = Lowering::new(flat.name_span.source);
     lowering.program.name = flat.name.clone();
     lowering.program.partial = flat.partial;
+    lowering.complete = flat.complete;
+    lowering.program.may_be_split = flat.may_be_split;
     lowering.scopes.enter();
     lowering.declarations(flat);
     lowering.handlers(&flat.handlers);
@@ -43,7 +50,7 @@ pub fn scheduler(flat: &Flat) -> (Option<Program>, Vec<Diagnostic>) {
     lowering.finish()
 }
 
-pub(crate) use distributed::distributed as distributed_scheduler;
+pub(crate) use distributed::{Programs, distributed as distributed_scheduler};
 
 /// The work on one scheduler.
 struct Lowering {
@@ -52,6 +59,8 @@ struct Lowering {
     /// The file that the syntax at hand stands in.
     source: SourceId,
     scopes: Scopes,
+    /// Whether every base could be read: otherwise an unknown name may be declared in one.
+    complete: bool,
     /// There in a master and in its node schedulers.
     distribution: Option<Distribution>,
     /// None where the declaration is wrong.
@@ -73,10 +82,11 @@ struct Lowering {
 impl Lowering {
     fn new(source: SourceId) -> Lowering {
         Lowering {
-            program: Program::default(),
+            program: Program { source, ..Program::default() },
             diagnostics: Vec::new(),
             source,
             scopes: Scopes::default(),
+            complete: true,
             distribution: None,
             attributes: HashMap::new(),
             pending: HashMap::new(),
@@ -95,7 +105,10 @@ impl Lowering {
                 Diagnostic::new(
                     codes::syntax::TOO_MANY_ERRORS,
                     span,
-                    format!("more than {MAX_DIAGNOSTICS} problems in this scheduler; the rest is not shown"),
+                    format!(
+                        "more than {MAX_DIAGNOSTICS} problems in this scheduler; the rest \
+                         is not shown"
+                    ),
                 )
                 .label("one of them")
                 .hint("mend the first ones and look again: the others often follow from them"),
@@ -112,7 +125,8 @@ impl Lowering {
         }
     }
 
-    /// Whether so much is wrong that nothing more is said: a message may cost a search through the whole text.
+    /// Whether so much is wrong that nothing more is said: a message may cost a search through the
+    /// whole text.
     fn leaves_out(&mut self, span: Span) -> bool {
         let full = self.failed && self.diagnostics.len() >= MAX_DIAGNOSTICS;
         if full {
@@ -157,7 +171,8 @@ impl Lowering {
         self.scopes.enter();
         let (body, ()) = self.in_block(build);
         self.scopes.leave();
-        let Context { parameter, locals, containers, .. } = std::mem::replace(&mut self.routine, around);
+        let Context { parameter, locals, containers, .. } =
+            std::mem::replace(&mut self.routine, around);
         Routine { parameter, locals, containers, body }
     }
 

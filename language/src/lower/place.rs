@@ -1,29 +1,13 @@
-//! Variables, containers, threads and their attributes: what an expression names rather than computes.
+//! Variables, containers, threads and their attributes: what an expression names rather than
+//! computes.
 
 use super::Lowering;
+use super::operand::{Operand, Star, Variable};
 use super::scope::Entity;
 use crate::diagnostic::{Diagnostic, codes, suggest};
 use crate::ir::*;
 use crate::source::Span;
 use crate::syntax::ast::{self, Expr as Syntax};
-
-use super::expression::Operand;
-
-/// What a variable's name, with or without an index, stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Variable {
-    Constant(Type, Value, Span),
-    Place(Place, Type, Span),
-    Container(ContainerRef),
-    Thread(ThreadExpr),
-}
-
-/// Whether `*C.a` or `C.a` was written.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Star {
-    Written,
-    Absent,
-}
 
 impl Lowering {
     /// Reports what is no variable; None after a report.
@@ -47,7 +31,9 @@ impl Lowering {
             Variable::Constant(ty, value, span) => {
                 Operand::Number(self.expr(ExprKind::Constant(value), ty, span))
             }
-            Variable::Place(place, ty, span) => Operand::Number(self.expr(ExprKind::Read(place), ty, span)),
+            Variable::Place(place, ty, span) => {
+                Operand::Number(self.expr(ExprKind::Read(place), ty, span))
+            }
             Variable::Container(container) => Operand::Container(container),
             Variable::Thread(thread) => Operand::Thread(thread),
         }
@@ -99,9 +85,17 @@ impl Lowering {
     }
 
     /// The entity with an index.
-    fn element(&mut self, entity: Entity, name: &str, index: Option<Syntax>, span: Span) -> Option<Variable> {
+    fn element(
+        &mut self,
+        entity: Entity,
+        name: &str,
+        index: Option<Syntax>,
+        span: Span,
+    ) -> Option<Variable> {
         let extent = match entity {
-            Entity::Local { id, .. } => self.program.locals[id].length.map_or(Extent::One, Extent::Array),
+            Entity::Local { id, .. } => {
+                self.program.locals[id].length.map_or(Extent::One, Extent::Array)
+            }
             Entity::Global(id) => self.program.globals[id].extent,
             Entity::Container(id) => self.program.containers[id].extent,
             Entity::Constant(..) | Entity::Thread(_) => Extent::One,
@@ -146,7 +140,9 @@ impl Lowering {
             Entity::Global(id) => {
                 Variable::Place(Place::Global(id, index), self.program.globals[id].ty, span)
             }
-            Entity::Container(container) => Variable::Container(ContainerRef { container, index, span }),
+            Entity::Container(container) => {
+                Variable::Container(ContainerRef { container, index, span })
+            }
             Entity::Thread(name) => {
                 Variable::Thread(ThreadExpr { kind: ThreadKind::Name(name), check: None, span })
             }
@@ -160,7 +156,9 @@ impl Lowering {
         let message = match self.operand(syntax, None) {
             Operand::Container(container) => return Some(container),
             Operand::Broken => return None,
-            Operand::Thread(thread) => format!("`{}` is a thread, no container", self.thread_name(&thread)),
+            Operand::Thread(thread) => {
+                format!("`{}` is a thread, no container", self.thread_name(&thread))
+            }
             Operand::Number(_) => "this is a number, no container".to_string(),
         };
         self.report(
@@ -181,9 +179,15 @@ impl Lowering {
             }
             Operand::Number(_) => {
                 self.report(
-                    Diagnostic::new(codes::types::NOT_A_THREAD, span, "this is a number, no thread")
-                        .label("a thread is needed here")
-                        .hint("a thread is a parameter, a `foreach` variable or the first of a container"),
+                    Diagnostic::new(
+                        codes::types::NOT_A_THREAD,
+                        span,
+                        "this is a number, no thread",
+                    )
+                    .label("a thread is needed here")
+                    .hint(
+                        "a thread is a parameter, a `foreach` variable or the first of a container",
+                    ),
                 );
                 None
             }
@@ -212,15 +216,22 @@ impl Lowering {
             Operand::Number(_) => {
                 let text = field.text();
                 self.report(
-                    Diagnostic::new(codes::types::NOT_A_THREAD, base_span, "only a thread has variables")
-                        .label("a number")
-                        .hint(format!("name the thread whose `{text}` is meant: `t.{text}`")),
+                    Diagnostic::new(
+                        codes::types::NOT_A_THREAD,
+                        base_span,
+                        "only a thread has variables",
+                    )
+                    .label("a number")
+                    .hint(format!("name the thread whose `{text}` is meant: `t.{text}`")),
                 );
                 return None;
             }
             Operand::Broken => return None,
         };
-        let attribute = self.attribute(&field)?;
+        let attribute = match self.node_variable(Some(&base), &field) {
+            Some(attribute) => attribute?,
+            None => self.attribute(&field)?,
+        };
         let kind = match thread.kind {
             ThreadKind::Name(_) => CheckKind::NamedUse,
             ThreadKind::First(_) => CheckKind::FirstFilled,
@@ -244,6 +255,9 @@ impl Lowering {
     }
 
     pub(super) fn attribute(&mut self, name: &ast::Name) -> Option<AttributeId> {
+        if let Some(attribute) = self.node_variable(None, name) {
+            return attribute;
+        }
         let text = name.text();
         if let Some(&attribute) = self.attributes.get(&text) {
             return attribute;
@@ -284,8 +298,8 @@ impl Lowering {
         if container.index.is_some() { format!("{name}[..]") } else { name.clone() }
     }
 
-    /// The same place for another use: its own expressions, its own checks. Its index has been made simple by
-    /// [`Lowering::pin`].
+    /// The same place for another use: its own expressions, its own checks. Its index has been made
+    /// simple by [`Lowering::pin`].
     pub(super) fn copy_place(&mut self, place: Place) -> Place {
         match place {
             Place::Local(local, index) => Place::Local(local, self.copy_index(index)),
@@ -293,7 +307,9 @@ impl Lowering {
             Place::Attribute(thread, attribute) => {
                 let kind = match thread.kind {
                     ThreadKind::Name(name) => ThreadKind::Name(name),
-                    ThreadKind::First(container) => ThreadKind::First(self.copy_container(container)),
+                    ThreadKind::First(container) => {
+                        ThreadKind::First(self.copy_container(container))
+                    }
                 };
                 let check = thread.check.map(|check| self.copy_check(check));
                 Place::Attribute(ThreadExpr { kind, check, ..thread }, attribute)
@@ -306,7 +322,10 @@ impl Lowering {
     }
 
     fn copy_index(&mut self, index: Option<Index>) -> Option<Index> {
-        index.map(|index| Index { at: self.copy_expr(index.at), check: self.copy_check(index.check) })
+        index.map(|index| Index {
+            at: self.copy_expr(index.at),
+            check: self.copy_check(index.check),
+        })
     }
 
     fn copy_check(&mut self, check: CheckId) -> CheckId {
@@ -314,7 +333,8 @@ impl Lowering {
         self.program.checks.alloc(copy)
     }
 
-    /// Indices are evaluated once, whatever becomes of their place: all but the simplest are kept in a temporary.
+    /// Indices are evaluated once, whatever becomes of their place: all but the simplest are kept
+    /// in a temporary.
     pub(super) fn pin(&mut self, place: Place) -> Place {
         match place {
             Place::Local(local, index) => Place::Local(local, self.pin_index(index)),
@@ -322,7 +342,9 @@ impl Lowering {
             Place::Attribute(thread, attribute) => {
                 let kind = match thread.kind {
                     ThreadKind::Name(name) => ThreadKind::Name(name),
-                    ThreadKind::First(container) => ThreadKind::First(self.pin_container(container)),
+                    ThreadKind::First(container) => {
+                        ThreadKind::First(self.pin_container(container))
+                    }
                 };
                 Place::Attribute(ThreadExpr { kind, ..thread }, attribute)
             }
@@ -342,7 +364,8 @@ impl Lowering {
         Some(index)
     }
 
-    /// The container with an index that may be copied; whoever asks keeps the value in the temporary, if there is one.
+    /// The container with an index that may be copied; the caller keeps the value in the temporary,
+    /// if there is one.
     pub(super) fn keep_index(
         &mut self,
         container: ContainerRef,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Lowering;
 use super::scope::Entity;
 use crate::diagnostic::{Diagnostic, codes, suggest};
-use crate::event::{Answer, Event, Parameter};
+use crate::engine::event::{Answer, Event, Parameter};
 use crate::ir::*;
 use crate::resolve::{FlatHandler, Sited};
 use crate::source::Span;
@@ -22,16 +22,14 @@ pub(super) enum Purpose {
     /// Code around a handler.
     Aspect(Event),
     Invariant,
-    /// Of a distributed scheduler: a node has come or gone.
-    NodeEvent,
 }
 
 /// The routine that is being lowered.
 #[derive(Debug, Default)]
 pub(super) struct Context {
     pub purpose: Purpose,
-    /// Whether its handler, or the one before it about the same thread, destroys threads in any part: only then can a named
-    /// thread be gone.
+    /// Whether its handler, or the one before it about the same thread, destroys threads in any
+    /// part: only then can a named thread be gone.
     pub destroys: bool,
     /// Whether there is verbatim text in it, which may use any name.
     pub verbatim: bool,
@@ -41,7 +39,7 @@ pub(super) struct Context {
     pub locals: Vec<LocalId>,
     pub containers: Vec<ContainerId>,
     pub syntax: Option<SyntaxNode>,
-    /// Where it declares each of its names for the last time, once somebody has asked.
+    /// Where it declares each of its names for the last time, once that was asked.
     pub declarations: Option<HashMap<String, Span>>,
 }
 
@@ -49,7 +47,7 @@ impl Context {
     pub fn event(&self) -> Option<Event> {
         match self.purpose {
             Purpose::Handler(event) | Purpose::Aspect(event) => Some(event),
-            Purpose::Prologue | Purpose::Invariant | Purpose::NodeEvent => None,
+            Purpose::Prologue | Purpose::Invariant => None,
         }
     }
 
@@ -58,7 +56,7 @@ impl Context {
         match self.purpose {
             Purpose::Handler(event) => event.answer(),
             Purpose::Invariant => Answer::Int,
-            Purpose::Prologue | Purpose::Aspect(_) | Purpose::NodeEvent => Answer::Nothing,
+            Purpose::Prologue | Purpose::Aspect(_) => Answer::Nothing,
         }
     }
 }
@@ -75,7 +73,8 @@ fn contains(syntax: &SyntaxNode, kind: SyntaxKind) -> bool {
 
 impl Lowering {
     pub(super) fn handlers(&mut self, handlers: &[FlatHandler]) {
-        let destroys = |of: &FlatHandler| parts_of(of).any(|part| contains(part, SyntaxKind::DESTROY_STMT));
+        let destroys =
+            |of: &FlatHandler| parts_of(of).any(|part| contains(part, SyntaxKind::DESTROY_STMT));
         let ends = handlers.iter().any(|of| of.name == Event::SetDead.name() && destroys(of));
         for handler in handlers {
             if let Some(event) = self.event(handler) {
@@ -87,7 +86,7 @@ impl Lowering {
     }
 
     fn handler(&mut self, event: Event, of: &FlatHandler, destroys: bool) {
-        if of.own.is_none() {
+        if of.own.is_none() && self.sees_everything() {
             self.aspects_without_handler(event, of);
         }
         let mut parts = Vec::new();
@@ -100,17 +99,22 @@ impl Lowering {
             let at = Span::new(own.source, header(own.node.syntax()));
             span = Some(at);
             let context = self.context(Purpose::Handler(event), destroys, own.node.syntax());
-            let routine = self.routine(context, own.node.parameter(), event.parameter(), own.node.body());
+            let routine =
+                self.routine(context, own.node.parameter(), event.parameter(), own.node.body());
             parts.push(Part { role: Role::Own, routine, span: at });
         }
         for aspect in &of.after {
             parts.push(self.aspect(event, Role::After, aspect, destroys));
         }
         let Some(span) = span.or(parts.first().map(|part| part.span)) else { return };
+        self.add_handler(event, parts, span);
+    }
 
+    /// A handler out of its parts, with the checks at its end.
+    pub(super) fn add_handler(&mut self, event: Event, parts: Vec<Part>, span: Span) {
         self.routine.purpose = Purpose::Handler(event);
         let parameter = parts.iter().find_map(|part| part.routine.parameter);
-        let stored = (event == Event::NewThread).then(|| {
+        let stored = matches!(event, Event::NewThread | Event::Arrives).then(|| {
             let at = parameter.map_or(span, |name| self.program.names[name].span);
             self.check(CheckKind::Stored, at)
         });
@@ -126,7 +130,13 @@ impl Lowering {
         self.program.handlers.push(Handler { event, parts, stored, emptied, span });
     }
 
-    fn aspect(&mut self, event: Event, role: Role, aspect: &Sited<ast::Aspect>, destroys: bool) -> Part {
+    fn aspect(
+        &mut self,
+        event: Event,
+        role: Role,
+        aspect: &Sited<ast::Aspect>,
+        destroys: bool,
+    ) -> Part {
         self.source = aspect.source;
         let span = Span::new(aspect.source, header(aspect.node.syntax()));
         let context = self.context(Purpose::Aspect(event), destroys, aspect.node.syntax());
@@ -139,9 +149,9 @@ impl Lowering {
         Part { role, routine, span }
     }
 
-    fn context(&self, purpose: Purpose, destroys: bool, syntax: &SyntaxNode) -> Context {
-        let verbatim =
-            contains(syntax, SyntaxKind::VERBATIM_STMT) || contains(syntax, SyntaxKind::VERBATIM_EXPR);
+    pub(super) fn context(&self, purpose: Purpose, destroys: bool, syntax: &SyntaxNode) -> Context {
+        let verbatim = contains(syntax, SyntaxKind::VERBATIM_STMT)
+            || contains(syntax, SyntaxKind::VERBATIM_EXPR);
         Context { purpose, destroys, verbatim, syntax: Some(syntax.clone()), ..Context::default() }
     }
 
@@ -179,8 +189,12 @@ impl Lowering {
             }
             (None, Parameter::Required | Parameter::Fixed) if !aspect => {
                 let fixed = if shape == Parameter::Fixed { "fixed " } else { "" };
-                let span =
-                    self.routine.syntax.as_ref().map(header).map(|range| Span::new(self.source, range));
+                let span = self
+                    .routine
+                    .syntax
+                    .as_ref()
+                    .map(header)
+                    .map(|range| Span::new(self.source, range));
                 if let Some(span) = span {
                     self.report(
                         Diagnostic::new(
@@ -227,9 +241,13 @@ impl Lowering {
         };
         let span = Span::new(own.source, header(own.node.syntax()));
         self.report(
-            Diagnostic::new(codes::handlers::WRONG_KEYWORD, span, format!("`{event}` is not {written}"))
-                .label(format!("declared as {written}"))
-                .hint(format!("write `{right} {event}`")),
+            Diagnostic::new(
+                codes::handlers::WRONG_KEYWORD,
+                span,
+                format!("`{event}` is not {written}"),
+            )
+            .label(format!("declared as {written}"))
+            .hint(format!("write `{right} {event}`")),
         );
         None
     }
@@ -261,7 +279,9 @@ impl Lowering {
                     format!("the scheduler has no handler `{event}`"),
                 )
                 .label("stands around nothing")
-                .hint(format!("it runs all the same; write `event {event}` if that is what is meant")),
+                .hint(format!(
+                    "it runs all the same; write `event {event}` if that is what is meant"
+                )),
             );
         }
     }
@@ -299,9 +319,16 @@ impl Lowering {
             Some(Entity::Broken) => None,
             Some(_) => {
                 self.report(
-                    Diagnostic::new(codes::types::NOT_A_CONTAINER, span, format!("`{text}` is no container"))
-                        .label("a container is needed here")
-                        .hint("an invariant is checked when threads come and go; it may read any variable"),
+                    Diagnostic::new(
+                        codes::types::NOT_A_CONTAINER,
+                        span,
+                        format!("`{text}` is no container"),
+                    )
+                    .label("a container is needed here")
+                    .hint(
+                        "an invariant is checked when threads come and go; it may read \
+                         any variable",
+                    ),
                 );
                 None
             }
@@ -355,7 +382,10 @@ impl Lowering {
                         format!("the invariant {what}"),
                     )
                     .label("an effect")
-                    .hint("invariants run in debug builds only, and must not change what the scheduler does"),
+                    .hint(
+                        "invariants run in debug builds only, and must not change what the \
+                         scheduler does",
+                    ),
                 );
             }
         }
@@ -363,7 +393,7 @@ impl Lowering {
 }
 
 /// The first line of a handler, without its body.
-fn header(syntax: &SyntaxNode) -> rowan::TextRange {
+pub(super) fn header(syntax: &SyntaxNode) -> rowan::TextRange {
     let whole = syntax.text_range();
     let end = syntax
         .children()

@@ -1,7 +1,7 @@
 //! Names in sight.
 //!
-//! Invariant: the innermost scope that declares a name decides what it means, except in a node scheduler of a distributed
-//! one, whose outer scopes come first (see [`Scopes::outer_first`]).
+//! Invariant: the innermost scope that declares a name decides what it means, except in a node
+//! scheduler of a distributed one, whose outer scopes come first (see [`Scopes::outer_first`]).
 
 use std::collections::HashMap;
 
@@ -33,8 +33,9 @@ pub(super) struct Declared {
 #[derive(Debug, Default)]
 pub(super) struct Scopes {
     scopes: Vec<HashMap<String, Declared>>,
-    /// So many of the outermost scopes decide before any other, the outermost first. In a node scheduler a shared global
-    /// comes before a global of the node, and that before a local; elsewhere this is 0.
+    /// So many of the outermost scopes decide before any other, the outermost first. In a node
+    /// scheduler a shared global comes before a global of the node, and that before a local;
+    /// elsewhere this is 0.
     pub outer_first: usize,
 }
 
@@ -47,7 +48,8 @@ impl Scopes {
         self.scopes.pop();
     }
 
-    /// Declares a name in the innermost scope. If it is taken there, it keeps its meaning, which is returned.
+    /// Declares a name in the innermost scope. If it is taken there, it keeps its meaning, which is
+    /// returned.
     pub fn declare(&mut self, name: &str, entity: Entity, span: Span) -> Option<Declared> {
         let scope = self.scopes.last_mut()?;
         if let Some(&earlier) = scope.get(name) {

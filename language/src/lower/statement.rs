@@ -1,12 +1,11 @@
 //! Statements. A statement with an error is left out; those around it are lowered all the same.
 
 use super::Lowering;
-use super::assignment::Yields;
-use super::expression::Operand;
+use super::operand::{Operand, Yields};
 use super::routine::Purpose;
 use super::scope::Entity;
 use crate::diagnostic::{Diagnostic, codes};
-use crate::event::{Answer, Event};
+use crate::engine::event::{Answer, Event};
 use crate::ir::*;
 use crate::source::Span;
 use crate::syntax::ast::{self, Expr as Syntax, PostfixOp, PrefixOp, Statement as Stmt};
@@ -41,7 +40,7 @@ impl Lowering {
 
     fn statement(&mut self, statement: &Stmt) {
         let span = self.span(statement);
-        // What is missing was reported by the parser, what is wrong by whoever returned None.
+        // The parser reported missing parts; a function that returns None reported an error.
         let _ = match statement {
             Stmt::Declaration(declaration) => {
                 self.local_declaration(declaration);
@@ -53,9 +52,13 @@ impl Lowering {
             }
             Stmt::Expr(statement) => self.expression_statement(statement.expr()),
             Stmt::If(statement) => self.if_statement(statement, span),
-            Stmt::While(statement) => {
-                self.loop_statement(Test::First, statement.condition(), statement.body(), None, span)
-            }
+            Stmt::While(statement) => self.loop_statement(
+                Test::First,
+                statement.condition(),
+                statement.body(),
+                None,
+                span,
+            ),
             Stmt::Do(statement) => {
                 self.loop_statement(Test::Last, statement.condition(), statement.body(), None, span)
             }
@@ -69,6 +72,8 @@ impl Lowering {
             Stmt::Destroy(statement) => self.destroy(statement, span),
             Stmt::Alarm(statement) => self.alarm(statement, span),
             Stmt::Preempt(statement) => self.preempt(statement, span),
+            Stmt::Atomic(statement) => self.atomic(statement, span),
+            Stmt::Command(statement) => self.command(statement, span),
             Stmt::Verbatim(statement) => {
                 self.program.verbatim.push(span);
                 self.emit(StatementKind::Verbatim { text: statement.text() }, span)
@@ -135,15 +140,23 @@ impl Lowering {
     }
 
     fn if_statement(&mut self, statement: &ast::IfStmt, span: Span) -> Option<()> {
-        let condition = self.condition(statement.condition());
-        let then = self.nested(statement.then_branch());
-        let otherwise = self.nested(statement.else_branch());
+        let asked = statement.condition();
+        let condition = self.condition(asked.clone());
+        let nested = |branch| |this: &mut Self| this.nested(branch);
+        let then = self.knowing(asked.as_ref(), true, nested(statement.then_branch()));
+        let otherwise = self.knowing(asked.as_ref(), false, nested(statement.else_branch()));
         self.emit(StatementKind::If { condition: condition?, then, otherwise }, span)
     }
 
     fn for_statement(&mut self, statement: &ast::ForStmt, span: Span) -> Option<()> {
         self.expression_statement(statement.init());
-        self.loop_statement(Test::First, statement.condition(), statement.body(), Some(statement), span)
+        self.loop_statement(
+            Test::First,
+            statement.condition(),
+            statement.body(),
+            Some(statement),
+            span,
+        )
     }
 
     /// `head` is the `for` whose step belongs to the loop and whose condition may be missing.
@@ -178,10 +191,14 @@ impl Lowering {
         if test == Test::Last {
             test_now(self);
         }
-        let (step, _) = self.in_block(|this| this.expression_statement(head.and_then(ast::ForStmt::step)));
+        let (step, _) =
+            self.in_block(|this| this.expression_statement(head.and_then(ast::ForStmt::step)));
         let (prelude, condition) = tested?;
         let condition = condition?;
-        self.emit(StatementKind::Loop(Box::new(Loop { test, prelude, condition, body, step, bound })), span)
+        self.emit(
+            StatementKind::Loop(Box::new(Loop { test, prelude, condition, body, step, bound })),
+            span,
+        )
     }
 
     fn foreach_statement(&mut self, statement: &ast::ForeachStmt, span: Span) -> Option<()> {
@@ -202,9 +219,13 @@ impl Lowering {
     fn leave_loop(&mut self, kind: StatementKind, word: &str, span: Span) -> Option<()> {
         if self.routine.loops == 0 {
             self.report(
-                Diagnostic::new(codes::handlers::OUTSIDE_LOOP, span, format!("`{word}` outside of a loop"))
-                    .label("no loop around it")
-                    .hint("`return` leaves the handler"),
+                Diagnostic::new(
+                    codes::handlers::OUTSIDE_LOOP,
+                    span,
+                    format!("`{word}` outside of a loop"),
+                )
+                .label("no loop around it")
+                .hint("`return` leaves the handler"),
             );
             return None;
         }
@@ -227,9 +248,13 @@ impl Lowering {
         let returned = match self.routine.answer() {
             Answer::Nothing => {
                 self.report(
-                    Diagnostic::new(codes::handlers::RETURN_VALUE, value_span, "an event returns nothing")
-                        .label("nobody asked for a value")
-                        .hint("write `return;` to leave the handler; only a `query` returns a value"),
+                    Diagnostic::new(
+                        codes::handlers::RETURN_VALUE,
+                        value_span,
+                        "an event returns nothing",
+                    )
+                    .label("no caller takes a value")
+                    .hint("write `return;` to leave the handler; only a `query` returns a value"),
                 );
                 return None;
             }
@@ -281,9 +306,10 @@ impl Lowering {
         let mark = self.out.len();
         let destination = statement.destination().and_then(|it| self.transfer_destination(&it));
         let (source, destination) = (source?, destination?);
-        let source = self.settle_thread(source, mark);
-        let destination_check =
-            self.is_threadref(destination).then(|| self.check(CheckKind::DestinationEmpty, destination.span));
+        let source = self.anchor_thread(source, mark);
+        let destination_check = self
+            .is_threadref(destination)
+            .then(|| self.check(CheckKind::DestinationEmpty, destination.span));
         self.emit(StatementKind::Transfer { source, destination, destination_check }, span)
     }
 
@@ -303,7 +329,8 @@ impl Lowering {
             ),
             Operand::Thread(thread) => (
                 format!("`{}` is a thread, no container", self.thread_name(&thread)),
-                "threads are put into containers; a `threadref` holds one thread at most".to_string(),
+                "threads are put into containers; a `threadref` holds one thread at most"
+                    .to_string(),
             ),
             Operand::Number(_) => (
                 "this is a number, no container".to_string(),
@@ -357,9 +384,16 @@ impl Lowering {
     fn dispatch(&mut self, statement: &ast::DispatchStmt, span: Span) -> Option<()> {
         if self.routine.event() != Some(Event::Schedule) {
             self.report(
-                Diagnostic::new(codes::handlers::DISPATCH_OUTSIDE_SCHEDULE, span, "`dispatch` outside of `schedule`")
-                    .label("nobody asks for a thread here")
-                    .hint("move the thread where `schedule` will find it; `preempt cpu;` makes a processor choose again"),
+                Diagnostic::new(
+                    codes::handlers::DISPATCH_OUTSIDE_SCHEDULE,
+                    span,
+                    "`dispatch` outside of `schedule`",
+                )
+                .label("this handler chooses no thread")
+                .hint(
+                    "move the thread where `schedule` will find it; `preempt cpu;` makes a \
+                     processor choose again",
+                ),
             );
             return None;
         }
@@ -372,7 +406,7 @@ impl Lowering {
             }
             None => None,
         };
-        let thread = self.settle_thread(thread?, mark);
+        let thread = self.anchor_thread(thread?, mark);
         let thread = self.checked(thread, CheckKind::DispatchFilled);
         self.emit(StatementKind::Dispatch { thread, slice }, span)
     }
@@ -388,7 +422,7 @@ impl Lowering {
         let thread = statement.thread().and_then(|thread| self.thread(&thread));
         let mark = self.out.len();
         let at = self.number(statement.time(), Some(Type::Time));
-        let thread = self.settle_thread(thread?, mark);
+        let thread = self.anchor_thread(thread?, mark);
         let at = self.store(at?, Type::Time);
         let thread = self.checked(thread, CheckKind::FirstFilled);
         self.emit(StatementKind::Alarm { thread, at }, span)
@@ -405,7 +439,7 @@ impl Lowering {
             None => None,
         };
         let cpu = self.convert(cpu?, Type::Int);
-        let cpu = self.settle_before_trap(cpu, mark, at);
+        let cpu = self.anchor_before_trap(cpu, mark, at);
         self.emit(StatementKind::Preempt { cpu, at }, span)
     }
 }

@@ -1,7 +1,8 @@
 //! What operators make of their operands' types, and conversions.
 //!
-//! Invariant: the operands of every binary expression built here are both floats or both integers (`int` or `time`).
-//! Between `int` and `time` nothing has to be converted: both are 64-bit integers.
+//! Invariant: the operands of every binary expression built here are both floats or both integers
+//! (`int` or `time`). Between `int` and `time` nothing has to be converted: both are 64-bit
+//! integers.
 
 use super::{Lowering, constant};
 use crate::diagnostic::{Diagnostic, codes};
@@ -59,7 +60,9 @@ fn rule(op: BinaryOp, left: Type, right: Type) -> Option<Rule> {
         BinaryOp::Divide if times == 2 => (false, Int, false),
         BinaryOp::Divide if left == Time => (float, Time, false),
         BinaryOp::Divide if right == Time => (float, if float { Float } else { Int }, true),
-        BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Remainder if times > 0 => (false, Time, times == 1),
+        BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Remainder if times > 0 => {
+            (false, Time, times == 1)
+        }
         _ if is_comparison(op) => (float, Int, times == 1),
         _ => (float, if float { Float } else { Int }, false),
     };
@@ -78,9 +81,13 @@ impl Lowering {
         let (left_ty, right_ty) = (self.ty(left), self.ty(right));
         let Some(rule) = rule(op, left_ty, right_ty) else {
             self.report(
-                Diagnostic::new(codes::types::TIME_PRODUCT, span, "the product of two times is no time")
-                    .label("time * time")
-                    .hint("count one of them in a unit first: `a * (b / 1ms)`"),
+                Diagnostic::new(
+                    codes::types::TIME_PRODUCT,
+                    span,
+                    "the product of two times is no time",
+                )
+                .label("time * time")
+                .hint("count one of them in a unit first: `a * (b / 1ms)`"),
             );
             return None;
         };
@@ -111,7 +118,14 @@ impl Lowering {
         }))
     }
 
-    fn operation(&mut self, op: BinaryOp, left: ExprId, right: ExprId, ty: Type, span: Span) -> ExprId {
+    fn operation(
+        &mut self,
+        op: BinaryOp,
+        left: ExprId,
+        right: ExprId,
+        ty: Type,
+        span: Span,
+    ) -> ExprId {
         let folded = match (self.constant(left), self.constant(right)) {
             (Some(left), Some(right)) => constant::binary(op, left, right),
             _ => None,
@@ -160,9 +174,10 @@ impl Lowering {
     /// A truth value as 0 or 1.
     pub(super) fn as_bit(&mut self, truth: ExprId) -> ExprId {
         let is_bit = match &self.program.exprs[truth].kind {
-            ExprKind::Same(..) | ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Unary(UnaryOp::Not, _) => {
-                true
-            }
+            ExprKind::Same(..)
+            | ExprKind::And(..)
+            | ExprKind::Or(..)
+            | ExprKind::Unary(UnaryOp::Not, _) => true,
             ExprKind::Binary(op, ..) => is_comparison(*op),
             _ => false,
         };

@@ -19,6 +19,8 @@ pub struct FlatDistributed {
 pub struct Family {
     pub name: String,
     pub name_span: Span,
+    /// How many nodes must have come before any node's `schedule` is called.
+    pub expects: u32,
     /// None if its file could not be had, which has been said.
     pub scheduler: Option<Flat>,
 }
@@ -34,13 +36,33 @@ pub(super) fn resolve(
         let DistributedItem::Families(section) = item else { continue };
         for entry in section.families() {
             if let Some(name) = entry.name() {
-                let scheduler = node_scheduler(&entry, &master, &from, aspects, reader);
-                families.push(Family { name: name.text(), name_span: name.span(master.source), scheduler });
+                let mut scheduler = node_scheduler(&entry, &master, &from, aspects, reader);
+                if let Some(scheduler) = &mut scheduler {
+                    add_defaults(scheduler, &master);
+                }
+                families.push(Family {
+                    name: name.text(),
+                    name_span: name.span(master.source),
+                    expects: entry.expects().unwrap_or_default(),
+                    scheduler,
+                });
             }
         }
     }
     let name = master.node.name().map(|name| name.text()).unwrap_or_default();
     FlatDistributed { name, master, families }
+}
+
+/// The master's events are handlers of the nodes that have none of their own.
+fn add_defaults(node: &mut Flat, master: &Sited<ast::Distributed>) {
+    for item in master.node.items() {
+        if let DistributedItem::Handler(handler) = item
+            && let Some(name) = handler.name()
+        {
+            let own = &mut node.at(&name.text()).own;
+            own.get_or_insert(Sited { source: master.source, node: handler });
+        }
+    }
 }
 
 fn node_scheduler(

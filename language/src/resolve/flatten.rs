@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Reader, Request, Sited, SourceText};
 use crate::diagnostic::{Diagnostic, codes};
-use crate::event::Event;
+use crate::engine::event::Event;
 use crate::source::{SourceId, Span};
 use crate::syntax::ast::{self, AstNode, File, Item, Position};
 
@@ -15,6 +15,10 @@ pub struct Flat {
     pub name: String,
     pub name_span: Span,
     pub partial: bool,
+    /// Whether every base could be read, so that no declaration is missing.
+    pub complete: bool,
+    /// A file other than that of `lifecycle` holds a part of `arrives`.
+    pub may_be_split: bool,
     pub thread: Vec<Sited<ast::Declaration>>,
     pub thread_imports: Vec<Sited<ast::Import>>,
     pub data: Vec<Sited<ast::Declaration>>,
@@ -46,10 +50,23 @@ pub(super) fn flatten(main: Sited<ast::Scheduler>, reader: &mut Reader<'_>) -> F
         partial: main.node.is_partial(),
         ..Flat::default()
     };
-    for layer in with_bases(main, reader).into_iter().rev() {
+    let (layers, complete) = with_bases(main, reader);
+    flat.complete = complete;
+    for layer in layers.into_iter().rev() {
         add_layer(&mut flat, layer.source, layer.node.items(), reader);
+        let default = layer.node.name().is_some_and(|name| name.text() == "lifecycle");
+        flat.may_be_split |= !default && arrives_here(&flat, layer.source);
     }
     flat
+}
+
+/// Whether this file holds a part of what happens when a thread arrives from another instance.
+fn arrives_here(flat: &Flat, source: SourceId) -> bool {
+    let arrives = flat.handlers.iter().find(|handler| handler.name == Event::Arrives.name());
+    arrives.is_some_and(|arrives| {
+        arrives.own.as_ref().is_some_and(|own| own.source == source)
+            || arrives.before.iter().chain(&arrives.after).any(|aspect| aspect.source == source)
+    })
 }
 
 /// Adds the sections and aspects of a file given beside the scheduler.
@@ -67,7 +84,10 @@ pub(super) fn add_aspect_file(flat: &mut Flat, file: &SourceText, reader: &mut R
                         "an aspect file cannot replace a handler",
                     )
                     .label("this would replace the scheduler's own")
-                    .hint("make it a `before` or an `after`, or replace the handler in a scheduler that extends this one"),
+                    .hint(
+                        "make it a `before` or an `after`, or replace the handler in a \
+                         scheduler that extends this one",
+                    ),
                 );
             }
             add_layer(flat, parsed.source, parts.into_iter(), reader)
@@ -81,28 +101,48 @@ pub(super) fn add_aspect_file(flat: &mut Flat, file: &SourceText, reader: &mut R
 fn refuse_as_aspects(span: Span, reader: &mut Reader<'_>) {
     let start = Span { end: span.start, ..span };
     reader.diagnostics.push(
-        Diagnostic::new(codes::files::NOT_ASPECTS, start, "an aspect file holds no `scheduler { .. }`")
-            .hint("leave its `before` and `after` parts and sections, without a scheduler around them"),
+        Diagnostic::new(
+            codes::files::NOT_ASPECTS,
+            start,
+            "an aspect file holds no `scheduler { .. }`",
+        )
+        .hint("leave its `before` and `after` parts and sections, without a scheduler around them"),
     );
 }
 
-/// The scheduler first, then its base, the base's base and so on. A base that cannot be had ends the list.
-fn with_bases(main: Sited<ast::Scheduler>, reader: &mut Reader<'_>) -> Vec<Sited<ast::Scheduler>> {
+/// The scheduler first, then its base, the base's base and so on; whether that is all of them. A
+/// base that cannot be had ends the list.
+fn with_bases(
+    main: Sited<ast::Scheduler>,
+    reader: &mut Reader<'_>,
+) -> (Vec<Sited<ast::Scheduler>>, bool) {
     let mut chain = vec![main];
+    let mut complete = false;
     while let Some(derived) = chain.last() {
-        let Some(name) = derived.node.base() else { break };
-        let span = name.span(derived.source);
-        let from = reader.sources.name(derived.source).to_string();
-        let Some(loaded) = reader.load(&Request::Base { name: &name.text(), from: &from }, span) else {
+        let Some(name) = derived.node.base() else {
+            complete = true;
             break;
         };
-        if let Some(known) = chain.iter().find(|layer| reader.sources.name(layer.source) == loaded.name) {
-            let known_name = known.node.name().map_or_else(|| known.span(), |name| name.span(known.source));
+        let span = name.span(derived.source);
+        let from = reader.sources.name(derived.source).to_string();
+        let Some(loaded) = reader.load(&Request::Base { name: &name.text(), from: &from }, span)
+        else {
+            break;
+        };
+        if let Some(known) =
+            chain.iter().find(|layer| reader.sources.name(layer.source) == loaded.name)
+        {
+            let known_name =
+                known.node.name().map_or_else(|| known.span(), |name| name.span(known.source));
             reader.diagnostics.push(
-                Diagnostic::new(codes::files::CYCLE, span, format!("`{}` extends itself", name.text()))
-                    .label("this leads back to a scheduler that extends it")
-                    .also(known_name, "the scheduler that it leads back to")
-                    .hint("move what they share into a scheduler of its own, which both extend"),
+                Diagnostic::new(
+                    codes::files::CYCLE,
+                    span,
+                    format!("`{}` extends itself", name.text()),
+                )
+                .label("this leads back to a scheduler that extends it")
+                .also(known_name, "the scheduler that it leads back to")
+                .hint("move what they share into a scheduler of its own, which both extend"),
             );
             break;
         }
@@ -110,7 +150,8 @@ fn with_bases(main: Sited<ast::Scheduler>, reader: &mut Reader<'_>) -> Vec<Sited
         match parsed.file() {
             Some(File::Scheduler(node)) => chain.push(Sited { source: parsed.source, node }),
             Some(_) => {
-                let message = format!("`{}` holds no scheduler that could be extended", loaded.name);
+                let message =
+                    format!("`{}` holds no scheduler that could be extended", loaded.name);
                 reader.diagnostics.push(
                     Diagnostic::new(codes::files::NOT_A_BASE, span, message)
                         .hint("extend an ordinary scheduler, or a `partial` one"),
@@ -120,21 +161,32 @@ fn with_bases(main: Sited<ast::Scheduler>, reader: &mut Reader<'_>) -> Vec<Sited
             None => break,
         }
     }
-    chain
+    (chain, complete)
 }
 
 /// Adds one file's parts around what is there.
-fn add_layer(flat: &mut Flat, source: SourceId, items: impl Iterator<Item = Item>, reader: &mut Reader<'_>) {
+fn add_layer(
+    flat: &mut Flat,
+    source: SourceId,
+    items: impl Iterator<Item = Item>,
+    reader: &mut Reader<'_>,
+) {
     let mut written: HashMap<String, Span> = HashMap::new();
     let mut before: Vec<Sited<ast::Aspect>> = Vec::new();
     for item in items {
         match item {
-            Item::Thread(it) => flat.thread.extend(it.declarations().map(|node| Sited { source, node })),
+            Item::Thread(it) => {
+                flat.thread.extend(it.declarations().map(|node| Sited { source, node }))
+            }
             Item::ThreadImports(it) => {
                 flat.thread_imports.extend(it.imports().map(|node| Sited { source, node }))
             }
-            Item::Data(it) => flat.data.extend(it.declarations().map(|node| Sited { source, node })),
-            Item::Imports(it) => flat.imports.extend(it.imports().map(|node| Sited { source, node })),
+            Item::Data(it) => {
+                flat.data.extend(it.declarations().map(|node| Sited { source, node }))
+            }
+            Item::Imports(it) => {
+                flat.imports.extend(it.imports().map(|node| Sited { source, node }))
+            }
             Item::Invariant(node) => flat.invariants.push(Sited { source, node }),
             Item::Handler(node) => add_handler(flat, Sited { source, node }, &mut written, reader),
             Item::Aspect(node) => {
@@ -172,10 +224,14 @@ fn add_handler(
     let name = name.text();
     if let Some(first) = written.get(&name) {
         reader.diagnostics.push(
-            Diagnostic::new(codes::files::DUPLICATE_HANDLER, span, format!("`{name}` has a handler already"))
-                .label("a second handler")
-                .also(*first, "the first one")
-                .hint("join the two, or make one a `before` or `after` of the event"),
+            Diagnostic::new(
+                codes::files::DUPLICATE_HANDLER,
+                span,
+                format!("`{name}` has a handler already"),
+            )
+            .label("a second handler")
+            .also(*first, "the first one")
+            .hint("join the two, or make one a `before` or `after` of the event"),
         );
         return;
     }
@@ -199,11 +255,16 @@ fn stands_at_an_event(aspect: &Sited<ast::Aspect>, reader: &mut Reader<'_>) -> b
 
 impl Flat {
     /// The entry for a name, made if it is not there.
-    fn at(&mut self, name: &str) -> &mut FlatHandler {
+    pub(super) fn at(&mut self, name: &str) -> &mut FlatHandler {
         let index = self.places.get(name).copied().unwrap_or_else(|| {
             let name = name.to_string();
             self.places.insert(name.clone(), self.handlers.len());
-            self.handlers.push(FlatHandler { name, before: Vec::new(), own: None, after: Vec::new() });
+            self.handlers.push(FlatHandler {
+                name,
+                before: Vec::new(),
+                own: None,
+                after: Vec::new(),
+            });
             self.handlers.len() - 1
         });
         &mut self.handlers[index]

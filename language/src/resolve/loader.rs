@@ -10,7 +10,8 @@ pub struct SourceText {
 /// A file that another one names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// `extends NAME` in the file `from`: usually NAME.sched beside it, in a named folder, or in the standard library.
+    /// `extends NAME` in the file `from`: usually NAME.sched beside it, in a named folder, or in
+    /// the standard library.
     Base { name: &'a str, from: &'a str },
     /// A node scheduler's file, as `nodefamilies` in the file `from` writes it.
     Node { file: &'a str, from: &'a str },
@@ -26,9 +27,11 @@ pub struct NotFound {
     pub tried: Vec<String>,
     /// Why a file that is there could not be read.
     pub reason: Option<String>,
+    /// Names that a request of this kind could have used.
+    pub known: Vec<String>,
 }
 
-/// Whoever can read files.
+/// Reads the files that a scheduler names.
 pub trait Loader {
     fn load(&mut self, request: &Request<'_>) -> Result<Loaded, NotFound>;
 }
@@ -42,7 +45,13 @@ impl Loader for &[(&str, &str)] {
         };
         match self.iter().find(|(name, _)| *name == wanted) {
             Some((name, text)) => Ok(Loaded { name: name.to_string(), text: text.to_string() }),
-            None => Err(NotFound { tried: vec![wanted], reason: None }),
+            None => {
+                let known = self.iter().map(|(name, _)| match request {
+                    Request::Base { .. } => name.trim_end_matches(".sched").to_string(),
+                    Request::Node { .. } => name.to_string(),
+                });
+                Err(NotFound { tried: vec![wanted], reason: None, known: known.collect() })
+            }
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Files to one flat scheduler: follows `extends`, joins sections, lets derived handlers replace their base's, and lays
-//! aspects around events.
+//! Files to one flat scheduler: follows `extends`, joins sections, lets derived handlers replace
+//! their base's, and lays aspects around events.
 //!
-//! Order. Sections are joined from the base to the derived scheduler, then the aspect files in the order given. Aspects
-//! wrap what was there before them: of two `before` parts the later added runs first, of two `after` parts the later
-//! added runs last, so that whoever adds an aspect sees the event begin before, and end after, everything it
-//! wraps. Parts that one file adds at the same place run in the order in which they are written. Aspects stay when a
-//! derived scheduler replaces the handler that they stand around.
+//! Order. Sections are joined from the base to the derived scheduler, then the aspect files in the
+//! order given. Aspects wrap what was there before them: of two `before` parts the later added runs
+//! first, of two `after` parts the later added runs last: an aspect sees the event begin before,
+//! and end after, everything that it wraps. Parts that one file adds at the same place run in the
+//! order in which they are written. Aspects stay when a derived scheduler replaces the handler that
+//! they stand around.
 //!
-//! Nothing here knows names or types: duplicate variables, unknown events and the like are found by lowering.
+//! Nothing here knows names or types: duplicate variables, unknown events and the like are found by
+//! lowering.
 
 mod distributed;
 mod flatten;
@@ -17,7 +19,7 @@ pub use distributed::{Family, FlatDistributed};
 pub use flatten::{Flat, FlatHandler};
 pub use loader::{Loaded, Loader, NotFound, Request, SourceText};
 
-use crate::diagnostic::{Diagnostic, codes};
+use crate::diagnostic::{Diagnostic, codes, suggest};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::{AstNode, File};
 use crate::syntax::{Parse, parse};
@@ -42,8 +44,8 @@ pub enum Resolved {
     Distributed(FlatDistributed),
 }
 
-/// Reads a scheduler with everything it extends and the aspect files. Files are added to `sources`, findings to
-/// `diagnostics`; None if the main file holds no scheduler.
+/// Reads a scheduler with everything it extends and the aspect files. Files are added to `sources`,
+/// findings to `diagnostics`; None if the main file holds no scheduler.
 pub fn resolve(
     main: &SourceText,
     aspects: &[SourceText],
@@ -100,18 +102,27 @@ impl Reader<'_> {
         match self.loader.load(request) {
             Ok(loaded) => Some(loaded),
             Err(missing) => {
-                let wanted = match request {
-                    Request::Base { name, .. } => format!("the scheduler `{name}`"),
-                    Request::Node { file, .. } => format!("the file \"{file}\""),
+                let (name, wanted) = match *request {
+                    Request::Base { name, .. } => (name, format!("the scheduler `{name}`")),
+                    Request::Node { file, .. } => (file, format!("the file \"{file}\"")),
                 };
-                let mut diagnostic =
-                    Diagnostic::new(codes::files::NOT_FOUND, span, format!("{wanted} cannot be found"));
+                let meant = suggest(name, missing.known.iter().map(String::as_str));
+                let mut diagnostic = Diagnostic::new(
+                    codes::files::NOT_FOUND,
+                    span,
+                    format!("{wanted} cannot be found"),
+                );
                 if let Some(reason) = &missing.reason {
                     diagnostic = diagnostic.label(reason.clone());
                 }
-                diagnostic = diagnostic.hint(match missing.tried.as_slice() {
-                    [] => "there is nowhere to look; name a folder with `-I DIR`".to_string(),
-                    tried => format!("looked for {}; name more folders with `-I DIR`", tried.join(", ")),
+                diagnostic = diagnostic.hint(match (meant, missing.tried.as_slice()) {
+                    (Some(meant), _) => format!("did you mean `{meant}`?"),
+                    (None, []) => {
+                        "there is nowhere to look; name a folder with `-I DIR`".to_string()
+                    }
+                    (None, tried) => {
+                        format!("looked for {}; name more folders with `-I DIR`", tried.join(", "))
+                    }
                 });
                 self.diagnostics.push(diagnostic);
                 None

@@ -1,7 +1,7 @@
 //! The kinds of tokens and nodes in the tree.
 //!
-//! Invariant: [`SyntaxKind::ALL`] holds each kind at the index of its own number, so that a tree's raw numbers turn back
-//! into kinds without a cast.
+//! Invariant: [`SyntaxKind::ALL`] holds each kind at the index of its own number, so that a tree's
+//! raw numbers turn back into kinds without a cast.
 
 /// Rowan's view of a kind, a node and a token of this language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -148,6 +148,10 @@ kinds! {
     GLOBAL_KW = "global",
     ARRIVAL_KW = "arrival",
     DEPARTURE_KW = "departure",
+    EXPECTS_KW = "expects",
+    ATOMIC_KW = "atomic",
+    SUSPEND_KW = "suspend",
+    RESUME_KW = "resume",
 
     // Files and their parts.
     ROOT,
@@ -194,6 +198,8 @@ kinds! {
     DESTROY_STMT,
     ALARM_STMT,
     PREEMPT_STMT,
+    ATOMIC_STMT,
+    COMMAND_STMT,
     VERBATIM_STMT,
 
     // Expressions.

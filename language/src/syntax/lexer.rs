@@ -1,7 +1,8 @@
 //! Text to tokens.
 //!
-//! Invariants: the tokens cover the text without gap or overlap, whatever it holds; the time taken is linear in it. A bar
-//! is always a token of its own: whether two of them are an *or* or the sizes of two containers is for the parser to say.
+//! Invariants: the tokens cover the text without gap or overlap, whatever it holds; the time taken
+//! is linear in it. A bar is always a token of its own: whether two of them are an *or* or the
+//! sizes of two containers is for the parser to say.
 
 use super::SyntaxKind::{self, *};
 use crate::diagnostic::{Diagnostic, codes::syntax as codes};
@@ -15,7 +16,8 @@ pub(super) struct Token {
     pub end: u32,
 }
 
-/// The tokens of a text shorter than 4 GiB, and what is wrong with them: at most `limit` diagnostics.
+/// The tokens of a text shorter than 4 GiB, and what is wrong with them: at most `limit`
+/// diagnostics.
 pub(super) fn lex(source: SourceId, text: &str, limit: usize) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer = Lexer {
         source,
@@ -27,6 +29,7 @@ pub(super) fn lex(source: SourceId, text: &str, limit: usize) -> (Vec<Token>, Ve
         last: EOF,
         before_last: EOF,
         missing_end: [false; 3],
+        lookahead: 2 * text.len(),
     };
     while lexer.at < text.len() {
         let start = lexer.at;
@@ -50,8 +53,11 @@ struct Lexer<'a> {
     /// The last two tokens that are no space.
     last: SyntaxKind,
     before_last: SyntaxKind,
-    /// For each of [`ENDS`], whether a search has found none up to the end of the text: none need be tried again.
+    /// For each of [`ENDS`], whether a search has found none up to the end of the text: none need
+    /// be tried again.
     missing_end: [bool; 3],
+    /// Bytes that searches for balanced parentheses may still read in vain.
+    lookahead: usize,
 }
 
 /// What ends text that is not read.
@@ -130,10 +136,12 @@ impl Lexer<'_> {
         }
     }
 
-    /// Whether a parenthesis here belongs to a condition or a handler's parameter, and so is never verbatim text.
+    /// Whether a parenthesis here belongs to a condition or a handler's parameter, and so is never
+    /// verbatim text.
     fn opens_condition(&self) -> bool {
         matches!(self.last, IF_KW | WHILE_KW | FOR_KW | FOREACH_KW)
-            || self.last == IDENT && matches!(self.before_last, EVENT_KW | QUERY_KW | BEFORE_KW | AFTER_KW)
+            || self.last == IDENT
+                && matches!(self.before_last, EVENT_KW | QUERY_KW | BEFORE_KW | AFTER_KW)
     }
 
     fn take(&mut self, kind: SyntaxKind, belongs: impl Fn(char) -> bool) -> SyntaxKind {
@@ -156,14 +164,14 @@ impl Lexer<'_> {
                         .label("begins here")
                         .hint("close it with `*/`")
                 });
-                // Not a comment, so that nobody complains about the end of the file too.
+                // Not a comment, so that the end of the file is not reported too.
                 UNKNOWN
             }
         }
     }
 
-    /// Text of another language. If it does not end, what follows can still be read: behind the bracket of an expression,
-    /// which often was meant as one; behind the line of a statement.
+    /// Text of another language. If it does not end, what follows can still be read: behind the
+    /// bracket of an expression, which often was meant as one; behind the line of a statement.
     fn verbatim(&mut self, kind: SyntaxKind, end: usize) -> SyntaxKind {
         let start = self.at;
         if let Some(end) = self.find_end(end) {
@@ -174,7 +182,8 @@ impl Lexer<'_> {
             Diagnostic::new(codes::UNTERMINATED_VERBATIM, span, "this verbatim text does not end")
                 .label("verbatim text begins here")
                 .hint(format!(
-                    "close it with `{}`, or put a space between the two characters if none is meant",
+                    "close it with `{}`, or put a space between the two characters if \
+                     none is meant",
                     ENDS[end]
                 ))
         });
@@ -185,15 +194,33 @@ impl Lexer<'_> {
         L_PAREN
     }
 
-    /// The byte behind the end mark, searched for behind the two characters here.
+    /// The byte behind the end mark, searched for behind the two characters here. In an expression
+    /// the mark stands outside all parentheses opened in it, if there is such a one.
     fn find_end(&mut self, end: usize) -> Option<usize> {
         if self.missing_end[end] {
             return None;
         }
         let body = self.at + 2;
+        if end == EXPR_END
+            && let Some(found) = self.balanced_end(body)
+        {
+            return Some(found);
+        }
         let found = self.text[body..].find(ENDS[end]).map(|offset| body + offset + 2);
         self.missing_end[end] = found.is_none();
         found
+    }
+
+    /// The byte behind the `*)` that balances the parentheses opened from `body` on. Strings,
+    /// characters and comments of C are skipped.
+    fn balanced_end(&mut self, body: usize) -> Option<usize> {
+        let end = self.text.len().min(body + self.lookahead);
+        let rest = self.text.as_bytes().get(body..end)?;
+        let found = balanced_end(rest);
+        if let Err(read) = found {
+            self.lookahead -= read;
+        }
+        found.ok().map(|offset| body + offset)
     }
 
     fn string(&mut self) -> SyntaxKind {
@@ -221,7 +248,8 @@ impl Lexer<'_> {
         SyntaxKind::reserved(&self.text[start..self.at]).unwrap_or(IDENT)
     }
 
-    /// `12`, `0x1f`, `1.5`, `.5`, `1e-3`, `20ms`: what the letters behind it mean is looked at later.
+    /// `12`, `0x1f`, `1.5`, `.5`, `1e-3`, `20ms`: what the letters behind it mean is looked at
+    /// later.
     fn number(&mut self) -> SyntaxKind {
         let digit = |c: char| c.is_ascii_digit();
         let bytes = self.text.as_bytes();
@@ -231,7 +259,10 @@ impl Lexer<'_> {
         }
         let mut kind = INT;
         self.take(INT, digit);
-        if at(self.at) == b'.' && !is_name_start(char::from(at(self.at + 1))) && at(self.at + 1) != b'.' {
+        if at(self.at) == b'.'
+            && !is_name_start(char::from(at(self.at + 1)))
+            && at(self.at + 1) != b'.'
+        {
             kind = FLOAT;
             self.at += 1;
             self.take(FLOAT, digit);
@@ -252,13 +283,18 @@ impl Lexer<'_> {
     fn operator(&mut self) -> SyntaxKind {
         let start = self.at;
         let rest = &self.text[start..];
-        if let Some(&(symbol, read_as, hint)) = FOREIGN.iter().find(|(symbol, ..)| rest.starts_with(symbol))
+        if let Some(&(symbol, read_as, hint)) =
+            FOREIGN.iter().find(|(symbol, ..)| rest.starts_with(symbol))
             && !rest.starts_with("&&")
         {
             self.at += symbol.len();
             self.report(start, self.at, |span| {
-                Diagnostic::new(codes::FOREIGN_OPERATOR, span, format!("there is no operator `{symbol}`"))
-                    .hint(hint)
+                Diagnostic::new(
+                    codes::FOREIGN_OPERATOR,
+                    span,
+                    format!("there is no operator `{symbol}`"),
+                )
+                .hint(hint)
             });
             return read_as;
         }
@@ -285,6 +321,60 @@ impl Lexer<'_> {
     }
 }
 
+/// The offset behind the `*)` outside all parentheses of C's text; where there is none, how much
+/// was read to find that out.
+fn balanced_end(text: &[u8]) -> Result<usize, usize> {
+    let starts = |at: usize, what: &[u8]| text[at..].starts_with(what);
+    let mut open = 0u32;
+    let mut at = 0;
+    // Up to where no string, character or comment ends that would begin here.
+    let mut unclosed = [0; 3];
+    while at < text.len() {
+        match text[at] {
+            b'*' if open == 0 && starts(at, b"*)") => return Ok(at + 2),
+            b'(' => open += 1,
+            b')' if open == 0 => return Err(at),
+            b')' => open -= 1,
+            quote @ (b'"' | b'\'') => {
+                let unclosed = &mut unclosed[usize::from(quote == b'"')];
+                if at >= *unclosed {
+                    match closing_quote(text, at, quote) {
+                        Ok(end) => at = end,
+                        Err(line_end) => *unclosed = line_end,
+                    }
+                }
+            }
+            b'/' if starts(at, b"/*") && at >= unclosed[2] => {
+                match text[at + 2..].windows(2).position(|pair| pair == b"*/") {
+                    Some(end) => at += end + 3,
+                    None => unclosed[2] = text.len(),
+                }
+            }
+            b'/' if starts(at, b"//") => {
+                let end = text[at..].iter().position(|&byte| byte == b'\n');
+                at = end.map_or(at, |end| at + end);
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    Err(text.len())
+}
+
+/// Where the string or the character that opens at `open` ends; the end of its line if not on it.
+fn closing_quote(text: &[u8], open: usize, quote: u8) -> Result<usize, usize> {
+    let mut at = open + 1;
+    while at < text.len() && text[at] != b'\n' {
+        match text[at] {
+            b'\\' => at += 1,
+            byte if byte == quote => return Ok(at),
+            _ => {}
+        }
+        at += 1;
+    }
+    Err(at)
+}
+
 fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
@@ -306,7 +396,9 @@ mod tests {
     fn tokens(text: &str) -> Vec<(SyntaxKind, &str)> {
         let (tokens, _) = lex(SourceId(0), text, 10);
         let meaningful = tokens.iter().filter(|token| token.kind != WHITESPACE);
-        meaningful.map(|token| (token.kind, &text[token.start as usize..token.end as usize])).collect()
+        meaningful
+            .map(|token| (token.kind, &text[token.start as usize..token.end as usize]))
+            .collect()
     }
 
     #[test]
@@ -319,6 +411,23 @@ mod tests {
         assert_eq!(kinds("event schedule(*x *)")[2..4], [L_PAREN, STAR]);
         assert_eq!(kinds("return (*x *)"), [RETURN_KW, VERBATIM_EXPR_TEXT]);
         assert_eq!(kinds("( *x )"), [L_PAREN, STAR, IDENT, R_PAREN]);
+    }
+
+    #[test]
+    fn a_verbatim_expression_ends_outside_its_own_parentheses() {
+        for text in [
+            "(* f((char*)(long)x) *)",
+            "(* field && 0 == strncmp((char*)(long)field,\n    \"x*)\", 1) *)",
+            "(* f(')', '\\'') + g(\"\\\")\") *)",
+            "(* f( /* *) ( */ 1) // *) (\n *)",
+        ] {
+            assert_eq!(tokens(text), [(VERBATIM_EXPR_TEXT, text)]);
+        }
+        // Without a balanced end the first mark counts, and C's own compiler says what is missing.
+        let unbalanced = "(* f((1 *) + 2";
+        assert_eq!(tokens(unbalanced)[0], (VERBATIM_EXPR_TEXT, "(* f((1 *)"));
+        // An open parenthesis reaches no further than it must.
+        assert_eq!(tokens("(* f(1 *) (* g() *)").len(), 2);
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Text to tree: the lexer, a parser that never fails, the lossless tree, and the typed view over it.
+//! Text to tree: the lexer, a parser that never fails, the lossless tree, and the typed view over
+//! it.
 //!
-//! Invariants: the tree's text is the input, byte for byte, whatever the input; no tree is higher than [`MAX_HEIGHT`], so
-//! a pass may walk it by recursion; in a text without errors every node but the root begins and ends with a token that means
-//! something, never with a space or a comment; the time taken is linear in the text.
+//! Invariants: the tree's text is the input, byte for byte, whatever the input; no tree is higher
+//! than [`MAX_HEIGHT`], so a pass may walk it by recursion; in a text without errors every node but
+//! the root begins and ends with a token that means something, never with a space or a comment; the
+//! time taken is linear in the text.
 
 pub mod ast;
 mod kind;
@@ -20,8 +22,8 @@ use crate::source::{SourceId, Span};
 /// The greatest number of nodes on the way from the root to a leaf.
 pub const MAX_HEIGHT: u32 = 256;
 
-/// The greatest number of diagnostics about one file's syntax, and of errors about one scheduler's meaning; one more says
-/// that there are others.
+/// The greatest number of diagnostics about one file's syntax, and of errors about one scheduler's
+/// meaning; one more says that there are others.
 pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// The longest text that is read, in bytes.
@@ -64,7 +66,8 @@ impl Parse {
         greatest
     }
 
-    /// The tree as an indented list of its nodes and tokens, spaces left out: for tests and for the curious.
+    /// The tree as an indented list of its nodes and tokens, spaces left out: for tests and for the
+    /// curious.
     pub fn dump(&self) -> String {
         let mut out = String::new();
         let mut depth = 0;
@@ -76,7 +79,12 @@ impl Parse {
                             .as_token()
                             .map(|token| format!(" {:?}", token.text()))
                             .unwrap_or_default();
-                        out += &format!("{:indent$}{:?}{text}\n", "", element.kind(), indent = depth * 2);
+                        out += &format!(
+                            "{:indent$}{:?}{text}\n",
+                            "",
+                            element.kind(),
+                            indent = depth * 2
+                        );
                     }
                     depth += 1;
                 }
@@ -122,6 +130,7 @@ fn refuse_length(source: SourceId, text: &str) -> Parse {
     builder.finish_node();
     let start = Span { source, start: 0, end: 0 };
     let message = format!("the file is longer than {} MiB", MAX_LENGTH >> 20);
-    let diagnostic = Diagnostic::new(codes::FILE_TOO_LONG, start, message).hint("is it a scheduler at all?");
+    let diagnostic =
+        Diagnostic::new(codes::FILE_TOO_LONG, start, message).hint("is it a scheduler at all?");
     Parse { source, tree: builder.finish(), diagnostics: vec![diagnostic] }
 }

@@ -1,6 +1,8 @@
-//! What the grammar demands of a tree beyond its shape: numbers that can be held, and variables where only those can stand.
+//! What the grammar demands of a tree beyond its shape: numbers that can be held, and variables
+//! where only those can stand.
 //!
-//! The parser reads these more freely, so that its messages can say what is wrong instead of what was expected.
+//! The parser reads these more freely, so that its messages can say what is wrong instead of what
+//! was expected.
 
 use super::ast::*;
 use super::{SyntaxKind, SyntaxNode};
@@ -31,7 +33,9 @@ impl Validator {
             SyntaxKind::THREAD_SECTION => self.each(node, Self::thread_section),
             SyntaxKind::DECLARATION => self.each(node, Self::declaration),
             SyntaxKind::DECLARATOR => self.each(node, Self::declarator),
-            SyntaxKind::ASSIGN_EXPR => self.each(node, |it, node: AssignExpr| it.assignable(node.target())),
+            SyntaxKind::ASSIGN_EXPR => {
+                self.each(node, |it, node: AssignExpr| it.assignable(node.target()))
+            }
             SyntaxKind::POSTFIX_EXPR => {
                 self.each(node, |it, node: PostfixExpr| it.assignable(node.operand()))
             }
@@ -40,8 +44,12 @@ impl Validator {
                     it.assignable(node.operand());
                 }
             }),
-            SyntaxKind::CALL_EXPR => self.each(node, |it, node: CallExpr| it.callable(node.function())),
-            SyntaxKind::SIZE_EXPR => self.each(node, |it, node: SizeExpr| it.container(node.container())),
+            SyntaxKind::CALL_EXPR => {
+                self.each(node, |it, node: CallExpr| it.callable(node.function()))
+            }
+            SyntaxKind::SIZE_EXPR => {
+                self.each(node, |it, node: SizeExpr| it.container(node.container()))
+            }
             SyntaxKind::DISPATCH_STMT => {
                 self.each(node, |it, node: DispatchStmt| it.container(node.container()))
             }
@@ -51,7 +59,9 @@ impl Validator {
             SyntaxKind::FOREACH_STMT => {
                 self.each(node, |it, node: ForeachStmt| it.container(node.container()))
             }
-            SyntaxKind::ALARM_STMT => self.each(node, |it, node: AlarmStmt| it.container(node.thread())),
+            SyntaxKind::ALARM_STMT => {
+                self.each(node, |it, node: AlarmStmt| it.container(node.thread()))
+            }
             SyntaxKind::TRANSFER_STMT => self.each(node, |it, node: TransferStmt| {
                 it.container(node.source());
                 it.container(node.destination());
@@ -66,7 +76,13 @@ impl Validator {
         }
     }
 
-    fn report(&mut self, code: Code, span: Span, message: impl Into<String>, hint: impl Into<String>) {
+    fn report(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         self.diagnostics.push(Diagnostic::new(code, span, message).hint(hint));
     }
 
@@ -77,16 +93,32 @@ impl Validator {
             text.len() > 1 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit());
         match literal.decode() {
             Err((LiteralError::OutOfRange, _)) => {
-                let hint = format!("the largest integer is {}; the longest time is 2562047h", i64::MAX);
-                self.report(codes::NUMBER_OUT_OF_RANGE, span, "this number does not fit 64 bits", hint);
+                let hint =
+                    format!("the largest integer is {}; the longest time is 2562047h", i64::MAX);
+                self.report(
+                    codes::NUMBER_OUT_OF_RANGE,
+                    span,
+                    "this number does not fit 64 bits",
+                    hint,
+                );
             }
             Err((LiteralError::Infinite, _)) => {
                 let hint = "the largest float is about 1.8e308";
-                self.report(codes::NUMBER_OUT_OF_RANGE, span, "this number does not fit a float", hint);
+                self.report(
+                    codes::NUMBER_OUT_OF_RANGE,
+                    span,
+                    "this number does not fit a float",
+                    hint,
+                );
             }
             Err((LiteralError::TooFine, _)) => {
                 let hint = "times are whole numbers of nanoseconds";
-                self.report(codes::MALFORMED_NUMBER, span, "this time is finer than a nanosecond", hint);
+                self.report(
+                    codes::MALFORMED_NUMBER,
+                    span,
+                    "this time is finer than a nanosecond",
+                    hint,
+                );
             }
             Err((LiteralError::NotANumber, _)) => {
                 let units = UNITS.map(|(name, _)| name).join(", ");
@@ -101,7 +133,12 @@ impl Validator {
                         digits => digits,
                     }
                 );
-                self.report(codes::LEADING_ZERO, span, "this number is read as decimal, unlike in C", hint);
+                self.report(
+                    codes::LEADING_ZERO,
+                    span,
+                    "this number is read as decimal, unlike in C",
+                    hint,
+                );
             }
             Ok(_) => {}
         }
@@ -112,13 +149,15 @@ impl Validator {
             if let Some((_, word)) = declaration.storage().next() {
                 let span = Span::new(self.source, word.text_range());
                 let message = format!("an attribute cannot be `{}`", word.text());
-                let hint = "each thread has its own attributes; constants belong into `data { .. }`";
+                let hint =
+                    "each thread has its own attributes; constants belong into `data { .. }`";
                 self.report(codes::NOT_AN_ATTRIBUTE, span, message, hint);
             }
             let Some(ty) = declaration.ty() else { continue };
             if let Some(kind) = ty.kind().filter(|kind| kind.is_container()) {
                 let message = format!("an attribute cannot be a {}", kind.name());
-                let hint = "attributes are int, float or time; containers belong into `data { .. }`";
+                let hint =
+                    "attributes are int, float or time; containers belong into `data { .. }`";
                 self.report(codes::NOT_AN_ATTRIBUTE, ty.span(self.source), message, hint);
             }
         }
@@ -144,7 +183,12 @@ impl Validator {
         if let (Some(_), Some(initial)) = (declarator.array(), declarator.initial()) {
             let hint = "its elements begin as 0; give them their values in `event init`";
             let span = initial.span(self.source);
-            self.report(codes::ARRAY_INITIALIZER, span, "an array cannot be given a value here", hint);
+            self.report(
+                codes::ARRAY_INITIALIZER,
+                span,
+                "an array cannot be given a value here",
+                hint,
+            );
         }
     }
 
@@ -152,15 +196,26 @@ impl Validator {
         let Some(target) = target else { return };
         let inner = target.clone().without_parens();
         if !matches!(inner, None | Some(Expr::Name(_) | Expr::Index(_) | Expr::Field(_))) {
-            let hint = "variables, elements of arrays and attributes can be assigned to; `==` compares";
-            self.report(codes::NOT_ASSIGNABLE, target.span(self.source), "this cannot be assigned to", hint);
+            let hint =
+                "variables, elements of arrays and attributes can be assigned to; `==` compares";
+            self.report(
+                codes::NOT_ASSIGNABLE,
+                target.span(self.source),
+                "this cannot be assigned to",
+                hint,
+            );
         }
     }
 
     fn callable(&mut self, function: Option<Expr>) {
         if let Some(function) = function.filter(|function| !matches!(function, Expr::Name(_))) {
             let hint = "only functions of the language can be called, by their name: `random(10)`";
-            self.report(codes::NOT_CALLABLE, function.span(self.source), "this cannot be called", hint);
+            self.report(
+                codes::NOT_CALLABLE,
+                function.span(self.source),
+                "this cannot be called",
+                hint,
+            );
         }
     }
 
@@ -170,7 +225,10 @@ impl Validator {
         let hint = match &expr {
             Expr::First(first) => match first.container() {
                 Some(container) => {
-                    format!("write `{}`: its first thread is meant anyway", container.syntax().text())
+                    format!(
+                        "write `{}`: its first thread is meant anyway",
+                        container.syntax().text()
+                    )
                 }
                 None => "write the container's name".to_string(),
             },

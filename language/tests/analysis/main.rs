@@ -1,13 +1,14 @@
 //! Source text in, verdicts out: what the analyses say of schedulers, engine by engine.
 //!
-//! Each file in `cases/` and `../published/` has a snapshot: the findings as a person reads them, the number of transfer checks by
-//! verdict, and every check that is not proved on every engine that runs it, with the reason.
+//! Each file in `cases/` and `../published/` has a snapshot: the findings as a person reads them,
+//! the number of transfer checks by verdict, and every check that is not proved on every engine
+//! that runs it, with the reason.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use attune_language::diagnostic::render;
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::ir::{CheckKind, Verdict};
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check};
@@ -48,19 +49,23 @@ fn report(checked: &Checked) -> String {
         .expect("a string");
     }
     let Some(program) = &checked.program else { return out };
-    writeln!(out, "\nnot proved everywhere (simulator, threads, embedded, kernel):").expect("a string");
+    writeln!(out, "\nnot proved everywhere (simulator, threads, embedded, kernel):")
+        .expect("a string");
     let mut checks: Vec<_> = program.checks.iter().collect();
     checks.sort_by_key(|(_, check)| (check.span.source, check.span.start));
     for (id, check) in checks {
-        let letters: String = checked.engines.iter().map(|report| letter(report.verdicts.of(id))).collect();
+        let letters: String =
+            checked.engines.iter().map(|report| letter(report.verdicts.of(id))).collect();
         if !letters.contains(['c', 'R']) || check.kind == CheckKind::LoopBound {
             continue;
         }
         let place = checked.sources.location(check.span);
-        writeln!(out, "{:3}:{:<3} {letters} {:?}", place.line, place.column, check.kind).expect("a string");
+        writeln!(out, "{:3}:{:<3} {letters} {:?}", place.line, place.column, check.kind)
+            .expect("a string");
         for report in &checked.engines {
             let doubt = report.doubts.iter().find(|(doubted, _)| *doubted == id);
-            if let (Some((_, doubt)), Engine::Simulator | Engine::Threads) = (doubt, report.engine) {
+            if let (Some((_, doubt)), Engine::Simulator | Engine::Threads) = (doubt, report.engine)
+            {
                 writeln!(out, "        {}: {}", report.engine, doubt.text).expect("a string");
             }
         }
@@ -94,7 +99,8 @@ fn published_schedulers() {
     snapshots("published");
 }
 
-/// Nothing is proved by habit: with one guard taken away, exactly what it guarded is left to run time.
+/// Nothing is proved by habit: with one guard taken away, exactly what it guarded is left to run
+/// time.
 #[test]
 fn a_deleted_guard_turns_proved_into_checked() {
     let text = "

@@ -177,8 +177,9 @@ fn a_broken_declaration_is_reported_once() {
 
 #[test]
 fn what_the_syntax_was_refused_for_is_not_refused_again() {
-    let checked =
-        check_text("scheduler s { data { queue RQ; int n; } event init { 5 = n; *RQ => RQ; n = ; } }");
+    let checked = check_text(
+        "scheduler s { data { queue RQ; int n; } event init { 5 = n; *RQ => RQ; n = ; } }",
+    );
     assert!(codes_of(&checked).iter().all(|code| code.starts_with("E01")), "{}", drawn(&checked));
 }
 
@@ -211,7 +212,8 @@ fn very_many_errors_are_cut_short() {
 #[test]
 fn an_error_behind_very_many_warnings_is_still_one() {
     let slips = "n;\n".repeat(1000);
-    let checked = check_text(&format!("scheduler s {{ data {{ int n; }} event init {{ {slips} m = 1; }} }}"));
+    let checked =
+        check_text(&format!("scheduler s {{ data {{ int n; }} event init {{ {slips} m = 1; }} }}"));
     assert!(checked.program.is_none());
     assert!(codes_of(&checked).contains(&"E0301"));
 }

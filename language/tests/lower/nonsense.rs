@@ -147,8 +147,11 @@ fn words(text: &str) -> Vec<&str> {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
-        let end =
-            if is_word(first) { rest.find(|c| !is_word(c)).unwrap_or(rest.len()) } else { first.len_utf8() };
+        let end = if is_word(first) {
+            rest.find(|c| !is_word(c)).unwrap_or(rest.len())
+        } else {
+            first.len_utf8()
+        };
         words.push(&rest[..end]);
         rest = &rest[end..];
     }
@@ -195,7 +198,10 @@ proptest! {
 
     #[test]
     fn a_scheduler_with_slips(
-        slips in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(WORDS), 0..3), 1..6),
+        slips in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(WORDS), 0..3),
+            1..6,
+        ),
     ) {
         let mut text = words(VALID);
         for (place, word, how) in slips {

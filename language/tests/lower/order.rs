@@ -1,8 +1,9 @@
 //! Effects come strictly from left to right, whatever an expression is made of.
 //!
-//! Random expressions are evaluated twice: as they are written, from left to right; and from the IR, the *right* operand
-//! first, for the IR promises that the order of operands makes no difference. Both must leave the same variables, the same
-//! count of divisions by zero, and end at the same place if an index is out of range.
+//! Random expressions are evaluated twice: as they are written, from left to right; and from the
+//! IR, the *right* operand first, for the IR promises that the order of operands makes no
+//! difference. Both must leave the same variables, the same count of divisions by zero, and end at
+//! the same place if an index is out of range.
 
 use std::collections::HashMap;
 
@@ -219,7 +220,9 @@ impl Machine<'_> {
             ExprKind::Constant(Value::Int(value)) => *value,
             ExprKind::Read(place) => *self.place(place)?,
             ExprKind::Unary(UnaryOp::Not, operand) => (self.expr(*operand)? == 0).into(),
-            ExprKind::And(left, right) => (self.expr(*left)? != 0 && self.expr(*right)? != 0).into(),
+            ExprKind::And(left, right) => {
+                (self.expr(*left)? != 0 && self.expr(*right)? != 0).into()
+            }
             ExprKind::Or(left, right) => (self.expr(*left)? != 0 || self.expr(*right)? != 0).into(),
             ExprKind::Let { temporary, value, body } => {
                 let value = self.expr(*value)?;
@@ -278,10 +281,12 @@ proptest! {
 
 #[test]
 fn in_switch_out_the_thread_may_be_gone_by_set_dead() {
-    // What is read first traps first: an attribute of a thread that may be gone is kept before the index that may be wrong.
+    // What is read first traps first: an attribute of a thread that may be gone is kept before the
+    // index that may be wrong.
     let temporaries = |set_dead: &str| {
         let text = format!(
-            "scheduler s {{ thread {{ int b = 0; }} data {{ threadref current; queue ready; int k, a[3]; }}
+            "scheduler s {{ thread {{ int b = 0; }} data {{ threadref current; queue ready; int k, \
+                a[3]; }}
                 event set_dead(fixed t) {{ {set_dead} }}
                 event switch_out(t) {{ k = t.b + a[k]; if (|current| > 0) current => ready; }} }}"
         );

@@ -13,7 +13,8 @@ use attune_language::syntax::{self, Parse};
 /// Every scheduler in that folder, by name.
 fn schedulers(folder: &str) -> Vec<(String, String)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/syntax").join(folder);
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let stem = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_string();
     files.iter().map(|path| (stem(path), fs::read_to_string(path).unwrap())).collect()

@@ -1,4 +1,5 @@
-//! Any text at all becomes a tree of the same text, not higher than promised, with messages that point into it.
+//! Any text at all becomes a tree of the same text, not higher than promised, with messages that
+//! point into it.
 
 use attune_language::diagnostic::{codes::syntax as codes, render};
 use attune_language::resolve::SourceText;
@@ -141,21 +142,30 @@ proptest! {
     }
 
     #[test]
-    fn any_characters_inside_a_handler_parse(text in "[-a-c0-9 \\n(){}\\[\\]|*/+=<>&.,;:\"é]{0,80}") {
+    fn any_characters_inside_a_handler_parse(
+        text in "[-a-c0-9 \\n(){}\\[\\]|*/+=<>&.,;:\"é]{0,80}",
+    ) {
         check(&format!("scheduler s {{ event init {{ {text} }} }}"));
     }
 
     #[test]
-    fn any_tokens_parse(tokens in prop::collection::vec(prop::sample::select(TOKENS), 0..120), spaces in any::<bool>()) {
+    fn any_tokens_parse(
+        tokens in prop::collection::vec(prop::sample::select(TOKENS), 0..120),
+        spaces in any::<bool>(),
+    ) {
         check(&tokens.join(if spaces { " " } else { "" }));
     }
 
     #[test]
-    fn any_tokens_inside_a_handler_parse(tokens in prop::collection::vec(prop::sample::select(TOKENS), 0..60)) {
-        check(&format!("scheduler s {{ data {{ queue RQ; }} event init {{ {} }} }}", tokens.join(" ")));
+    fn any_tokens_inside_a_handler_parse(
+        tokens in prop::collection::vec(prop::sample::select(TOKENS), 0..60),
+    ) {
+        check(&format!("scheduler s {{ data {{ queue RQ; }} event init {{ {} }} \
+            }}", tokens.join(" ")));
     }
 
-    /// A scheduler with a token lost still gives a tree, and what stands before the loss is read as before.
+    /// A scheduler with a token lost still gives a tree, and what stands before the loss is read as
+    /// before.
     #[test]
     fn a_scheduler_with_a_piece_lost_parses(from in 0usize..900, length in 1usize..40) {
         let mut text = include_str!("accepted/web_proxy.sched").to_string();
@@ -169,8 +179,9 @@ proptest! {
 #[test]
 fn deep_and_long_texts_end() {
     const MANY: usize = 20_000;
-    let inside =
-        |text: String| format!("scheduler s {{ event init {{ {text} }} event schedule {{ x = 1 }} }}");
+    let inside = |text: String| {
+        format!("scheduler s {{ event init {{ {text} }} event schedule {{ x = 1 }} }}")
+    };
     let deep: &[(&str, &str)] = &[
         ("(", ")"),
         ("x[", "]"),
@@ -198,7 +209,10 @@ fn deep_and_long_texts_end() {
         check(&text);
         let codes = codes_of(&text);
         assert!(codes.contains(&codes::TOO_DEEP), "{open}: {codes:?}");
-        assert!(codes.contains(&codes::MISSING_SEMICOLON), "{open}: what follows is read again: {codes:?}");
+        assert!(
+            codes.contains(&codes::MISSING_SEMICOLON),
+            "{open}: what follows is read again: {codes:?}"
+        );
     }
 }
 
@@ -276,7 +290,8 @@ fn the_deepest_texts_pass_the_whole_check() {
         };
         let scheduler = |levels: usize| {
             format!(
-                "partial scheduler s {{ data {{ int x; int a[3]; queue RQ; }} event init {{ {} }} }}",
+                "partial scheduler s {{ data {{ int x; int a[3]; queue RQ; }} event init {{ {} }} \
+                    }}",
                 body(levels)
             )
         };

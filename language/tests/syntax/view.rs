@@ -53,7 +53,8 @@ fn grouped(expr: Option<Expr>) -> String {
         Expr::Field(it) => format!("{}.{}", grouped(it.base()), text(it.field())),
         Expr::Index(it) => format!("{}[{}]", grouped(it.base()), grouped(it.index())),
         Expr::Call(it) => {
-            let arguments: Vec<String> = it.arguments().map(|argument| grouped(Some(argument))).collect();
+            let arguments: Vec<String> =
+                it.arguments().map(|argument| grouped(Some(argument))).collect();
             format!("{}({})", grouped(it.function()), arguments.join(", "))
         }
         Expr::Paren(it) => grouped(it.inner()),
@@ -126,7 +127,9 @@ fn literals_have_values() {
 
 #[test]
 fn conditions_and_loops_have_parts() {
-    let Statement::If(it) = statement("if (a) b = 1; else if (c) d = 1; else { e = 1; }") else { panic!() };
+    let Statement::If(it) = statement("if (a) b = 1; else if (c) d = 1; else { e = 1; }") else {
+        panic!()
+    };
     assert_eq!((text(it.condition()), text(it.then_branch())), ("a".into(), "b = 1;".into()));
     let Some(Statement::If(inner)) = it.else_branch() else { panic!("no else if") };
     assert_eq!(text(inner.else_branch()), "{ e = 1; }");
@@ -138,7 +141,10 @@ fn conditions_and_loops_have_parts() {
     let parts = [text(it.init()), text(it.condition()), text(it.step()), text(it.body())];
     assert_eq!(parts, ["a = 0", "a < 3", "a++", "b = 1;"]);
     let Statement::For(it) = statement("for (; a;) ;") else { panic!() };
-    assert_eq!([text(it.init()), text(it.condition()), text(it.step()), text(it.body())], ["", "a", "", ";"]);
+    assert_eq!(
+        [text(it.init()), text(it.condition()), text(it.step()), text(it.body())],
+        ["", "a", "", ";"]
+    );
 
     let Statement::Do(it) = statement("do a = 1; while (b);") else { panic!() };
     assert_eq!((text(it.body()), text(it.condition())), ("a = 1;".into(), "b".into()));
@@ -155,7 +161,10 @@ fn conditions_and_loops_have_parts() {
 #[test]
 fn statements_about_threads_have_parts() {
     let Statement::Transfer(it) = statement("GLOBAL.RQ[1] => n.current;") else { panic!() };
-    assert_eq!((text(it.source()), text(it.destination())), ("GLOBAL.RQ[1]".into(), "n.current".into()));
+    assert_eq!(
+        (text(it.source()), text(it.destination())),
+        ("GLOBAL.RQ[1]".into(), "n.current".into())
+    );
     let Some(Expr::Index(source)) = it.source() else { panic!("no element") };
     let Some(Expr::Field(source)) = source.base() else { panic!("no global") };
     assert!(source.is_global());
@@ -180,7 +189,8 @@ fn statements_about_threads_have_parts() {
 #[test]
 fn new_words_are_no_reserved_words() {
     for word in [
-        "now", "cpu", "cpus", "random", "alarm", "preempt", "tunable", "percpu", "at", "is", "node", "global",
+        "now", "cpu", "cpus", "random", "alarm", "preempt", "tunable", "percpu", "at", "is",
+        "node", "global",
     ] {
         assert!(matches!(statement(&format!("int {word};")), Statement::Declaration(_)), "{word}");
         for source in [
@@ -194,7 +204,9 @@ fn new_words_are_no_reserved_words() {
         for source in [format!("{word} => RQ;"), format!("RQ => {word};")] {
             assert!(matches!(statement(&source), Statement::Transfer(_)), "{source}");
         }
-        let Statement::Alarm(it) = statement(&format!("alarm {word} at {word};")) else { panic!("{word}") };
+        let Statement::Alarm(it) = statement(&format!("alarm {word} at {word};")) else {
+            panic!("{word}")
+        };
         assert_eq!((text(it.thread()), text(it.time())), (word.to_string(), word.to_string()));
     }
 }
@@ -210,8 +222,14 @@ fn declarations_have_parts() {
     );
     assert_eq!(it.ty().and_then(|ty| ty.kind()), Some(TypeKind::Int));
     let declarators: Vec<Declarator> = it.declarators().collect();
-    assert_eq!((text(declarators[0].name()), text(declarators[0].initial())), ("a".into(), "1".into()));
-    assert_eq!((text(declarators[1].name()), text(declarators[1].size())), ("b".into(), "2".into()));
+    assert_eq!(
+        (text(declarators[0].name()), text(declarators[0].initial())),
+        ("a".into(), "1".into())
+    );
+    assert_eq!(
+        (text(declarators[1].name()), text(declarators[1].size())),
+        ("b".into(), "2".into())
+    );
 
     let orders = [
         ("reverse ", SortOrder::Increasing),
@@ -221,7 +239,8 @@ fn declarations_have_parts() {
     ];
     for (word, order) in orders {
         for array in ["", "[4]"] {
-            let Statement::Declaration(it) = statement(&format!("pqueue q{array} {word}sortable on key;"))
+            let Statement::Declaration(it) =
+                statement(&format!("pqueue q{array} {word}sortable on key;"))
             else {
                 panic!()
             };

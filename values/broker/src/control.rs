@@ -1,18 +1,19 @@
-//! What an engine offers to whoever runs it.
+//! What an engine offers to the user who runs it.
 
 use attune_values::wire::Tunable;
 
-/// A scheduler at work, seen and changed from outside. Only root and the owner get here.
+/// A running scheduler, seen and changed from outside. Only root and the owner get here.
 pub trait Control {
-    /// The user whose run it is.
+    /// The user who started the run.
     fn owner(&self) -> u32;
 
-    /// What can be set, and what it is now.
+    /// What can be set, and its present values.
     fn tunables(&self) -> Vec<Tunable>;
 
-    /// Names and values as people write them. All are set or, where one cannot be, none; then this is why.
+    /// Sets names to values as people write them: all or, where one cannot be set, none; the error
+    /// says why.
     fn set(&mut self, settings: &[(String, String)]) -> Result<(), String>;
 
-    /// How everything stands, in the engine's own words; or why that cannot be had.
-    fn look(&mut self) -> Result<Vec<u8>, String>;
+    /// The state of the scheduler at one moment, in the engine's own format; or why there is none.
+    fn snapshot(&mut self) -> Result<Vec<u8>, String>;
 }

@@ -1,27 +1,34 @@
-//! The engine's side of values from other processes: who may supply what, and where it lies.
+//! The engine's side of values from other processes: which process may supply which values, and in
+//! which page they lie.
 //!
-//! A [`Broker`] listens on a socket. A process that says hello gets a page of its own; it names the imports that it supplies and
-//! the threads that they are for. Somebody may also give values for a process that knows nothing of us (a *hint*), if it is
-//! theirs. The engine keeps the pages in a [`Store`] and reads them whenever it likes.
+//! A [`Broker`] listens on a socket. A process that says hello gets a page of its own; it names the
+//! imports that it supplies and the threads that they are for. A user may also give values for a
+//! process of theirs that knows nothing of Attune (a *hint*). The engine keeps the pages in a
+//! [`Store`] and reads them whenever it likes.
 //!
 //! ```text
-//!     process ──hello, declare, bind──▶ desk ──open, declare, bind──▶ store (the engine's)
-//!        │                                                              │
-//!        └───────────────────── page: values ───────────────────────────┘
+//!     process ──hello, declare, bind──▶ registry ──open, declare, bind──▶ store (the engine's)
+//!        │                                                                  │
+//!        └───────────────────── page: values ───────────────────────────────┘
 //! ```
 //!
-//! Invariants: a page belongs to one living process, which the kernel vouches for (SO_PEERPIDFD), and is given to nobody else; a
-//! bound row belongs to a thread of that process; one user has at most a quarter of the pages. So a hostile process harms
-//! nobody but itself: it may say anything about its own threads. Nothing that a peer does makes the broker wait.
+//! Invariants: a page belongs to one living process, which the kernel vouches for (SO_PEERPIDFD),
+//! and is given to no other; a bound row belongs to a thread of that process; one user has at most
+//! a quarter of the pages. So a hostile process harms only itself: it may say anything about its
+//! own threads. Nothing that a peer does makes the broker wait.
 //!
-//! Whoever runs the engine, and root, may also look at the scheduler and set its tunables ([`Control`]).
+//! The user who runs the engine, and root, may also take a snapshot of the scheduler, set its
+//! tunables ([`Control`]), and supply a table by process (`attune_values::table`), which ends with
+//! its connection.
 
+mod account;
 mod control;
-mod desk;
 mod memory;
-mod process;
+mod refused;
+mod registry;
 mod service;
 mod store;
+mod tables;
 
 pub use control::Control;
 pub use memory::Memory;

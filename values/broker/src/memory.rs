@@ -1,4 +1,4 @@
-//! A store in plain memory: for tests, and to see what an engine would be told.
+//! A store in plain memory, for tests.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,11 +17,17 @@ use crate::store::Store;
 pub struct Memory {
     imports: Vec<Import>,
     slots: u32,
-    /// Who may look and set.
+    /// The user who may take snapshots and set the tunable.
     owner: Option<u32>,
     tunable: Arc<AtomicI64>,
     inside: Arc<Mutex<BTreeMap<u32, Slot>>>,
+    names: Vec<String>,
+    /// By table: imports and words.
+    tables: Arc<Mutex<BTreeMap<u32, Columns>>>,
 }
+
+/// Imports, and the words in which they stand.
+type Columns = Vec<(usize, u8)>;
 
 #[derive(Debug)]
 struct Slot {
@@ -35,9 +41,19 @@ struct Slot {
 
 impl Memory {
     pub fn new(imports: &[(&str, i64)], slots: u32) -> Memory {
-        let import = |(name, default): &(&str, i64)| Import { name: (*name).to_owned(), default: *default };
+        let import =
+            |(name, default): &(&str, i64)| Import { name: (*name).to_owned(), default: *default };
+        let names = imports.iter().map(|(name, _)| (*name).to_owned()).collect();
         let imports = imports.iter().map(import).collect();
-        Memory { imports, slots, owner: None, tunable: Arc::new(AtomicI64::new(7)), inside: Arc::default() }
+        Memory {
+            names,
+            tables: Arc::default(),
+            imports,
+            slots,
+            owner: None,
+            tunable: Arc::new(AtomicI64::new(7)),
+            inside: Arc::default(),
+        }
     }
 
     /// The same with one tunable, `level`, a number.
@@ -45,10 +61,10 @@ impl Memory {
         Memory { owner: Some(user), ..self }
     }
 
-    /// What an engine would take as the thread's value: its own, its process's, the default.
+    /// The thread's value as an engine reads it: its own, else its process's, else the default.
     pub fn value(&self, process: i32, thread: i32, name: &str) -> Option<i64> {
         let import = self.imports.iter().position(|import| import.name == name)?;
-        let supplied = self.look(process, |slot| {
+        let supplied = self.read(process, |slot| {
             let word = usize::from(*slot.words.get(&import)?);
             let row = slot.rows.get(&thread).copied().map(usize::from);
             row.and_then(|row| slot.page.get(row, word)).or_else(|| slot.page.get(0, word))
@@ -59,7 +75,7 @@ impl Memory {
     /// Stores where the thread's own value lies, as a scheduler does that assigns to an import.
     pub fn assign(&self, process: i32, thread: i32, name: &str, value: i64) -> bool {
         let import = self.imports.iter().position(|import| import.name == name);
-        self.look(process, |slot| {
+        self.read(process, |slot| {
             let word = usize::from(*slot.words.get(&import?)?);
             slot.page.set(usize::from(*slot.rows.get(&thread)?), word, Some(value));
             Some(())
@@ -69,7 +85,14 @@ impl Memory {
 
     /// Threads of the process that have a row.
     pub fn threads(&self, process: i32) -> Vec<i32> {
-        self.look(process, |slot| Some(slot.rows.keys().copied().collect())).unwrap_or_default()
+        self.read(process, |slot| Some(slot.rows.keys().copied().collect())).unwrap_or_default()
+    }
+
+    /// The imports that tables supply now, with the words that they stand in.
+    pub fn tabled(&self) -> Vec<(String, u8)> {
+        let tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let columns = tables.values().flatten();
+        columns.map(|&(import, word)| (self.names[import].clone(), word)).collect()
     }
 
     /// Processes that have a page.
@@ -77,8 +100,8 @@ impl Memory {
         self.lock().values().map(|slot| slot.process).collect()
     }
 
-    fn look<T>(&self, process: i32, look: impl FnOnce(&Slot) -> Option<T>) -> Option<T> {
-        self.lock().values().find(|slot| slot.process == process).and_then(look)
+    fn read<T>(&self, process: i32, read: impl FnOnce(&Slot) -> Option<T>) -> Option<T> {
+        self.lock().values().find(|slot| slot.process == process).and_then(read)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Slot>> {
@@ -110,7 +133,8 @@ impl Store for Memory {
     fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
         let memory = unshared()?;
         let page = Page::of(memory.as_fd())?;
-        self.lock().insert(slot, Slot { process, page, words: BTreeMap::new(), rows: BTreeMap::new() });
+        self.lock()
+            .insert(slot, Slot { process, page, words: BTreeMap::new(), rows: BTreeMap::new() });
         Ok(memory)
     }
 
@@ -142,6 +166,20 @@ impl Store for Memory {
     fn close(&mut self, slot: u32, _process: i32) {
         self.lock().remove(&slot);
     }
+
+    fn table_imports(&self) -> &[String] {
+        &self.names
+    }
+
+    fn open_table(&mut self, table: u32, _: OwnedFd, columns: &[(usize, u8)]) -> io::Result<()> {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.insert(table, columns.to_vec());
+        Ok(())
+    }
+
+    fn close_table(&mut self, table: u32) {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).remove(&table);
+    }
 }
 
 impl Control for Memory {
@@ -170,7 +208,7 @@ impl Control for Memory {
         Ok(())
     }
 
-    fn look(&mut self) -> Result<Vec<u8>, String> {
+    fn snapshot(&mut self) -> Result<Vec<u8>, String> {
         serde_json::to_vec(&self.tunable.load(Ordering::Relaxed)).map_err(|error| error.to_string())
     }
 }

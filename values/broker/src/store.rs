@@ -7,7 +7,8 @@ use attune_values::wire::Import;
 
 use crate::control::Control;
 
-/// Where an engine keeps the pages of processes. Slots are numbers below [`Store::slots`]; a slot holds one page at a time.
+/// Where an engine keeps the pages of processes. Slots are numbers below [`Store::slots`]; a slot
+/// holds one page at a time.
 pub trait Store: Send {
     /// The scheduler's name.
     fn scheduler(&self) -> &str;
@@ -15,19 +16,20 @@ pub trait Store: Send {
     /// Its thread imports.
     fn imports(&self) -> &[Import];
 
-    /// Who answers for the engine to whoever runs it; None: nobody.
+    /// The engine's answers to the user who runs it; None: it gives none.
     fn control(&mut self) -> Option<&mut dyn Control> {
         None
     }
 
-    /// How many pages there can be. None for a scheduler without imports.
+    /// How many pages there can be; 0 for a scheduler without imports.
     fn slots(&self) -> u32;
 
-    /// A fresh page, all zero, for all threads of the process, present and future. The descriptor's memory is
-    /// `attune_values::page::PAGE_BYTES` long.
+    /// A fresh page, all zero, for all threads of the process, present and future. The memory
+    /// behind the descriptor is `attune_values::page::PAGE_BYTES` long.
     fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd>;
 
-    /// Words of the slot's page stand for that import (an index into [`Store::imports`]) from now on; None: nothing does.
+    /// From now on that word of the slot's page stands for the import (an index into
+    /// [`Store::imports`]); None: no word does.
     fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()>;
 
     /// The row holds the thread's own values. `NotFound` if the process has no such thread.
@@ -36,6 +38,25 @@ pub trait Store: Send {
     /// The thread has no row of its own any more. It may be gone.
     fn unbind(&mut self, slot: u32, process: i32, thread: i32);
 
-    /// Nobody supplies values for the process any more.
+    /// No one supplies values for the process any more.
     fn close(&mut self, slot: u32, process: i32);
+
+    /// The thread imports that a table may supply; their indexes go into [`Store::open_table`].
+    fn table_imports(&self) -> &[String] {
+        &[]
+    }
+
+    /// Reads the table from now on: `columns` holds the imports with the words they stand in.
+    /// Errors: `InvalidInput` for a descriptor that is no table of `attune_values::table`.
+    fn open_table(
+        &mut self,
+        _table: u32,
+        _map: OwnedFd,
+        _columns: &[(usize, u8)],
+    ) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Its imports have their defaults again.
+    fn close_table(&mut self, _table: u32) {}
 }

@@ -1,6 +1,5 @@
-//! Peers that say anything at all: the broker goes on, and others notice nothing.
+//! Hostile peers: the broker goes on, and other clients notice nothing.
 
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,15 +8,15 @@ use attune_values::enclosed;
 use attune_values::socket::{Connection, Received};
 use attune_values::wire::{Refusal, Reply, Request, Tunable, VERSION};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 fn connect(socket: &Path) -> Connection {
     Connection::to(socket, PATIENCE).unwrap()
 }
 
-fn send_bytes(connection: &Connection, bytes: &[u8]) {
-    // SAFETY: the slice is valid. Whether it arrives is the broker's affair.
-    unsafe { libc::send(connection.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+/// A peer that sends bytes instead of messages.
+fn connect_raw(socket: &Path) -> attune_linux::socket::Connection {
+    attune_linux::socket::Connection::to(socket, PATIENCE).unwrap()
 }
 
 fn refusal(connection: &Connection) -> Option<Refusal> {
@@ -25,6 +24,16 @@ fn refusal(connection: &Connection) -> Option<Refusal> {
         Ok(Received::Message(Reply::Refused { why, .. }, _)) => Some(why),
         _ => None,
     }
+}
+
+fn is_garbled(connection: &attune_linux::socket::Connection) -> bool {
+    let mut bytes = [0; 8192];
+    let attune_linux::socket::Received::Packet(length, _) = connection.receive(&mut bytes).unwrap()
+    else {
+        return false;
+    };
+    let reply = serde_json::from_slice(&bytes[..length]).unwrap();
+    matches!(reply, Reply::Refused { why: Refusal::Garbled, .. })
 }
 
 /// An honest client still gets its page.
@@ -37,25 +46,26 @@ fn all_is_well(socket: &Path) {
 }
 
 #[test]
-fn nonsense_is_refused_and_nothing_else_happens() {
+fn a_packet_that_is_no_message_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("values");
     let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
 
-    let connection = connect(&socket);
+    let connection = connect_raw(&socket);
     let mut noise = fastrand::Rng::with_seed(1);
     for length in (1..8192).step_by(97) {
         let bytes: Vec<u8> = (0..length).map(|_| noise.u8(..)).collect();
-        send_bytes(&connection, &bytes);
-        assert_eq!(refusal(&connection), Some(Refusal::Garbled));
+        connection.send(&bytes, None).unwrap();
+        assert!(is_garbled(&connection), "{length} bytes");
     }
-    send_bytes(&connection, &[b'['; 60_000]); // longer than any packet of ours
-    assert_eq!(refusal(&connection), Some(Refusal::Garbled));
+    // Longer than any message.
+    connection.send(&[b'['; 60_000], None).unwrap();
+    assert!(is_garbled(&connection));
     all_is_well(&socket);
 }
 
 #[test]
-fn words_out_of_turn_are_refused() {
+fn requests_out_of_turn_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("values");
     let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
@@ -64,7 +74,10 @@ fn words_out_of_turn_are_refused() {
         connection.send(&request, None).unwrap();
         refusal(&connection)
     };
-    assert_eq!(ask(Request::Declare { word: 1, name: "urgent".to_owned() }), Some(Refusal::Garbled));
+    assert_eq!(
+        ask(Request::Declare { word: 1, name: "urgent".to_owned() }),
+        Some(Refusal::Garbled)
+    );
     assert_eq!(ask(Request::Bind { row: 1, thread: 1 }), Some(Refusal::Garbled));
     assert_eq!(ask(Request::Hello { version: VERSION + 1 }), Some(Refusal::Garbled));
     connection.send(&Request::Hello { version: VERSION }, None).unwrap();
@@ -79,11 +92,10 @@ fn words_out_of_turn_are_refused() {
 }
 
 #[test]
-fn whoever_runs_it_sets_and_looks() {
+fn the_user_who_runs_it_sets_tunables_and_takes_snapshots() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("values");
-    // SAFETY: no arguments, cannot fail.
-    let me = unsafe { libc::getuid() };
+    let me = attune_linux::process::user();
     let _broker = Broker::start(&socket, Memory::new(&[], 0).owned_by(me)).unwrap();
     let connection = connect(&socket);
     let ask = |request: Request| {
@@ -95,29 +107,32 @@ fn whoever_runs_it_sets_and_looks() {
             other => panic!("{other:?}"),
         }
     };
-    let set = |value: &str| ask(Request::Set { settings: vec![("level".to_owned(), value.to_owned())] });
+    let set =
+        |value: &str| ask(Request::Set { settings: vec![("level".to_owned(), value.to_owned())] });
     assert_eq!(set("8"), Ok(Vec::new()));
     assert_eq!(set("high").unwrap_err(), (Refusal::Unsuitable, "level cannot be high".to_owned()));
-    assert_eq!(ask(Request::Look).unwrap(), b"8");
+    assert_eq!(ask(Request::Snapshot).unwrap(), b"8");
     let tunables: Vec<Tunable> = serde_json::from_slice(&ask(Request::Tunables).unwrap()).unwrap();
     assert_eq!((tunables[0].name.as_str(), tunables[0].value), ("level", 8));
     // There is nothing to supply, and that is said.
     let (why, message) = ask(Request::Hello { version: VERSION }).unwrap_err();
-    assert_eq!((why, message.as_str()), (Refusal::UnknownImport, "memory has no thread imports"));
+    assert_eq!(
+        (why, message.as_str()),
+        (Refusal::UnknownImport, "there are no thread imports in memory")
+    );
     let long = vec![("level".to_owned(), "1".repeat(9000))];
     let refused = connection.send(&Request::Set { settings: long }, None).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::InvalidInput);
 }
 
 #[test]
-fn whoever_never_reads_is_cut_off() {
+fn a_client_that_never_reads_is_cut_off() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("values");
     let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
-    let deaf = connect(&socket);
-    for _ in 0..5000 {
-        send_bytes(&deaf, b"?");
-    }
+    let deaf = connect_raw(&socket);
+    let cut_off = (0..5000).any(|_| deaf.send(b"?", None).is_err());
+    assert!(cut_off);
     all_is_well(&socket);
 }
 
@@ -143,7 +158,7 @@ fn two_engines_do_not_share_a_place() {
     all_is_well(&socket);
     drop(first);
     assert!(!socket.exists());
-    // What an engine that was killed left behind is no obstacle.
+    // The socket of an engine that was killed is no obstacle.
     std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let _third = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
     all_is_well(&socket);

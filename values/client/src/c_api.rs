@@ -1,13 +1,13 @@
 //! The import functions of attune.h, for ordinary threads.
 //!
-//! `attune_t` is the kernel's number of a thread here. Linking a variable of the program's own is for engines that share its
-//! memory; these functions say so.
+//! `attune_t` is the kernel's number of a thread here. Linking a variable of the program's own is
+//! for engines that share its memory; these functions say so.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use crate::error::{Error, note};
-use crate::{import_for, thread, thread_import, unregister};
+use crate::{import_for, thread_import, unregister};
 
 fn fail(errno: c_int) {
     // SAFETY: this thread's errno.
@@ -27,13 +27,15 @@ fn not_here(name: *const c_char, errno: c_int, why: &str) {
     fail(errno);
 }
 
-const OWN_VARIABLE: &str = "an engine in the kernel cannot read this program's variables; attune_thread_import_int gives one that it can";
-const GLOBAL: &str = "global imports of an engine in the kernel belong to whoever loaded the scheduler";
+const OWN_VARIABLE: &str = "an engine in the kernel cannot read this program's variables; \
+    attune_thread_import_int gives one that it can";
+const GLOBAL: &str =
+    "global imports of an engine in the kernel belong to the user who loaded the scheduler";
 const NO_FLOATS: &str = "an engine in the kernel has no floats";
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_self() -> u64 {
-    thread::current() as u64
+    attune_linux::process::this_thread().into()
 }
 
 #[unsafe(no_mangle)]
@@ -84,13 +86,21 @@ extern "C" fn attune_import_float(name: *const c_char) -> *mut f64 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn attune_register_variable(name: *const c_char, _variable: *mut c_void, _kind: c_uint) -> c_int {
+extern "C" fn attune_register_variable(
+    name: *const c_char,
+    _variable: *mut c_void,
+    _kind: c_uint,
+) -> c_int {
     not_here(name, libc::EPERM, GLOBAL);
     -1
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn attune_register_thread_variable(name: *const c_char, _offset: usize, _kind: c_uint) -> c_int {
+extern "C" fn attune_register_thread_variable(
+    name: *const c_char,
+    _offset: usize,
+    _kind: c_uint,
+) -> c_int {
     not_here(name, libc::ENOTSUP, OWN_VARIABLE);
     -1
 }

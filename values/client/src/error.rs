@@ -33,7 +33,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::UnknownImport(name) => write!(f, "the scheduler has no thread import named {name}"),
+            Error::UnknownImport(name) => {
+                write!(f, "the scheduler has no thread import named {name}")
+            }
             Error::NoSuchThread(thread) => write!(f, "this process has no thread {thread}"),
             Error::NotRegistered(name) => write!(f, "nothing is registered as {name}"),
             Error::BadName => f.write_str("the name of an import is 1 to 255 bytes long"),
@@ -54,8 +56,11 @@ impl From<io::Error> for Error {
 /// Says something on stderr, as all of Attune's libraries do.
 pub(crate) fn note(message: &str) {
     let program = std::env::args_os().next().unwrap_or_default();
-    let program =
-        std::path::Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let program = std::path::Path::new(&program)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     // A message that cannot be written has no other way out.
     let _ = std::io::Write::write_fmt(
         &mut std::io::stderr().lock(),

@@ -1,11 +1,12 @@
-//! A process's side of values for an engine outside it: the import functions of attune.h for ordinary threads.
+//! A process's side of values for an engine outside it: the import functions of attune.h for
+//! ordinary threads.
 //!
-//! A program that is scheduled by the kernel engine links with `attune_client` where one on user-level threads links with
-//! `attune_threads`, and uses the same header:
+//! A program that is scheduled by the kernel engine links with `attune_client` where one on
+//! user-level threads links with `attune_threads`, and uses the same header:
 //!
 //! ```c
 //! int64_t *deadline = attune_thread_import_int(ATTUNE_SELF, "deadline");
-//! *deadline = attune_now() + 40000000;            // from here on the scheduler knows; a store is all it costs
+//! *deadline = attune_now() + 40000000;   // the scheduler reads it there; a store is all it costs
 //! ```
 //!
 //! ```no_run
@@ -14,25 +15,30 @@
 //! # Ok::<(), attune_client::Error>(())
 //! ```
 //!
-//! No engine need be there: the storage is there all the same, and an engine that starts later, or again, finds what lies in it.
-//! A watcher thread, which sleeps, notices that. Supplied are thread imports of type int and time; global imports belong to
-//! whoever loaded the scheduler, and a scheduler in the kernel has no floats.
+//! No engine need be there: the storage is there all the same, and an engine that starts later, or
+//! again, reads the values in it. A thread of ours, which sleeps, looks for engines. A process
+//! supplies thread imports of type int and time; global imports belong to the user who loaded the
+//! scheduler, and a scheduler in the kernel has no floats.
 //!
-//! After a fork the child has the values of the thread that forked, to itself; it is an engine's client again when it next
-//! asks for an import.
+//! After a fork the child has the values of the thread that forked, to itself; it is an engine's
+//! client again when it next asks for an import.
 
 mod c_api;
 mod error;
-mod fork;
+mod global;
 mod link;
 mod state;
-mod thread;
+mod table;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-pub use error::Error;
+use attune_linux::process;
 
-/// The storage of one value of one thread. It stays while the process lives; once its thread has ended, another may get it.
+pub use error::Error;
+pub use table::{Change, Table};
+
+/// The storage of one value of one thread. It stays while the process lives; once its thread has
+/// ended, another may get it.
 #[derive(Clone, Copy, Debug)]
 pub struct Value(&'static AtomicI64);
 
@@ -50,26 +56,26 @@ impl Value {
 
 /// The calling thread's value of a thread import. It starts with the value in force.
 pub fn thread_import(name: &str) -> Result<Value, Error> {
-    state::with(|state| state.import(thread::current(), name)).map(Value)
+    global::import(process::this_thread() as i32, name).map(Value)
 }
 
 /// The value of another thread of this process, by its number (`gettid`).
 pub fn import_for(thread: i32, name: &str) -> Result<Value, Error> {
-    state::with(|state| state.import(thread, name)).map(Value)
+    global::import(thread, name).map(Value)
 }
 
 /// Supplies the import for no thread any more: its default holds again.
 pub fn unregister(name: &str) -> Result<(), Error> {
-    state::with(|state| state.unregister(name))
+    global::with(|state| state.unregister(name))
 }
 
-/// Whether a scheduler runs that has thread imports of all these names. Without one nothing is started: for who would rather do
-/// something else than wait for it.
+/// Whether a scheduler runs that has thread imports of all these names. Without one, no thread is
+/// started that would look for one: for a program that can do without.
 pub fn wanted(names: &[&str]) -> bool {
-    state::with(|state| state.wanted(names)).unwrap_or(false)
+    global::wanted(names).unwrap_or(false)
 }
 
 /// The scheduler that our values reach, if there is one.
 pub fn scheduler() -> Option<String> {
-    state::with(|state| Ok(state.scheduler())).ok().flatten()
+    global::with(|state| Ok(state.scheduler())).ok().flatten()
 }

@@ -1,7 +1,7 @@
 //! The connection to an engine: one question, one answer.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use attune_values::socket::{Connection, Received};
@@ -18,14 +18,15 @@ pub struct Link {
     pub imports: Vec<Import>,
 }
 
-/// What an engine says to a request.
+/// An engine's answer to a request.
 pub enum Answer {
     Done,
     Refused(Refusal, String),
 }
 
 impl Link {
-    /// The engine and the page that it gives us; an error where there is none, or none that knows our words; `Full`: it has no page left.
+    /// The engine and the page that it gives us; an error where there is none, or none of our
+    /// protocol's version; `Full`: it has no page left.
     pub fn open() -> Result<(Link, OwnedFd), Error> {
         let connection = Connection::to(&wire::path(), PATIENCE)?;
         connection.send(&Request::Hello { version: wire::VERSION }, None)?;
@@ -33,8 +34,12 @@ impl Link {
             Received::Message(Reply::Welcome { scheduler, imports }, Some(page)) => {
                 Ok((Link { connection, scheduler, imports }, page))
             }
-            Received::Message(Reply::Refused { why: Refusal::Full, message }, _) => Err(Error::Full(message)),
-            Received::Message(Reply::Refused { message, .. }, _) => Err(io::Error::other(message).into()),
+            Received::Message(Reply::Refused { why: Refusal::Full, message }, _) => {
+                Err(Error::Full(message))
+            }
+            Received::Message(Reply::Refused { message, .. }, _) => {
+                Err(io::Error::other(message).into())
+            }
             _ => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
         }
     }
@@ -43,7 +48,9 @@ impl Link {
         self.connection.send(request, None)?;
         match self.connection.receive()? {
             Received::Message(Reply::Done, _) => Ok(Answer::Done),
-            Received::Message(Reply::Refused { why, message }, _) => Ok(Answer::Refused(why, message)),
+            Received::Message(Reply::Refused { why, message }, _) => {
+                Ok(Answer::Refused(why, message))
+            }
             Received::Nothing => Err(io::ErrorKind::TimedOut.into()),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
@@ -56,6 +63,6 @@ impl Link {
 
 impl AsRawFd for Link {
     fn as_raw_fd(&self) -> RawFd {
-        self.connection.as_raw_fd()
+        self.connection.as_fd().as_raw_fd()
     }
 }

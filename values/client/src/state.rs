@@ -1,26 +1,24 @@
-//! What this process supplies: names to words, threads to rows, and the engine that it reaches, if any.
+//! The values that this process supplies: names to words, threads to rows, and the engine that it
+//! reaches, if any.
 //!
-//! Invariant: the page stays at one address for the life of the process, whatever memory lies there; a word stands for one
-//! name and is never used for another; a row belongs to one living thread.
+//! Invariant: the page stays at one address for the life of the process, whatever memory lies
+//! there; a word stands for one name and is never used for another; a row belongs to one living
+//! thread.
 
-use std::cell::UnsafeCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
+use attune_linux::process;
 use attune_values::page::{Page, ROWS, WORDS};
 use attune_values::wire::{NAME, Refusal, Request};
 
 use crate::error::{Error, note};
 use crate::link::{Answer, Link};
-use crate::{fork, thread};
 
 /// The engine's side takes words from the end; one is always left to it.
 const OWN_WORDS: usize = WORDS - 2;
-/// How often an engine is looked for.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 pub struct State {
     page: Page,
@@ -30,14 +28,15 @@ pub struct State {
     rows: BTreeMap<u16, i32>,
     /// Row and word of all values that are supplied.
     cells: BTreeSet<(u16, u8)>,
-    link: Option<Link>,
+    pub link: Option<Link>,
     /// The user has been told that the engine has no page for us.
     told: bool,
-    watched: bool,
+    /// A thread of ours looks for engines.
+    pub watched: bool,
 }
 
 impl State {
-    fn new() -> io::Result<State> {
+    pub fn new() -> io::Result<State> {
         Ok(State {
             page: Page::private()?,
             names: Vec::new(),
@@ -53,7 +52,6 @@ impl State {
         if name.is_empty() || name.len() > NAME {
             return Err(Error::BadName);
         }
-        self.start()?;
         let word = self.word(name)?;
         let row = self.row(thread)?;
         if self.cells.insert((row, word)) {
@@ -61,15 +59,16 @@ impl State {
             self.page.set(row.into(), word.into(), Some(default));
         }
         let value: *const AtomicI64 = self.page.word(row.into(), word.into());
-        // SAFETY: the page is never unmapped: the state lives as long as the process, and other memory takes its place at
-        // the same address.
+        // SAFETY: the page is never unmapped: the state lives as long as the process, and other
+        // memory takes its place at the same address.
         Ok(unsafe { &*value })
     }
 
     pub fn unregister(&mut self, name: &str) -> Result<(), Error> {
         let index = self.names.iter().position(|known| known == name);
         let word = index.map(|index| index as u8 + 1);
-        let cells: Vec<_> = self.cells.iter().filter(|(_, own)| Some(*own) == word).copied().collect();
+        let cells: Vec<_> =
+            self.cells.iter().filter(|(_, own)| Some(*own) == word).copied().collect();
         if cells.is_empty() {
             return Err(Error::NotRegistered(name.to_owned()));
         }
@@ -82,7 +81,8 @@ impl State {
 
     /// The thread has ended, or supplies nothing any more.
     pub fn release(&mut self, thread: i32) {
-        let Some(row) = self.rows.iter().find(|(_, own)| **own == thread).map(|(row, _)| *row) else {
+        let Some(row) = self.rows.iter().find(|(_, own)| **own == thread).map(|(row, _)| *row)
+        else {
             return;
         };
         self.rows.remove(&row);
@@ -117,16 +117,22 @@ impl State {
         if let Some((row, _)) = self.rows.iter().find(|(_, own)| **own == thread) {
             return Ok(*row);
         }
-        if !thread::exists(thread) {
+        if !process::has_thread(thread as u32) {
             return Err(Error::NoSuchThread(thread));
         }
         let row = match self.free_row() {
             Some(row) => row,
             None => {
-                let gone: Vec<i32> =
-                    self.rows.values().filter(|own| !thread::exists(**own)).copied().collect();
+                let gone: Vec<i32> = self
+                    .rows
+                    .values()
+                    .filter(|own| !process::has_thread(**own as u32))
+                    .copied()
+                    .collect();
                 gone.into_iter().for_each(|thread| self.release(thread));
-                let full = || Error::Full(format!("at most {} threads of a process have values", ROWS - 1));
+                let full = || {
+                    Error::Full(format!("at most {} threads of a process have values", ROWS - 1))
+                };
                 self.free_row().ok_or_else(full)?
             }
         };
@@ -134,9 +140,6 @@ impl State {
             refused(why, message, "")?;
         }
         self.rows.insert(row, thread);
-        if thread == thread::current() {
-            thread::watch_end();
-        }
         Ok(row)
     }
 
@@ -155,46 +158,35 @@ impl State {
         }
     }
 
-    /// Whether a scheduler is there that has all these thread imports. Connects to it then, and otherwise starts nothing.
-    pub fn wanted(&mut self, names: &[&str]) -> Result<bool, Error> {
-        let has = |link: &Link| names.iter().all(|name| link.default_of(name).is_some());
-        if self.watched {
-            return Ok(self.link.as_ref().is_some_and(has));
-        }
+    /// Whether the engine that we reach has all these thread imports.
+    pub fn is_offered(&self, names: &[&str]) -> bool {
+        self.link.as_ref().is_some_and(|link| offers(link, names))
+    }
+
+    /// Connects to an engine that has all these thread imports, after `prepare`; false: there is
+    /// none.
+    pub fn connect_if_offered(
+        &mut self,
+        names: &[&str],
+        prepare: impl FnOnce() -> io::Result<()>,
+    ) -> Result<bool, Error> {
         let Some((link, memory)) = self.open() else { return Ok(false) };
-        if !has(&link) {
+        if !offers(&link, names) {
             return Ok(false);
         }
-        fork::prepare()?;
+        prepare()?;
         self.adopt(link, &memory);
-        self.watch()?;
         Ok(true)
     }
 
-    /// Looks for an engine, and has somebody look on.
-    fn start(&mut self) -> Result<(), Error> {
-        if self.watched {
-            return Ok(());
-        }
-        fork::prepare()?;
-        self.connect();
-        self.watch()
-    }
-
-    fn watch(&mut self) -> Result<(), Error> {
-        let builder = std::thread::Builder::new().name("attune-values".to_owned()).stack_size(64 << 10);
-        without_signals(|| builder.spawn(watch))?;
-        self.watched = true;
-        Ok(())
-    }
-
-    fn connect(&mut self) {
+    /// Connects to the engine, if there is one.
+    pub fn connect(&mut self) {
         if let Some((link, memory)) = self.open() {
             self.adopt(link, &memory);
         }
     }
 
-    /// An engine with a page for us. One that has none left is told of, once.
+    /// An engine with a page for us. If it has none left, the user is told so once.
     fn open(&mut self) -> Option<(Link, OwnedFd)> {
         let opened = Link::open();
         match &opened {
@@ -215,13 +207,14 @@ impl State {
         let names: Vec<(u8, String)> =
             self.names.iter().enumerate().map(|(i, name)| (i as u8 + 1, name.clone())).collect();
         let rows: Vec<(u16, i32)> = self.rows.iter().map(|(row, thread)| (*row, *thread)).collect();
-        let defaults: Vec<Option<i64>> = names.iter().map(|(_, name)| link.default_of(name)).collect();
+        let defaults: Vec<Option<i64>> =
+            names.iter().map(|(_, name)| link.default_of(name)).collect();
         self.link = Some(link);
         for (word, name) in names {
             if let Some(Answer::Refused(why, message)) =
                 self.ask(&Request::Declare { word, name: name.clone() })
             {
-                // Who has the storage already cannot be told otherwise.
+                // The caller already holds the pointer, so the error is only printed.
                 if let Err(error) = refused(why, message, &name) {
                     note(&error.to_string());
                 }
@@ -230,7 +223,7 @@ impl State {
         for (row, thread) in rows {
             self.ask(&Request::Bind { row, thread });
         }
-        // What was never stored to has the scheduler's default; and all of it is there to be read.
+        // A value that was never stored becomes the scheduler's default. All values are supplied.
         for &(row, word) in &self.cells {
             let cell = self.page.word(row.into(), word.into());
             if let Some(default) = defaults.get(word as usize - 1).copied().flatten() {
@@ -240,15 +233,15 @@ impl State {
         }
     }
 
-    /// In a child: its only thread keeps its values, and nobody shares them.
+    /// In a child of fork: its only thread keeps its values, and shares them with no engine.
     pub fn forked(&mut self, forker: i32) {
         self.link = None;
         self.watched = false;
-        // Without memory of its own the child would write into its parent's; better nothing than that.
+        // Without memory of its own the child would write into its parent's page.
         if self.page.withdraw().is_err() {
             std::process::abort();
         }
-        let me = thread::current();
+        let me = process::this_thread() as i32;
         let theirs: Vec<u16> =
             self.rows.iter().filter(|(_, own)| **own != forker).map(|(row, _)| *row).collect();
         for row in theirs {
@@ -260,7 +253,12 @@ impl State {
     }
 }
 
-/// What the user wants done about a name that the scheduler lacks: `ATTUNE_UNKNOWN_IMPORTS`, as for user-level threads.
+fn offers(link: &Link, names: &[&str]) -> bool {
+    names.iter().all(|name| link.default_of(name).is_some())
+}
+
+/// What the user wants done about a name that the scheduler lacks: `ATTUNE_UNKNOWN_IMPORTS`, as for
+/// user-level threads.
 fn refused(why: Refusal, message: String, name: &str) -> Result<(), Error> {
     match why {
         Refusal::UnknownImport => match std::env::var("ATTUNE_UNKNOWN_IMPORTS").as_deref() {
@@ -275,102 +273,5 @@ fn refused(why: Refusal, message: String, name: &str) -> Result<(), Error> {
             }
         },
         _ => Err(Error::Full(message)),
-    }
-}
-
-/// Waits for the engine's end, and for an engine.
-fn watch() {
-    loop {
-        let fd = match with(|state| Ok(state.link.as_ref().map(|link| link.as_raw_fd()))) {
-            Ok(Some(fd)) => fd,
-            _ => {
-                std::thread::sleep(LOOK_AGAIN);
-                let _ = with(|state| {
-                    if state.link.is_none() {
-                        state.connect();
-                    }
-                    Ok(())
-                });
-                continue;
-            }
-        };
-        // Only its end: answers belong to whoever asked. Looked at again each second, since the number may be another's by then.
-        let mut wait = libc::pollfd { fd, events: libc::POLLRDHUP, revents: 0 };
-        // SAFETY: one pollfd.
-        unsafe { libc::poll(&mut wait, 1, LOOK_AGAIN.as_millis() as i32) };
-        if wait.revents != 0 {
-            let _ = with(|state| {
-                if state.link.as_ref().is_some_and(|link| link.as_raw_fd() == fd) {
-                    state.link = None;
-                }
-                Ok(())
-            });
-        }
-    }
-}
-
-/// The one state of the process, and its lock, which is held over a fork.
-struct Global {
-    lock: UnsafeCell<libc::pthread_mutex_t>,
-    state: UnsafeCell<Option<State>>,
-}
-
-// SAFETY: the state is only reached under the lock.
-unsafe impl Sync for Global {}
-
-static GLOBAL: Global =
-    Global { lock: UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER), state: UnsafeCell::new(None) };
-
-/// Runs `job` with the state to itself.
-pub fn with<T>(job: impl FnOnce(&mut State) -> Result<T, Error>) -> Result<T, Error> {
-    struct Held;
-    impl Drop for Held {
-        fn drop(&mut self) {
-            unlock();
-        }
-    }
-    lock();
-    let _held = Held;
-    // SAFETY: the lock is held, by this thread alone, until `_held` is dropped.
-    let state = unsafe { &mut *GLOBAL.state.get() };
-    if state.is_none() {
-        *state = Some(State::new()?);
-    }
-    match state {
-        Some(state) => job(state),
-        None => Err(io::Error::from(io::ErrorKind::OutOfMemory).into()),
-    }
-}
-
-pub fn lock() {
-    // SAFETY: a mutex that is initialised, and never destroyed.
-    unsafe { libc::pthread_mutex_lock(GLOBAL.lock.get()) };
-}
-
-pub fn unlock() {
-    // SAFETY: held by this thread.
-    unsafe { libc::pthread_mutex_unlock(GLOBAL.lock.get()) };
-}
-
-/// The state, for whoever holds the lock.
-///
-/// # Safety
-/// The caller holds the lock.
-pub unsafe fn locked() -> Option<&'static mut State> {
-    // SAFETY: the caller's promise.
-    unsafe { (*GLOBAL.state.get()).as_mut() }
-}
-
-/// What `start` starts has all signals blocked: signals of the program are for its own threads, and one that it has blocked everywhere, to
-/// read it from a signalfd, must not find a thread of ours that has not.
-fn without_signals<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: the sets are plain data, filled before they are read.
-    unsafe {
-        let (mut all, mut own): (libc::sigset_t, libc::sigset_t) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut own);
-        let started = start();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &own, std::ptr::null_mut());
-        started
     }
 }

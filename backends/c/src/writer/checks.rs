@@ -1,4 +1,5 @@
-//! The run-time checks that were not proved: one static record each, and the sentence with which it fails.
+//! The run-time checks that were not proved: one static record each, and the sentence with which it
+//! fails.
 //!
 //! A check is called by its place, `check_41_9`: line and column in the scheduler.
 
@@ -9,13 +10,15 @@ use attune_language::source::Span;
 
 use super::Writer;
 use super::output::quoted;
+use super::target::Failures;
 
 #[derive(Default)]
 pub struct Checks {
     /// In the order of their first use: C name, check, sentence.
     performed: Vec<(String, CheckId, String)>,
     named: HashMap<CheckId, String>,
-    /// Places where the kernel may cut a loop short, numbered behind the checks: C name, place, sentence.
+    /// Places where the kernel may cut a loop short, numbered behind the checks: C name, place,
+    /// sentence.
     cut: Vec<(String, Span, String)>,
     taken: HashSet<String>,
 }
@@ -26,7 +29,7 @@ const QUOTED: usize = 60;
 impl Writer<'_> {
     /// The address of a check's record, which says `what` when it fails.
     pub(super) fn check(&mut self, check: CheckId, what: impl FnOnce(&Self) -> String) -> String {
-        let address = if self.is_bpf() { "" } else { "&" };
+        let address = if self.target.failures == Failures::AreNoted { "" } else { "&" };
         if let Some(name) = self.checks.named.get(&check) {
             return format!("{address}{name}");
         }
@@ -54,7 +57,9 @@ impl Writer<'_> {
             match kind {
                 CheckKind::SourceFilled => format!("cannot take a thread from {text}: it is empty"),
                 CheckKind::DispatchFilled => format!("cannot dispatch {text}: it is empty"),
-                CheckKind::DestroyFilled => format!("cannot destroy the thread in {text}: it is empty"),
+                CheckKind::DestroyFilled => {
+                    format!("cannot destroy the thread in {text}: it is empty")
+                }
                 CheckKind::NamedTransfer => format!("cannot move {text}: it was destroyed before"),
                 CheckKind::NamedUse => format!("cannot use {text}: it was destroyed before"),
                 _ if writer.is_threadref(thread) => format!("cannot use {text}: it is empty"),
@@ -65,7 +70,9 @@ impl Writer<'_> {
 
     fn is_threadref(&self, thread: &ThreadExpr) -> bool {
         match &thread.kind {
-            ThreadKind::First(of) => self.program.containers[of.container].kind == ContainerKind::Threadref,
+            ThreadKind::First(of) => {
+                self.program.containers[of.container].kind == ContainerKind::Threadref
+            }
             ThreadKind::Name(_) => false,
         }
     }
@@ -86,7 +93,8 @@ impl Writer<'_> {
     /// The number under which a loop is noted that the kernel cut short.
     pub(super) fn cut(&mut self, span: Span, what: impl FnOnce(&Self) -> String) -> String {
         let location = self.sources.location(span);
-        let plain = format!("attune_loop_{}_{}{}", location.line, location.column, self.role.ending());
+        let plain =
+            format!("attune_loop_{}_{}{}", location.line, location.column, self.role.ending());
         let mut name = plain.clone();
         let mut number = 2;
         while !self.checks.taken.insert(name.clone()) {
@@ -104,12 +112,13 @@ impl Writer<'_> {
             return;
         }
         self.out.blank();
-        if self.is_bpf() {
+        if self.target.failures == Failures::AreNoted {
             self.check_numbers(&performed);
             self.checks.performed = performed;
             return;
         }
-        self.out.line("/* Checks that were not proved: number, line, column, file, what was tried. */");
+        self.out
+            .line("/* Checks that were not proved: number, line, column, file, what was tried. */");
         for (name, check, what) in &performed {
             let span = self.program.checks[*check].span;
             let location = self.sources.location(span);
@@ -124,15 +133,18 @@ impl Writer<'_> {
         }
     }
 
-    /// The loader knows the rest.
+    /// Generated code knows a check by its number; the description holds its place and sentence.
     fn check_numbers(&mut self, performed: &[(String, CheckId, String)]) {
-        self.out.line("/* Checks that were not proved and loops that may take too long, by their number. */");
+        self.out.line(
+            "/* Checks that were not proved and loops that may take too long, by their number. */",
+        );
         self.out.open("enum {");
         for (name, check, _) in performed {
             let line = format!("{name} = {},", self.first_check + check.into_raw().into_u32());
             self.out.line(line);
         }
-        for (name, number) in self.checks.cut.iter().map(|(name, ..)| name).zip(self.first_cut()..) {
+        for (name, number) in self.checks.cut.iter().map(|(name, ..)| name).zip(self.first_cut()..)
+        {
             self.out.line(format!("{name} = {number},"));
         }
         self.out.close("};");
@@ -143,14 +155,18 @@ impl Writer<'_> {
     }
 
     /// Behind its last: where the numbers of another policy begin.
-    pub(super) fn next_check(&self) -> u32 {
+    pub(crate) fn next_check(&self) -> u32 {
         self.first_cut() + self.checks.cut.len() as u32
     }
 
     /// What may fail in the running scheduler: number, place, sentence.
-    pub(super) fn performed_checks(&self) -> impl Iterator<Item = (u32, Span, &str)> {
+    pub(crate) fn performed_checks(&self) -> impl Iterator<Item = (u32, Span, &str)> {
         let checks = self.checks.performed.iter().map(|(_, check, what)| {
-            (self.first_check + check.into_raw().into_u32(), self.program.checks[*check].span, what.as_str())
+            (
+                self.first_check + check.into_raw().into_u32(),
+                self.program.checks[*check].span,
+                what.as_str(),
+            )
         });
         let cut = self.checks.cut.iter().zip(self.first_cut()..);
         checks.chain(cut.map(|((_, span, what), number)| (number, *span, what.as_str())))

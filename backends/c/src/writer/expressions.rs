@@ -1,14 +1,18 @@
-//! Expressions. They have no effect, and at most one operand of each can fail or count: C may evaluate them in any order.
+//! Expressions. They have no effect, and at most one operand of each can fail or count: C may
+//! evaluate them in any order.
 //!
-//! Invariant: signed arithmetic goes through the runtime's functions, which wrap around; only what cannot overflow is
-//! written with C's operators.
+//! Invariant: signed arithmetic goes through the runtime's functions, which wrap around; only what
+//! cannot overflow is written with C's operators.
 
+use attune_language::engine::event::Event;
+use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
-    AttributeId, BinaryOp, ContainerRef, ExprId, ExprKind, Extent, Index, Place, Storage, ThreadExpr,
-    ThreadKind, Type, UnaryOp, Value,
+    AttributeId, BinaryOp, ContainerId, ContainerRef, ExprId, ExprKind, Extent, GlobalId, Index,
+    Place, Program, Storage, ThreadExpr, ThreadKind, Type, UnaryOp, Value,
 };
 
 use super::Writer;
+use super::target::Imports;
 
 /// C text, and how tightly it holds together.
 struct Text {
@@ -71,9 +75,9 @@ impl Writer<'_> {
                 let (left, right) = (self.head(left), self.head(right));
                 loose(format!("{left} == {right}"))
             }
-            ExprKind::Now => whole("attune_call->now"),
-            ExprKind::Cpu => whole("(int64_t)attune_call->cpu"),
-            ExprKind::Cpus => whole("(int64_t)attune_call->cpus"),
+            ExprKind::Now => whole("attune->now"),
+            ExprKind::Cpu => whole("(int64_t)attune->cpu"),
+            ExprKind::Cpus => whole("(int64_t)attune->cpus"),
             ExprKind::Unary(UnaryOp::Not, operand) => {
                 if let ExprKind::Same(left, right) = &program.exprs[*operand].kind {
                     let (left, right) = (self.head(left), self.head(right));
@@ -112,7 +116,8 @@ impl Writer<'_> {
     }
 
     fn logic(&mut self, left: ExprId, operator: &str, right: ExprId) -> Text {
-        let (left, right) = (self.bound(left, Binding::Operator), self.bound(right, Binding::Operator));
+        let (left, right) =
+            (self.bound(left, Binding::Operator), self.bound(right, Binding::Operator));
         Text { text: format!("{left} {operator} {right}"), binding: Binding::Logic }
     }
 
@@ -127,7 +132,9 @@ impl Writer<'_> {
             BinaryOp::Add if !float => Some("attune_add"),
             BinaryOp::Subtract if !float => Some("attune_sub"),
             BinaryOp::Multiply if !float => Some("attune_mul"),
-            BinaryOp::Divide if !plain_divisor => Some(if float { "attune_div_real" } else { "attune_div" }),
+            BinaryOp::Divide if !plain_divisor => {
+                Some(if float { "attune_div_real" } else { "attune_div" })
+            }
             BinaryOp::Remainder if !plain_divisor => {
                 Some(if float { "attune_mod_real" } else { "attune_mod" })
             }
@@ -135,7 +142,9 @@ impl Writer<'_> {
         };
         if let Some(function) = function {
             let (left, right) = (self.expr(left), self.expr(right));
-            return whole(format!("{function}({left}, {right})"));
+            let counts = matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
+            let instance = if counts { "attune, " } else { "" };
+            return whole(format!("{function}({instance}{left}, {right})"));
         }
         let operator = match op {
             BinaryOp::Add => "+",
@@ -168,7 +177,8 @@ impl Writer<'_> {
         }
     }
 
-    /// A scalar, as something that can be read and assigned. For a global import: this handler's copy.
+    /// A scalar, as something that can be read and assigned. For a global import: this handler's
+    /// copy.
     pub(super) fn variable(&mut self, place: &Place) -> String {
         let program = self.program;
         match place {
@@ -179,7 +189,7 @@ impl Writer<'_> {
             }
             Place::Global(id, index) => {
                 let element = self.element(program.globals[*id].extent, index.as_ref());
-                element_of(self.names.global(*id), element)
+                element_of(&self.global(*id), element)
             }
             Place::Attribute(thread, attribute) => {
                 let record = self.record(thread);
@@ -188,14 +198,39 @@ impl Writer<'_> {
         }
     }
 
+    /// A variable of the scheduler, in the state of the instance.
+    pub(crate) fn global(&self, id: GlobalId) -> String {
+        in_state(self.names.global(id))
+    }
+
+    /// A container, or an array of them, in the state of the instance.
+    pub(crate) fn container_place(&self, id: ContainerId) -> String {
+        in_state(self.names.container(id))
+    }
+
+    /// A global import and its width, or the firmware's variable.
+    pub(super) fn import(&self, id: GlobalId) -> Option<(String, String)> {
+        let (import, width) = self.names.import(id)?;
+        Some(match self.target.imports {
+            Imports::Linked => (in_state(import), in_state(width)),
+            Imports::Plain => (import.to_string(), String::new()),
+        })
+    }
+
+    /// The member of the record that holds a thread import, and its width.
+    pub(super) fn thread_import(&self, id: AttributeId) -> Option<(&str, String)> {
+        let (member, width) = self.names.thread_import(id)?;
+        Some((member, in_state(width)))
+    }
+
     /// An attribute's value, given the thread's record.
     pub(super) fn attribute(&self, record: &str, attribute: AttributeId) -> String {
-        match self.names.thread_import(attribute) {
+        match self.thread_import(attribute) {
             None => format!("{record}->{}", self.names.attribute(attribute)),
             Some((member, width)) => {
                 let float = self.program.attributes[attribute].ty == Type::Float;
                 let get = if float { "attune_get_real" } else { "attune_get" };
-                format!("{get}(&{record}->{member}, {width})")
+                format!("{get}(attune, &{record}->{member}, {width})")
             }
         }
     }
@@ -203,13 +238,30 @@ impl Writer<'_> {
     /// A container as an lvalue: `RQ`, `RQ[i]`.
     pub(super) fn container(&mut self, of: &ContainerRef) -> String {
         let element = self.element(self.program.containers[of.container].extent, of.index.as_ref());
-        element_of(self.names.container(of.container), element)
+        element_of(&self.container_place(of.container), element)
+    }
+
+    /// Whether a container is read as holding only the threads that may run on this CPU.
+    pub(super) fn is_filtered(&self, of: &ContainerRef) -> bool {
+        self.target.affinity
+            && self.function.event == Some(Event::Schedule)
+            && self.program.containers[of.container].extent != Extent::PerCpu
+    }
+
+    /// A call of a container function up to its own arguments: `attune_size(`,
+    /// `attune_size_here(attune, `.
+    pub(super) fn here(&self, function: &str, of: &ContainerRef) -> String {
+        match (self.is_filtered(of), function) {
+            (true, _) => format!("{function}_here(attune, "),
+            (false, "attune_need" | "attune_visit") => format!("{function}(attune, "),
+            (false, _) => format!("{function}("),
+        }
     }
 
     fn element(&mut self, extent: Extent, index: Option<&Index>) -> Option<String> {
         match (extent, index) {
-            (Extent::PerCpu, None) => Some("attune_call->cpu".to_string()),
-            (Extent::PerCpu, Some(index)) => Some(self.index(index, "attune_call->cpus")),
+            (Extent::PerCpu, None) => Some("attune->cpu".to_string()),
+            (Extent::PerCpu, Some(index)) => Some(self.index(index, "attune->cpus")),
             (Extent::Array(length), Some(index)) => Some(self.index(index, &length.to_string())),
             (Extent::One, Some(index)) => Some(self.index(index, "1")),
             (Extent::One | Extent::Array(_), None) => None,
@@ -218,21 +270,22 @@ impl Writer<'_> {
 
     fn index(&mut self, index: &Index, length: &str) -> String {
         let at = self.expr(index.at);
-        if !self.performed(index.check) {
+        if !self.index_is_checked(index) {
             return at;
         }
         let check = self.index_check(index.check);
-        format!("attune_need_index({check}, {at}, {length})")
+        format!("attune_need_index(attune, {check}, {at}, {length})")
     }
 
-    /// The head of a thread's record, checked unless proved; without a check NULL for an empty container.
+    /// The head of a thread's record, checked unless proved; without a check NULL for an empty
+    /// container.
     pub(super) fn head(&mut self, thread: &ThreadExpr) -> String {
         let check = thread.check.filter(|&check| self.performed(check));
         let check = check.map(|check| self.thread_check(check, thread));
         match (&thread.kind, check) {
             (ThreadKind::Name(id), None) => format!("&{}->attune", self.names.thread(*id)),
             (ThreadKind::Name(id), Some(check)) => {
-                format!("attune_need_alive({check}, &{}->attune)", self.names.thread(*id))
+                format!("attune_need_alive(attune, {check}, &{}->attune)", self.names.thread(*id))
             }
             (ThreadKind::First(of), None) => {
                 format!("{}&{})", self.here("attune_first", of), self.container(of))
@@ -261,19 +314,23 @@ impl Writer<'_> {
             ExprKind::Constant(_) | ExprKind::Now | ExprKind::Cpu | ExprKind::Cpus => false,
             ExprKind::Read(place) => self.place_is_fallible(place),
             ExprKind::Size(of) => self.container_is_fallible(of),
-            ExprKind::Same(left, right) => self.thread_is_fallible(left) || self.thread_is_fallible(right),
+            ExprKind::Same(left, right) => {
+                self.thread_is_fallible(left) || self.thread_is_fallible(right)
+            }
             ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => self.is_fallible(*operand),
             ExprKind::Binary(BinaryOp::Divide | BinaryOp::Remainder, ..) => true,
-            ExprKind::Binary(_, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
-                self.is_fallible(*left) || self.is_fallible(*right)
-            }
+            ExprKind::Binary(_, left, right)
+            | ExprKind::And(left, right)
+            | ExprKind::Or(left, right) => self.is_fallible(*left) || self.is_fallible(*right),
             ExprKind::Let { .. } => true,
         }
     }
 
     pub(super) fn place_is_fallible(&self, place: &Place) -> bool {
         match place {
-            Place::Local(_, index) | Place::Global(_, index) => self.index_is_fallible(index.as_ref()),
+            Place::Local(_, index) | Place::Global(_, index) => {
+                self.index_is_fallible(index.as_ref())
+            }
             Place::Attribute(thread, _) => self.thread_is_fallible(thread),
         }
     }
@@ -283,7 +340,15 @@ impl Writer<'_> {
     }
 
     fn index_is_fallible(&self, index: Option<&Index>) -> bool {
-        index.is_some_and(|index| self.performed(index.check) || self.is_fallible(index.at))
+        index.is_some_and(|index| self.index_is_checked(index) || self.is_fallible(index.at))
+    }
+
+    /// The analysis takes an import as constant within a handler. A linked one is a variable of the
+    /// application, which another of its threads may change between a condition and the use, so a
+    /// proof about it does not spare the check.
+    fn index_is_checked(&self, index: &Index) -> bool {
+        self.performed(index.check)
+            || self.target.imports == Imports::Linked && reads_import(self.program, index.at)
     }
 
     fn thread_is_fallible(&self, thread: &ThreadExpr) -> bool {
@@ -293,8 +358,32 @@ impl Writer<'_> {
 
     /// Whether a global is an import, which is written through.
     pub(super) fn is_import(&self, place: &Place) -> bool {
-        matches!(place, Place::Global(id, _) if self.program.globals[*id].storage == Storage::Import)
+        match place {
+            Place::Global(id, _) => self.program.globals[*id].storage == Storage::Import,
+            _ => false,
+        }
     }
+}
+
+fn reads_import(program: &Program, expr: ExprId) -> bool {
+    struct ReadsImport(bool);
+    impl Visitor for ReadsImport {
+        fn place_read(&mut self, program: &Program, place: &Place) {
+            self.0 |= match place {
+                Place::Local(..) => false,
+                Place::Global(id, _) => program.globals[*id].storage == Storage::Import,
+                Place::Attribute(_, id) => program.attributes[*id].import,
+            };
+        }
+    }
+    let mut found = ReadsImport(false);
+    visit::expr(program, expr, &mut found);
+    found.0
+}
+
+/// A member of the state, as a handler names it.
+pub(super) fn in_state(member: &str) -> String {
+    format!("attune_state->{member}")
 }
 
 fn element_of(name: &str, element: Option<String>) -> String {

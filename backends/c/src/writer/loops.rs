@@ -1,21 +1,25 @@
 //! Loops, and the ways out of them.
 //!
-//! `while`, `do` and `for` are C's where C can say the same; effects of a condition or a step that is no single assignment make
-//! a `for (;;)`, in which `continue` jumps to the step. A `foreach` whose body may change what it visits keeps its place in a cursor
-//! (a static one: handlers never run at the same time); whoever leaves it early says so to the container. Where nothing moves
-//! while it goes on, the thread itself is the place.
+//! `while`, `do` and `for` are C's where C can say the same; effects of a condition or a step that
+//! is no single assignment make a `for (;;)`, in which `continue` jumps to the step. A `foreach`
+//! whose body may change what it visits keeps its place in a cursor (in the instance's state, whose
+//! handlers never run at the same time); a statement that leaves the loop early gives the cursor
+//! back to the container. Where nothing moves while it goes on, the thread itself is the place.
 
 use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
-    Block, ContainerRef, ExprKind, Loop, NameId, Place, Program, Statement, StatementKind, Test, Value,
+    Block, ContainerRef, ExprKind, Loop, NameId, Place, Program, Statement, StatementKind, Test,
+    Value,
 };
 use attune_language::source::Span;
 
 use super::Writer;
+use super::target::Failures;
 
 /// A loop around the statement being written.
 pub enum Frame {
-    /// The label that stands before the step, and whether it was used; without one `continue` is C's.
+    /// The label that stands before the step, and whether it was used; without one `continue` is
+    /// C's.
     Loop(Option<(String, bool)>),
     /// The cursor.
     Foreach(String),
@@ -25,7 +29,7 @@ impl Writer<'_> {
     pub(super) fn iterate(&mut self, each: &Loop, span: Span) {
         let counted = self.function.counted.then(|| {
             let check = self.loop_check(each.bound);
-            format!("attune_iterate({check})")
+            format!("attune_iterate(attune, {check})")
         });
         let may = self.may_loop(span, |_| "the loop".to_string());
         match each.test {
@@ -35,9 +39,13 @@ impl Writer<'_> {
     }
 
     fn test_first(&mut self, each: &Loop, counted: Option<String>, may: Option<String>) {
-        let endless = matches!(self.program.exprs[each.condition].kind, ExprKind::Constant(Value::Int(value)) if value != 0);
+        let endless = match self.program.exprs[each.condition].kind {
+            ExprKind::Constant(Value::Int(value)) => value != 0,
+            _ => false,
+        };
         let step = self.step_text(&each.step);
-        if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some()) {
+        if each.prelude.statements.is_empty() && (each.step.statements.is_empty() || step.is_some())
+        {
             let test = match (counted, endless) {
                 (None, _) => self.clause(each.condition),
                 (Some(counted), true) => counted,
@@ -90,7 +98,7 @@ impl Writer<'_> {
     fn count(&mut self, counted: Option<String>) {
         match counted {
             None => {}
-            Some(counted) if self.is_bpf() => {
+            Some(counted) if self.target.failures == Failures::AreNoted => {
                 self.out.open(format!("if (!{counted})"));
                 self.out.line("break;");
                 self.out.dedent();
@@ -116,20 +124,34 @@ impl Writer<'_> {
 
     /// A step that is one plain assignment, as an expression.
     fn step_text(&mut self, step: &Block) -> Option<String> {
-        let [Statement { kind: StatementKind::Assign { place, value }, .. }] = step.statements.as_slice()
+        let [Statement { kind: StatementKind::Assign { place, value }, .. }] =
+            step.statements.as_slice()
         else {
             return None;
         };
-        if matches!(place, Place::Attribute(..)) || self.is_import(place) || self.place_is_fallible(place) {
+        if matches!(place, Place::Attribute(..))
+            || self.is_import(place)
+            || self.place_is_fallible(place)
+        {
             return None;
         }
-        if self.is_bpf() && matches!(place, Place::Local(..)) {
-            return Some(format!("{} = {} + ATTUNE_ZERO", self.variable(place), self.operand(*value)));
+        if self.is_verified() && matches!(place, Place::Local(..)) {
+            return Some(format!(
+                "{} = {} + ATTUNE_ZERO",
+                self.variable(place),
+                self.operand(*value)
+            ));
         }
         Some(format!("{} = {}", self.variable(place), self.expr(*value)))
     }
 
-    pub(super) fn foreach(&mut self, name: NameId, container: &ContainerRef, body: &Block, span: Span) {
+    pub(super) fn foreach(
+        &mut self,
+        name: NameId,
+        container: &ContainerRef,
+        body: &Block,
+        span: Span,
+    ) {
         let over = &self.program.containers[container.container].name;
         let may = self.may_loop(span, |_| format!("the foreach over {over}"));
         let may = may.map(|may| format!(" && {may}")).unwrap_or_default();
@@ -142,11 +164,18 @@ impl Writer<'_> {
         self.names.name_thread(self.program, name);
         let thread = self.names.thread(name).to_string();
         let (first, next, frame) = if still {
-            (format!("{first}&{container})"), format!("{next}&{thread}->attune)"), Frame::Loop(None))
+            (
+                format!("{first}&{container})"),
+                format!("{next}&{thread}->attune)"),
+                Frame::Loop(None),
+            )
         } else {
-            let cursor = self.names.in_function(&format!("{thread}_cursor"));
-            self.out.line(format!("static struct attune_cursor ATTUNE_ARENA {cursor};"));
-            (format!("{first}&{container}, &{cursor})"), format!("{next}&{cursor})"), Frame::Foreach(cursor))
+            let cursor = self.keep("struct attune_cursor", &format!("{thread}_cursor"), "");
+            (
+                format!("{first}&{container}, &{cursor})"),
+                format!("{next}&{cursor})"),
+                Frame::Foreach(cursor),
+            )
         };
         self.out.open(format!(
             "for (struct thread ATTUNE_ARENA *{thread} = ATTUNE_RECORD({first}); {thread}{may};"
@@ -181,7 +210,8 @@ impl Writer<'_> {
     }
 }
 
-/// Whether all threads keep their places from one iteration of a `foreach` to the next: what moves, moves on the way out.
+/// Whether all threads keep their places from one iteration of a `foreach` to the next: what moves,
+/// moves on the way out.
 fn stands_still(program: &Program, body: &Block) -> bool {
     let leaves = matches!(
         body.statements.last().map(|last| &last.kind),
@@ -218,10 +248,13 @@ impl Visitor for Found {
     fn statement(&mut self, program: &Program, statement: &Statement) {
         match &statement.kind {
             StatementKind::Transfer { .. } | StatementKind::Destroy { .. } => self.moves = true,
-            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => self.moves = true,
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
+                self.moves = true
+            }
             StatementKind::Assign { place: Place::Attribute(_, attribute), .. } => {
                 let sorts = |by| by == Some(*attribute);
-                self.moves |= program.containers.values().any(|of| sorts(of.sort.map(|sort| sort.by)));
+                self.moves |=
+                    program.containers.values().any(|of| sorts(of.sort.map(|sort| sort.by)));
             }
             StatementKind::Continue => self.continues = true,
             _ => {}

@@ -1,17 +1,18 @@
-//! What each thing is called in C: its own name wherever C allows. Of two policies in one file, the second one's names at file
-//! level and in the record begin with a prefix.
+//! What each thing is called in C: its own name wherever C allows. Where one file holds two
+//! policies, the second one's names at file level and in the record begin with a prefix.
 //!
-//! Invariant: at file level every name is used once; in a function no name equals one at file level, nor another that is
-//! in scope. Members of the thread record have a scope of their own.
+//! Invariant: at file level every name is used once; in a function no name equals one at file
+//! level, nor another that is in scope. Members of the thread record have a scope of their own.
 
 use std::collections::{HashMap, HashSet};
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use attune_language::ir::{
     AttributeId, ContainerId, ContainerKind, GlobalId, LocalId, NameId, Program, Routine, Storage,
 };
 use la_arena::ArenaMap;
 
+use super::target::Imports;
 use super::{Role, keywords};
 
 pub struct Names {
@@ -24,9 +25,9 @@ pub struct Names {
     containers: ArenaMap<ContainerId, String>,
     locals: ArenaMap<LocalId, String>,
     threads: ArenaMap<NameId, String>,
-    /// Of a global import: its state, its width.
+    /// The state and the width of a global import.
     imports: HashMap<GlobalId, (String, String)>,
-    /// Of a thread import: its state in the record, its width.
+    /// The state in the record and the width of a thread import.
     thread_imports: HashMap<AttributeId, (String, String)>,
     handlers: HashMap<Event, String>,
     invariants: Vec<String>,
@@ -34,7 +35,7 @@ pub struct Names {
 
 impl Names {
     /// `before`: the names of the policy that stands in the same file already.
-    pub fn new(program: &Program, role: Role, before: Option<&Names>) -> Names {
+    pub fn new(program: &Program, imports: Imports, role: Role, before: Option<&Names>) -> Names {
         let mut names = Names {
             prefix: role.prefix(),
             file: before.map(|names| names.file.clone()).unwrap_or_default(),
@@ -50,36 +51,51 @@ impl Names {
             handlers: HashMap::new(),
             invariants: Vec::new(),
         };
-        names.variables(program);
-        names.members(program);
+        names.variables(program, imports);
+        names.members(program, imports);
         names.functions(program);
         names
     }
 
-    fn variables(&mut self, program: &Program) {
+    fn variables(&mut self, program: &Program, imports: Imports) {
         for (id, global) in program.globals.iter() {
-            let name = self.at_file(&keywords::variable(&global.name));
+            let copy = imports == Imports::Plain && global.storage == Storage::Import;
+            let name = match copy {
+                // The firmware's variable may have the import's name.
+                true => self.at_file(&format!("attune_read_{}", global.name)),
+                false => self.at_file(&keywords::variable(&global.name)),
+            };
             self.globals.insert(id, name);
         }
         for (id, container) in program.containers.iter() {
             let name = self.at_file(&keywords::variable(&container.name));
             self.containers.insert(id, name);
         }
-        for (id, global) in program.globals.iter().filter(|(_, global)| global.storage == Storage::Import) {
+        for (id, global) in
+            program.globals.iter().filter(|(_, global)| global.storage == Storage::Import)
+        {
+            if imports == Imports::Plain {
+                self.imports.insert(id, (plain_import(&global.name), String::new()));
+                continue;
+            }
             let state = self.at_file(&keywords::variable(&format!("{}_import", global.name)));
             let width = self.at_file(&keywords::variable(&format!("{}_width", global.name)));
             self.imports.insert(id, (state, width));
         }
     }
 
-    fn members(&mut self, program: &Program) {
+    fn members(&mut self, program: &Program, imports: Imports) {
         for (id, attribute) in program.attributes.iter() {
             let name = self.in_record(&keywords::member(&attribute.name));
             self.attributes.insert(id, name);
         }
+        if imports == Imports::Plain {
+            return;
+        }
         for (id, attribute) in program.attributes.iter().filter(|(_, attribute)| attribute.import) {
             let state = self.in_record(&keywords::member(&format!("{}_import", attribute.name)));
-            let width = self.at_file(&keywords::variable(&format!("thread_{}_width", attribute.name)));
+            let width =
+                self.at_file(&keywords::variable(&format!("thread_{}_width", attribute.name)));
             self.thread_imports.insert(id, (state, width));
         }
     }
@@ -90,7 +106,8 @@ impl Names {
             self.handlers.insert(handler.event, name);
         }
         for invariant in &program.invariants {
-            let name = self.at_file(&format!("invariant_{}", program.containers[invariant.container].name));
+            let name = self
+                .at_file(&format!("invariant_{}", program.containers[invariant.container].name));
             self.invariants.push(name);
         }
     }
@@ -105,6 +122,16 @@ impl Names {
         let name = free(&format!("{}{wanted}", self.prefix), |name| !self.file.contains(name));
         self.file.insert(name.clone());
         name
+    }
+
+    /// A name for a member of the state.
+    pub fn in_state(&mut self, wanted: &str) -> String {
+        self.at_file(wanted)
+    }
+
+    /// A local that lies elsewhere than on the stack.
+    pub fn rename_local(&mut self, id: LocalId, place: String) {
+        self.locals.insert(id, place);
     }
 
     /// A name for something inside a function, until [`Names::release`] or the next routine.
@@ -184,7 +211,8 @@ impl Names {
     }
 }
 
-/// Every id of the program was given a name before it is asked for; in a malformed program the C compiler says so.
+/// Every id of the program was given a name before it is asked for; in a malformed program the C
+/// compiler says so.
 fn found(name: Option<&String>) -> &str {
     name.map_or("attune_unnamed", String::as_str)
 }
@@ -198,6 +226,21 @@ fn free(wanted: &str, is_free: impl Fn(&str) -> bool) -> String {
         number += 1;
     }
     name
+}
+
+/// The macro that names the variable of a global import, for firmware to define.
+pub fn plain_import(name: &str) -> String {
+    format!("ATTUNE_IMPORT_{name}")
+}
+
+/// The macro that names it where the firmware has no variable of its own.
+pub fn own_import(name: &str) -> String {
+    format!("ATTUNE_OWN_{name}")
+}
+
+/// The macro of a tunable's initial value.
+pub fn tuned(name: &str) -> String {
+    format!("ATTUNE_TUNE_{name}")
 }
 
 /// A scheduler's name as a file's.

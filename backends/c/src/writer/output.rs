@@ -1,6 +1,7 @@
 //! The text under way: indentation, and line directives that need the final line numbers.
 //!
-//! Invariant: a line that equals [`HERE`] stands where the compiler should count in the C file again; `finish` knows the line.
+//! Invariant: a line that equals [`HERE`] stands where the compiler should count in the C file
+//! again; `finish` knows the line.
 
 use std::fmt::Write;
 

@@ -2,16 +2,17 @@
 //!
 //! A container whose index can fail is looked up once, into `attune_from` or `attune_to`.
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 use attune_language::ir::{
-    AttributeId, Block, CheckId, ContainerRef, ExprId, ExprKind, LocalId, NameId, Place, Returned, Statement,
-    StatementKind, ThreadExpr, ThreadKind, Type, Value,
+    AttributeId, Block, CheckId, ContainerRef, ExprId, ExprKind, LocalId, NameId, Place, Returned,
+    Statement, StatementKind, ThreadExpr, ThreadKind, Type, Value,
 };
 use attune_language::source::Span;
 
 use super::Writer;
 use super::expressions::constant;
 use super::loops::Frame;
+use super::target::Failures;
 
 /// What surrounds the statement being written.
 #[derive(Default)]
@@ -73,10 +74,12 @@ impl Writer<'_> {
             StatementKind::Random { into, bound } => {
                 let bound = self.expr(*bound);
                 let into = self.names.local(*into).to_string();
-                self.out.line(format!("{into} = attune_random({bound});"));
+                self.out.line(format!("{into} = attune_random(attune, {bound});"));
             }
             StatementKind::Verbatim { text } => self.verbatim(text, statement.span),
-            StatementKind::VerbatimValue { into, text } => self.verbatim_value(*into, text, statement.span),
+            StatementKind::VerbatimValue { into, text } => {
+                self.verbatim_value(*into, text, statement.span)
+            }
             StatementKind::Transfer { source, destination, destination_check } => {
                 let room = destination_check.filter(|&check| self.performed(check));
                 self.transfer(source, destination, room, statement.span);
@@ -91,19 +94,20 @@ impl Writer<'_> {
                 let head = self.head(thread);
                 if head.starts_with('&') || !self.is_fallible(*at) {
                     let at = self.expr(*at);
-                    self.out.line(format!("ATTUNE_ALARM({head}, {at});"));
+                    self.out.line(format!("ATTUNE_ALARM(attune, {head}, {at});"));
                 } else {
                     self.out.open("{");
-                    self.out.line(format!("struct attune_thread ATTUNE_ARENA *attune_woken = {head};"));
+                    self.out
+                        .line(format!("struct attune_thread ATTUNE_ARENA *attune_woken = {head};"));
                     let at = self.expr(*at);
-                    self.out.line(format!("ATTUNE_ALARM(attune_woken, {at});"));
+                    self.out.line(format!("ATTUNE_ALARM(attune, attune_woken, {at});"));
                     self.out.close("}");
                 }
             }
             StatementKind::Preempt { cpu, at } => {
                 let cpu = self.expr(*cpu);
                 let at = at.map_or("0".into(), |at| self.expr(at));
-                self.out.line(format!("ATTUNE_PREEMPT({cpu}, {at});"));
+                self.out.line(format!("ATTUNE_PREEMPT(attune, {cpu}, {at});"));
             }
             StatementKind::If { condition, then, otherwise } => {
                 self.branch(*condition, then, otherwise, tail);
@@ -122,7 +126,7 @@ impl Writer<'_> {
     fn comment(&mut self, span: Span) {
         let line = self.line(span);
         let place = (span.source.0, line);
-        if self.options.debug {
+        if self.debug {
             self.out.at_source(self.sources.name(span.source), line);
         }
         if self.function.commented == Some(place) {
@@ -132,7 +136,7 @@ impl Writer<'_> {
         let text = self.sources.slice(span).lines().next().unwrap_or("").trim();
         // A backslash at the end would join the next line to the comment.
         let text = text.trim_end_matches('\\');
-        if self.options.debug {
+        if self.debug {
             return;
         }
         let place = self.place(span);
@@ -140,8 +144,13 @@ impl Writer<'_> {
     }
 
     fn assign(&mut self, place: &Place, value: ExprId) {
+        if let Place::Global(id, None) = *place
+            && self.is_shared(id)
+        {
+            return self.share(id, value);
+        }
         let place_fails = self.place_is_fallible(place);
-        let value_text = if self.is_bpf() { self.operand(value) } else { self.expr(value) };
+        let value_text = if self.is_verified() { self.operand(value) } else { self.expr(value) };
         if place_fails && self.is_fallible(value) {
             // The value comes first, then the place.
             let ty = c_type(self.program.exprs[value].ty);
@@ -187,7 +196,7 @@ impl Writer<'_> {
                 self.out.line(format!("{target} = {value};"));
                 self.write_through(*id);
             }
-            Place::Local(..) if self.is_bpf() => {
+            Place::Local(..) if self.is_verified() => {
                 let target = self.variable(place);
                 self.out.line(format!("{target} = {value} + ATTUNE_ZERO;"));
             }
@@ -198,12 +207,18 @@ impl Writer<'_> {
         }
     }
 
-    fn assign_attribute(&mut self, record: &str, attribute: AttributeId, value: &str, is_key: bool) {
+    fn assign_attribute(
+        &mut self,
+        record: &str,
+        attribute: AttributeId,
+        value: &str,
+        is_key: bool,
+    ) {
         let float = self.program.attributes[attribute].ty == Type::Float;
-        match self.names.thread_import(attribute) {
+        match self.thread_import(attribute) {
             Some((member, width)) => {
                 let set = if float { "attune_set_real" } else { "attune_set" };
-                let line = format!("{set}(&{record}->{member}, {width}, {value});");
+                let line = format!("{set}(attune, &{record}->{member}, {width}, {value});");
                 self.out.line(line);
             }
             None => {
@@ -214,7 +229,7 @@ impl Writer<'_> {
         if is_key {
             let key = self.key(record, attribute);
             let number = attribute.into_raw().into_u32() + 1;
-            self.out.line(format!("attune_resort(&{record}->attune, {number}, {key});"));
+            self.out.line(format!("attune_resort(attune, &{record}->attune, {number}, {key});"));
         }
     }
 
@@ -236,7 +251,8 @@ impl Writer<'_> {
         span: Span,
     ) {
         let mut block_opened = false;
-        let from_fails = matches!(&source.kind, ThreadKind::First(of) if self.container_is_fallible(of));
+        let from_fails =
+            matches!(&source.kind, ThreadKind::First(of) if self.container_is_fallible(of));
         let to_fails = self.container_is_fallible(destination);
         if from_fails || to_fails {
             self.out.open("{");
@@ -252,29 +268,32 @@ impl Writer<'_> {
                 let record = self.names.thread(*id).to_string();
                 let head = format!("&{record}->attune");
                 if let Some(check) = check {
-                    self.out.line(format!("attune_need_alive({check}, {head});"));
+                    self.out.line(format!("attune_need_alive(attune, {check}, {head});"));
                 }
                 (head, record)
             }
             ThreadKind::First(of) => {
                 let mut from = format!("&{}", self.container(of));
                 if from_fails {
-                    self.out.line(format!("struct attune_container ATTUNE_ARENA *attune_from = {from};"));
+                    self.out.line(format!(
+                        "struct attune_container ATTUNE_ARENA *attune_from = {from};"
+                    ));
                     from = "attune_from".to_string();
                 }
                 if let Some(check) = check {
                     let to = to.as_deref().unwrap_or("NULL");
-                    if self.is_bpf() {
-                        // Where a check fails a handler goes on, with nobody in the thread's place.
+                    if self.target.failures == Failures::AreNoted {
+                        // The handler goes on behind a failed check, with a thread that is none.
                         block_opened = true;
                         self.out.open("{");
                         let need = self.here("attune_need", &of.clone());
                         self.out.line(format!(
-                            "struct attune_thread ATTUNE_ARENA *attune_moved = {need}{check}, {from}, {to});"
+                            "struct attune_thread ATTUNE_ARENA *attune_moved = {need}{check}, \
+                                {from}, {to});"
                         ));
                         ("attune_moved".to_string(), "ATTUNE_RECORD(attune_moved)".to_string())
                     } else {
-                        self.out.line(format!("attune_need({check}, {from}, {to});"));
+                        self.out.line(format!("attune_need(attune, {check}, {from}, {to});"));
                         (format!("attune_first({from})"), format!("ATTUNE_FIRST({from})"))
                     }
                 } else {
@@ -297,14 +316,14 @@ impl Writer<'_> {
         });
         if let Some(room) = room {
             let check = self.room_check(room, source.span, destination.span);
-            self.out.line(format!("attune_need_room({check}, {to}, {head});"));
+            self.out.line(format!("attune_need_room(attune, {check}, {to}, {head});"));
         }
         let key = match self.program.containers[destination.container].sort {
             None => "0".to_string(),
             Some(sort) => self.key(&record, sort.by),
         };
         let line = self.line_of_transfer(span);
-        self.out.line(format!("attune_move({head}, {to}, {key}, {line});"));
+        self.out.line(format!("attune_move(attune, {head}, {to}, {key}, {line});"));
         if block_opened {
             self.out.close("}");
         }
@@ -323,13 +342,15 @@ impl Writer<'_> {
 
     fn dispatch(&mut self, thread: &ThreadExpr, slice: Option<ExprId>, tail: bool) {
         let head = self.head(thread);
-        self.out.line(format!("attune_call->dispatched = {head};"));
+        self.out.line(format!("attune->dispatched = {head};"));
         let slice = match slice.map(|slice| (slice, &self.program.exprs[slice].kind)) {
             None => "-1".to_string(),
-            Some((_, ExprKind::Constant(Value::Int(slice)))) => constant(Value::Int(*slice.max(&0))),
+            Some((_, ExprKind::Constant(Value::Int(slice)))) => {
+                constant(Value::Int(*slice.max(&0)))
+            }
             Some((slice, _)) => format!("attune_slice({})", self.expr(slice)),
         };
-        self.out.line(format!("attune_call->slice = {slice};"));
+        self.out.line(format!("attune->slice = {slice};"));
         self.leave_part(tail);
     }
 
@@ -353,12 +374,12 @@ impl Writer<'_> {
             }
             Some(Returned::Number(value)) => {
                 let value = self.expr(*value);
-                self.out.line(format!("attune_call->value = {value};"));
+                self.out.line(format!("attune->value = {value};"));
             }
             Some(Returned::Thread(_)) if invariant => {}
             Some(Returned::Thread(thread)) => {
                 let head = self.head(thread);
-                self.out.line(format!("attune_call->value_thread = {head};"));
+                self.out.line(format!("attune->value_thread = {head};"));
             }
         }
         self.leave_part(tail);
@@ -371,7 +392,9 @@ impl Writer<'_> {
         }
         match &self.function.leave {
             _ if tail => {}
-            Leave::Return => self.out.line(if self.is_bpf() { "ATTUNE_RETURN;" } else { "return;" }),
+            Leave::Return => {
+                self.out.line(self.target.leave);
+            }
             Leave::Answer => self.out.line("return 1;"),
             Leave::To(label) => {
                 let line = format!("goto {label};");
@@ -398,7 +421,7 @@ impl Writer<'_> {
         while let [Statement { kind: StatementKind::If { condition, then, otherwise }, span }] =
             rest.statements.as_slice()
         {
-            if self.options.debug {
+            if self.debug {
                 break;
             }
             let place = self.place(*span);
@@ -416,8 +439,8 @@ impl Writer<'_> {
 
     /// In debug builds, behind a statement that may have changed a container.
     fn watch(&mut self) {
-        if self.options.debug && self.function.leave != Leave::Answer {
-            self.out.line("attune_watch(attune_call);");
+        if self.debug && self.function.leave != Leave::Answer {
+            self.out.line("attune_watch(attune);");
         }
     }
 }

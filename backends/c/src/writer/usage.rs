@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use attune_language::ir::visit::{self, Visitor};
-use attune_language::ir::{Block, GlobalId, Place, Program, Statement, StatementKind, Storage, Type};
+use attune_language::ir::{
+    Block, GlobalId, Place, Program, Statement, StatementKind, Storage, Type,
+};
 
 use crate::runtime::Needs;
 
@@ -14,10 +16,10 @@ pub fn needs(program: &Program) -> Needs {
     let mut types = types.chain(program.exprs.values().map(|expr| expr.ty));
     Needs {
         sorted: program.containers.values().any(|container| container.sort.is_some()),
-        bpf: false,
         floats: types.any(|ty| ty == Type::Float),
         imports: program.attributes.values().any(|attribute| attribute.import)
             || program.globals.values().any(|global| global.storage == Storage::Import),
+        shared: !program.membership.remotes.is_empty(),
     }
 }
 
@@ -47,7 +49,9 @@ impl Visitor for Uses {
     fn statement(&mut self, _: &Program, statement: &Statement) {
         match &statement.kind {
             StatementKind::Loop(_) => self.loops = true,
-            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => self.verbatim = true,
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
+                self.verbatim = true
+            }
             _ => {}
         }
     }

@@ -1,13 +1,16 @@
-//! Verbatim text: copied as it is, with the scheduler's names standing in it under their own spelling.
+//! Verbatim text: copied as it is, with the scheduler's names standing in it under their own
+//! spelling.
 //!
-//! Most names are C variables of that name already. For the others, macros that hold for the text alone:
+//! Locals are C variables of that name already. For the others, macros that hold for the text
+//! alone:
 //!
+//! - a variable or a container is a member of the instance's state;
 //! - a `threadref` is a pointer to its thread (`current->userdata`), or NULL;
 //! - a per-CPU variable is this CPU's;
 //! - a name that had to be changed, because another scope has it too, is itself again.
 //!
-//! Imports of the threads that the text can name are read before it and written back behind it. The compiler counts
-//! the scheduler's lines inside the text, so that its errors come back with them.
+//! Imports of the threads that the text can name are read before it and written back behind it. The
+//! compiler counts the scheduler's lines inside the text, so that its errors come back with them.
 
 use attune_language::ir::{ContainerKind, Extent, LocalId, Scope, Type};
 use attune_language::source::Span;
@@ -63,10 +66,10 @@ impl Writer<'_> {
     }
 
     fn surroundings(&self, text: &str, span: Span) -> Surroundings {
-        let words = words(text);
+        let (words, free) = (words(text), free_words(text));
         let mut around = Surroundings::default();
-        self.variables_in(&words, &mut around);
-        self.containers_in(&words, &mut around);
+        self.variables_in(&free, &mut around);
+        self.containers_in(&free, &mut around);
         self.locals_in(&words, span, &mut around);
         self.threads_in(&words, &mut around);
         around
@@ -74,19 +77,17 @@ impl Writer<'_> {
 
     fn variables_in(&self, words: &[&str], around: &mut Surroundings) {
         for (id, global) in self.program.globals.iter() {
-            if !words.contains(&global.name.as_str()) {
+            let Some(spelling) = spelling(words, &global.name, self.names.global(id)) else {
                 continue;
-            }
-            let name = self.names.global(id);
-            if global.extent == Extent::PerCpu {
-                around.define(&global.name, format!("({name}[attune_call->cpu])"));
-            } else if name != global.name {
-                around.define(&global.name, name.to_string());
-            }
-            if let Some((state, width)) = self.names.import(id) {
-                let real = if global.ty == Type::Float { "_real" } else { "" };
-                around.after.push(format!("if ({name} != attune_get{real}(&{state}, {width}))"));
-                around.after.push(format!("    attune_set{real}(&{state}, {width}, {name});"));
+            };
+            let name = self.global(id);
+            let element = if global.extent == Extent::PerCpu { "[attune->cpu]" } else { "" };
+            around.define(spelling, format!("({name}{element})"));
+            if let Some((state, width)) = self.import(id) {
+                let get = self.get_import(&state, &width, global.ty);
+                let set = self.set_import(&state, &width, global.ty, &name);
+                around.after.push(format!("if ({name} != {get})"));
+                around.after.push(format!("    {set}"));
             }
         }
     }
@@ -97,15 +98,16 @@ impl Writer<'_> {
                 Scope::Scheduler => true,
                 Scope::Handler(event) => Some(event) == self.function.event,
             };
-            if !visible || !words.contains(&container.name.as_str()) {
-                continue;
-            }
-            let name = self.names.container(id);
-            let element = if container.extent == Extent::PerCpu { "[attune_call->cpu]" } else { "" };
-            if container.kind == ContainerKind::Threadref && !matches!(container.extent, Extent::Array(_)) {
-                around.define(&container.name, format!("ATTUNE_FIRST(&{name}{element})"));
-            } else if name != container.name || !element.is_empty() {
-                around.define(&container.name, format!("{name}{element}"));
+            let spelling = spelling(words, &container.name, self.names.container(id));
+            let Some(spelling) = spelling.filter(|_| visible) else { continue };
+            let name = self.container_place(id);
+            let element = if container.extent == Extent::PerCpu { "[attune->cpu]" } else { "" };
+            if container.kind == ContainerKind::Threadref
+                && !matches!(container.extent, Extent::Array(_))
+            {
+                around.define(spelling, format!("ATTUNE_FIRST(&{name}{element})"));
+            } else {
+                around.define(spelling, format!("({name}{element})"));
             }
         }
     }
@@ -145,33 +147,39 @@ impl Writer<'_> {
         let mut threads: Vec<String> =
             self.function.threads.iter().map(|&id| self.names.thread(id).to_string()).collect();
         for (id, container) in self.program.containers.iter() {
-            if container.kind == ContainerKind::Threadref && words.contains(&container.name.as_str()) {
-                let name = self.names.container(id);
+            if container.kind == ContainerKind::Threadref
+                && words.contains(&container.name.as_str())
+            {
+                let name = self.container_place(id);
                 match container.extent {
                     Extent::One => threads.push(format!("ATTUNE_FIRST(&{name})")),
                     Extent::PerCpu => {
-                        threads.push(format!("ATTUNE_FIRST(&{name}[attune_call->cpu])"));
+                        threads.push(format!("ATTUNE_FIRST(&{name}[attune->cpu])"));
                     }
                     Extent::Array(_) => {}
                 }
             }
         }
         for (id, attribute) in mentioned {
-            let Some((state, width)) = self.names.thread_import(id) else { continue };
+            let Some((state, width)) = self.thread_import(id) else { continue };
             let member = self.names.attribute(id);
             let real = if attribute.ty == Type::Float { "_real" } else { "" };
             for thread in &threads {
-                let there = if thread.contains('(') { format!("if ({thread}) ") } else { String::new() };
+                let there =
+                    if thread.contains('(') { format!("if ({thread}) ") } else { String::new() };
                 around.before.push(format!(
-                    "{there}{thread}->{member} = attune_get{real}(&{thread}->{state}, {width});"
+                    "{there}{thread}->{member} = \
+                        attune_get{real}(attune, &{thread}->{state}, {width});"
                 ));
-                let there = if thread.contains('(') { format!("{thread} && ") } else { String::new() };
+                let there =
+                    if thread.contains('(') { format!("{thread} && ") } else { String::new() };
                 around.after.push(format!(
-                    "if ({there}{thread}->{member} != attune_get{real}(&{thread}->{state}, {width}))"
+                    "if ({there}{thread}->{member} != attune_get{real}(attune, &{thread}->{state}, \
+                        {width}))"
                 ));
-                around
-                    .after
-                    .push(format!("    attune_set{real}(&{thread}->{state}, {width}, {thread}->{member});"));
+                around.after.push(format!(
+                    "    attune_set{real}(attune, &{thread}->{state}, {width}, {thread}->{member});"
+                ));
             }
         }
     }
@@ -193,5 +201,22 @@ fn define(writer: &mut Writer<'_>, around: &Surroundings) {
 }
 
 fn words(text: &str) -> Vec<&str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty()).collect()
+    let outside = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    text.split(outside).filter(|word| !word.is_empty()).collect()
+}
+
+/// How a text names something: by its own name or, where C has another meaning for that, by its
+/// name in C. None if it does not.
+fn spelling<'a>(words: &[&str], name: &'a str, in_c: &'a str) -> Option<&'a str> {
+    let mentioned = |name: &&str| words.contains(name) && !keywords::means_something_in_c(name);
+    [name, in_c].into_iter().find(mentioned)
+}
+
+/// The words that do not name a member of some structure (`t->size`).
+fn free_words(text: &str) -> Vec<&str> {
+    let is_member = |word: &&str| {
+        let before = text[..word.as_ptr() as usize - text.as_ptr() as usize].trim_end();
+        before.ends_with("->") || before.ends_with('.')
+    };
+    words(text).into_iter().filter(|word| !is_member(word)).collect()
 }

@@ -23,11 +23,16 @@ const FLOATS: &str = "scheduler floats {
 fn each_float_operation_rounds_by_itself() {
     let c = c_of("floats.sched", FLOATS, &Options::default());
     for compiler in ["gcc", "clang-19"] {
-        let flags = ["-O2", "-march=haswell", "-ffp-contract=fast", "-x", "c", "-S", "-o", "-", "-"];
+        let flags =
+            ["-O2", "-march=haswell", "-ffp-contract=fast", "-x", "c", "-S", "-o", "-", "-"];
         // Clang lets the flag overrule the pragma; its own default does not.
         let flags = flags.iter().filter(|flag| compiler == "gcc" || !flag.starts_with("-ffp"));
-        let mut child =
-            Command::new(compiler).args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Command::new(compiler)
+            .args(flags)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         child.stdin.take().unwrap().write_all(c.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{compiler}");
@@ -43,14 +48,15 @@ fn a_shared_object_exports_the_scheduler_and_nothing_else() {
     fs::create_dir_all(&folder).unwrap();
     for debug in [false, true] {
         let out = folder.join("floats.so");
-        compile(&c_of("floats.sched", FLOATS, &Options { debug, ..Options::default() }), &out, debug)
-            .unwrap();
+        compile(&c_of("floats.sched", FLOATS, &Options { debug }), &out, debug).unwrap();
         let output = Command::new("nm").args(["-D", "--defined-only"]).arg(&out).output().unwrap();
         let symbols = String::from_utf8(output.stdout).unwrap();
-        let names: Vec<&str> = symbols.lines().filter_map(|line| line.split(' ').next_back()).collect();
+        let names: Vec<&str> =
+            symbols.lines().filter_map(|line| line.split(' ').next_back()).collect();
         assert_eq!(names, ["attune_scheduler"]);
     }
-    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["floats.so"]);
 }
 

@@ -6,8 +6,8 @@
  *      link NAME WIDTH VALUE           an import of the application, with its value as a number
  *      linkthread NAME WIDTH ID VALUE  the same for one thread
  *
- * After each: what the handler answered and asked for, the containers, the globals, the linked variables. A failed check
- * prints its message and ends the program with status 3.
+ * After each: what the handler answered and asked for, the containers, the globals, the linked
+ * variables. A failed check prints its message and ends the program with status 3.
  */
 #include "../../runtime/attune_scheduler.h"
 
@@ -20,18 +20,25 @@ extern const struct attune_scheduler attune_scheduler;
 enum { THREADS = 64, LINKS = 16 };
 
 static struct attune_thread *threads[THREADS];
+static struct attune_instance *instance;
 
 static struct {
     const char *name;
     enum attune_width width;
-    union { int64_t number; double real; int8_t narrow; float single; } variable;
+    union {
+        int64_t number;
+        double real;
+        int8_t narrow;
+        float single;
+    } variable;
 } links[LINKS];
 static int link_count;
 
 static void trap(void *engine, const struct attune_trap *trap)
 {
     (void)engine;
-    printf("trap %u %s:%u:%u\n%s\n", trap->check, trap->file, trap->line, trap->column, trap->message);
+    printf("trap %u %s:%u:%u\n%s\n", trap->check, trap->file, trap->line, trap->column,
+           trap->message);
     fflush(stdout);
     _Exit(3);
 }
@@ -46,6 +53,19 @@ static void preempt(void *engine, int64_t cpu, int64_t at)
 {
     (void)engine;
     printf("preempt %lld at %lld; ", (long long)cpu, (long long)at);
+}
+
+static void update(void *engine, uint32_t global, enum attune_operation operation, int64_t operand)
+{
+    static const char *const names[] = {"set", "add", "multiply", "divide", "remainder"};
+    double real;
+    (void)engine;
+    memcpy(&real, &operand, sizeof(real));
+    if (attune_scheduler.globals[global].type == ATTUNE_FLOAT)
+        printf("%s %s %g; ", attune_scheduler.globals[global].name, names[operation], real);
+    else
+        printf("%s %s %lld; ", attune_scheduler.globals[global].name, names[operation],
+               (long long)operand);
 }
 
 static int visit(void *arg, struct attune_thread *thread)
@@ -63,6 +83,11 @@ static void show_value(const struct attune_variable *variable, const void *at)
         printf(" %lld", (long long)*(const int64_t *)at);
 }
 
+static enum attune_width *width_of(const struct attune_variable *import)
+{
+    return (enum attune_width *)((char *)instance + import->width);
+}
+
 static void show(void)
 {
     for (uint32_t i = 0; i < attune_scheduler.container_count; i++) {
@@ -70,7 +95,9 @@ static void show(void)
         for (uint32_t element = 0; element < (info->length ? info->length : 1); element++) {
             printf("| %s:", info->name);
             attune_scheduler.container_each(
-                (struct attune_container *)((char *)info->container + (size_t)element * info->stride), visit, NULL);
+                (struct attune_container *)((char *)instance + info->offset +
+                                            (size_t)element * info->stride),
+                visit, NULL);
             printf(" ");
         }
     }
@@ -78,8 +105,11 @@ static void show(void)
     for (uint32_t i = 0; i < attune_scheduler.global_count; i++) {
         const struct attune_variable *global = &attune_scheduler.globals[i];
         printf(" %s", global->name);
+        const char *at = (const char *)instance + global->offset;
+        if (global->imported == 1 || global->imported == 4)
+            at += offsetof(struct attune_import, value);
         for (uint32_t element = 0; element < (global->length ? global->length : 1); element++)
-            show_value(global, (const char *)global->storage + element * 8);
+            show_value(global, at + element * 8);
     }
     printf(" |");
     for (int i = 0; i < link_count; i++) {
@@ -90,8 +120,8 @@ static void show(void)
         else
             printf(" %s=%lld", links[i].name, (long long)links[i].variable.number);
     }
-    printf(" | divisions %llu clamped %llu\n", (unsigned long long)*attune_scheduler.divisions_by_zero,
-           (unsigned long long)*attune_scheduler.clamped);
+    printf(" | divisions %llu clamped %llu\n", (unsigned long long)instance->divisions_by_zero,
+           (unsigned long long)instance->clamped);
 }
 
 static void *new_link(const char *name, int width, double value)
@@ -110,47 +140,57 @@ static void *new_link(const char *name, int width, double value)
 
 int main(void)
 {
-    static struct attune_host host = { NULL, trap, alarm_at, preempt, 1, 1 };
+    static struct attune_host host = {NULL, trap, alarm_at, preempt, 1, 1, update};
     char command[16], name[64];
     int a, b, cpu;
     long long now;
     double value;
-    struct attune_call call = { .slice = -1 };
     host.cpus = attune_scheduler.cpus;
-    attune_scheduler.attach(&host);
+    instance = calloc(1, attune_scheduler.state_size);
+    attune_scheduler.attach(instance, &host);
     while (scanf("%15s", command) == 1) {
-        call = (struct attune_call){ .cpus = host.cpus, .slice = -1 };
+        instance->now = 0;
+        instance->cpu = 0;
+        instance->cpus = host.cpus;
+        instance->dispatched = instance->value_thread = NULL;
+        instance->slice = -1;
+        instance->value = 0;
         if (!strcmp(command, "thread") && scanf("%d", &a) == 1) {
             threads[a] = calloc(1, attune_scheduler.thread_size);
             threads[a]->id = (uint64_t)a;
-            attune_scheduler.thread_init(&call, threads[a]);
+            attune_scheduler.thread_init(instance, threads[a]);
             continue;
         } else if (!strcmp(command, "remove") && scanf("%d", &a) == 1) {
             attune_scheduler.thread_remove(threads[a]);
         } else if (!strcmp(command, "call") && scanf("%d %d %lld %d", &a, &b, &now, &cpu) == 4) {
-            call.now = now;
-            call.cpu = (uint32_t)cpu;
-            attune_scheduler.handler[a](&call, threads[b]);
-            if (call.dispatched)
-                printf("dispatch %d for %lld; ", (int)call.dispatched->id, (long long)call.slice);
-            if (call.value_thread)
-                printf("thread %d; ", (int)call.value_thread->id);
-            if (call.value)
-                printf("value %lld; ", (long long)call.value);
+            instance->now = now;
+            instance->cpu = (uint32_t)cpu;
+            attune_scheduler.handler[a](instance, threads[b]);
+            if (instance->dispatched)
+                printf("dispatch %d for %lld; ", (int)instance->dispatched->id,
+                       (long long)instance->slice);
+            if (instance->value_thread)
+                printf("thread %d; ", (int)instance->value_thread->id);
+            if (instance->value)
+                printf("value %lld; ", (long long)instance->value);
         } else if (!strcmp(command, "link") && scanf("%63s %d %lf", name, &a, &value) == 3) {
             for (uint32_t i = 0; i < attune_scheduler.global_count; i++) {
                 const struct attune_variable *global = &attune_scheduler.globals[i];
                 if (!strcmp(global->name, name)) {
-                    *global->width = (enum attune_width)a;
-                    *global->link = new_link(name, a, value);
+                    struct attune_import *import =
+                        (struct attune_import *)((char *)instance + global->offset);
+                    *width_of(global) = (enum attune_width)a;
+                    import->link = new_link(name, a, value);
                 }
             }
-        } else if (!strcmp(command, "linkthread") && scanf("%63s %d %d %lf", name, &a, &b, &value) == 4) {
+        } else if (!strcmp(command, "linkthread") &&
+                   scanf("%63s %d %d %lf", name, &a, &b, &value) == 4) {
             for (uint32_t i = 0; i < attune_scheduler.attribute_count; i++) {
                 const struct attune_variable *attribute = &attune_scheduler.attributes[i];
                 if (!strcmp(attribute->name, name)) {
-                    struct attune_import *import = (struct attune_import *)((char *)threads[b] + attribute->offset);
-                    *attribute->width = (enum attune_width)a;
+                    struct attune_import *import =
+                        (struct attune_import *)((char *)threads[b] + attribute->offset);
+                    *width_of(attribute) = (enum attune_width)a;
                     import->link = new_link(name, a, value);
                 }
             }

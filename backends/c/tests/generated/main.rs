@@ -1,9 +1,10 @@
-//! What comes out: C for small schedulers as snapshots, C for every scheduler there is through the compilers, and what
-//! compiled schedulers do, names and messages included.
+//! What comes out: C for small schedulers as snapshots, C for every scheduler there is through the
+//! compilers, and what compiled schedulers do, names and messages included.
 
 mod compiling;
 mod library;
 mod names;
+mod nodes;
 mod readable;
 mod runs;
 mod support;

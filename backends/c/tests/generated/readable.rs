@@ -1,11 +1,12 @@
-//! Generated C beside its scheduler, as snapshots: the runtime above it and the table below it left out.
+//! Generated C beside its scheduler, as snapshots: the runtime above it and the table below it left
+//! out.
 
 use attune_backend_c::Options;
 
 use crate::support::c_of;
 
 fn shown(name: &str, text: &str, debug: bool) -> String {
-    let c = c_of(&format!("{name}.sched"), text, &Options { debug, ..Options::default() });
+    let c = c_of(&format!("{name}.sched"), text, &Options { debug });
     let (_, scheduler) = c.split_once("/* ---- The scheduler").unwrap();
     let (_, scheduler) = scheduler.split_once("#define ATTUNE_FIRST").unwrap();
     let (_, scheduler) = scheduler.split_once('\n').unwrap();
@@ -56,8 +57,10 @@ fn levels() {
 
 #[test]
 fn levels_for_debugging() {
-    let text =
-        LEVELS.replace("event newthread", "invariant current { return |current| < 2; }\n    event newthread");
+    let text = LEVELS.replace(
+        "event newthread",
+        "invariant current { return |current| < 2; }\n    event newthread",
+    );
     insta::assert_snapshot!(shown("levels", &text, true));
 }
 

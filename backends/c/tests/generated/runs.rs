@@ -1,5 +1,5 @@
-//! What compiled schedulers do where C could have gone astray. That they do what they mean in general is shown by
-//! running random ones beside the interpreter.
+//! What compiled schedulers do where C could have gone astray. That they do what they mean in
+//! general is shown by running random ones beside the interpreter.
 
 use attune_backend_c::Options;
 
@@ -24,7 +24,8 @@ fn with_alarm(body: &str) -> String {
     event event_raised(t) {{ t => sorted; }}
     event schedule {{ if (|RQ| > 0) {{ RQ => current; dispatch current for quantum * (1 - b); }} }}
     event switch_out {{ if (|current| > 0) current => RQ; }}
-    event resume_thread(t) {{ t => other; if (|sorted| > 0) sorted => RQ; if (|other| > 0) other => RQ; }}
+    event resume_thread(t) {{ t => other; if (|sorted| > 0) sorted => RQ; if (|other| > 0) other \
+        => RQ; }}
     event alarm(t) {{ {body} }}
     query first_waiting {{ return *sorted; }}
     query threads_ready {{ return |RQ|; }}
@@ -44,14 +45,16 @@ const FOUR: [&str; 8] = [
 ];
 
 fn end(name: &str, body: &str, more: &[&str]) -> String {
-    let commands: Vec<&str> = FOUR.iter().chain(&["call alarm 1 5 0"]).chain(more).copied().collect();
+    let commands: Vec<&str> =
+        FOUR.iter().chain(&["call alarm 1 5 0"]).chain(more).copied().collect();
     run(name, &with_alarm(body), &commands).end().to_string()
 }
 
 #[test]
 fn leaving_nested_loops_early_leaves_nothing_behind() {
     let body = "foreach u in RQ { foreach v in RQ { a++; if (v == u) break; if (a > 6) return; } \
-                while (b < 3) { b++; if (b == 2) continue; foreach w in RQ { w => other; break; } } }";
+                while (b < 3) { b++; if (b == 2) continue; foreach w in RQ { w => other; break; } \
+                } }";
     let said = end("leaving", body, &["call alarm 1 5 0", "call alarm 1 5 0"]);
     assert!(said.contains("| RQ: 3 4 | other: 1 2 |"), "{said}");
 }
@@ -98,7 +101,8 @@ fn imports_are_read_once_and_written_through() {
 
 #[test]
 fn each_cpu_has_its_own() {
-    let body = "mine = mine + 1; mine[narrow] = mine[narrow] + 10; a = cpu; b = cpus; preempt 1 - cpu at now + 2; alarm t at now + 1;";
+    let body = "mine = mine + 1; mine[narrow] = mine[narrow] + 10; a = cpu; b = cpus; preempt 1 - \
+        cpu at now + 2; alarm t at now + 1;";
     let text = with_alarm(body);
     let compiled = Compiled::new("per_cpu_run", &text, &Options::default(), &["-DATTUNE_CPUS=2"]);
     let run = compiled.run(&[
@@ -109,7 +113,11 @@ fn each_cpu_has_its_own() {
         "call alarm 1 8 1",
     ]);
     let said = run.end();
-    assert!(run.lines[1].contains("dispatch 1 for 4000000; | current: | current: 1 |"), "{:#?}", run.lines);
+    assert!(
+        run.lines[1].contains("dispatch 1 for 4000000; | current: | current: 1 |"),
+        "{:#?}",
+        run.lines
+    );
     assert!(
         said.starts_with("alarm 1 at 9; ") || said.starts_with("preempt 0 at 10; alarm 1 at 9; "),
         "{said}"
@@ -121,7 +129,9 @@ fn each_cpu_has_its_own() {
 fn divisions_by_zero_are_counted_and_slices_are_not_negative() {
     let said = end("dividing", "a = 7 / b + 7 % b; x = 1.5 / x; b = 2;", &["call schedule 0 0 0"]);
     assert!(
-        said.starts_with("dispatch 1 for 0; ") && said.contains(" a 7 ") && said.contains("divisions 3 "),
+        said.starts_with("dispatch 1 for 0; ")
+            && said.contains(" a 7 ")
+            && said.contains("divisions 3 "),
         "{said}"
     );
 }
@@ -130,11 +140,15 @@ fn divisions_by_zero_are_counted_and_slices_are_not_negative() {
 fn parts_run_in_order_and_return_leaves_one() {
     let text = with_alarm("a = a * 10 + 2; if (b) return; a = a * 10 + 3;").replace(
         "query first_waiting",
-        "before alarm(u) { a = a * 10 + 1; if (|RQ| > 0) return; a = 0; } after alarm { a = a * 10 + 4; b = 1; } \
+        "before alarm(u) { a = a * 10 + 1; if (|RQ| > 0) return; a = 0; } after alarm \
+            { a = a * 10 + 4; b = 1; } \
          query first_waiting",
     );
-    let said =
-        run("parts", &text, &["thread 1", "call newthread 1 0 0", "call alarm 1 0 0", "call alarm 1 0 0"]);
+    let said = run(
+        "parts",
+        &text,
+        &["thread 1", "call newthread 1 0 0", "call alarm 1 0 0", "call alarm 1 0 0"],
+    );
     assert!(said.lines[1].contains(" a 1234 b 1 "), "{:#?}", said.lines);
     assert!(said.end().contains(" a 1234124 b 1 "), "{}", said.end());
 }

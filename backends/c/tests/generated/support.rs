@@ -4,9 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use attune_backend_c::{Options, generate};
+use attune_backend_c::{Node, Options, generate, generate_node};
 use attune_language::diagnostic::render;
-use attune_language::event::{Engine, Event};
+use attune_language::engine::Engine;
+use attune_language::engine::event::Event;
 use attune_language::resolve::{Loader, NotFound, Request, SourceText};
 use attune_language::{Checked, Options as CheckOptions, check};
 
@@ -25,7 +26,11 @@ impl Loader for Library {
         };
         match std::fs::read_to_string(schedulers_folder().join(&name)) {
             Ok(text) => Ok(SourceText { name, text }),
-            Err(error) => Err(NotFound { tried: vec![name], reason: Some(error.to_string()) }),
+            Err(error) => Err(NotFound {
+                tried: vec![name],
+                reason: Some(error.to_string()),
+                known: Vec::new(),
+            }),
         }
     }
 }
@@ -49,6 +54,38 @@ pub fn c_of(name: &str, text: &str, options: &Options) -> String {
     let program = checked.program.as_ref().expect("a scheduler without errors has a program");
     let verdicts = &checked.engine(Engine::Threads).verdicts;
     generate(program, verdicts, &checked.sources, options).expect("no partial scheduler")
+}
+
+/// A master and its only node scheduler, both right; the node's program as C.
+pub fn c_of_node(master: &str, node: &str) -> String {
+    let cluster = cluster(master, node);
+    let (checked, family) = (&cluster.0, &cluster.1.families[0]);
+    let verdicts = &family.engines[Engine::Threads as usize].verdicts;
+    let told = Node { cluster: "farm".into(), description: "what\"ever".into() };
+    let options = Options::default();
+    generate_node(&family.program, verdicts, &checked.sources, &options, &told).expect("taken")
+}
+
+/// The same before any C.
+pub fn cluster(master: &str, node: &str) -> (Checked, attune_language::Cluster) {
+    struct Only<'a>(&'a str);
+    impl Loader for Only<'_> {
+        fn load(&mut self, request: &Request<'_>) -> Result<SourceText, NotFound> {
+            match request {
+                Request::Node { file, .. } => {
+                    Ok(SourceText { name: file.to_string(), text: self.0.to_string() })
+                }
+                Request::Base { .. } => Library.load(request),
+            }
+        }
+    }
+    let main = SourceText { name: "farm.sched".to_string(), text: master.to_string() };
+    let mut checked = check(&main, &mut Only(node), &CheckOptions::default());
+    let errors = checked.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    let errors: String = errors.map(|it| render(it, &checked.sources)).collect();
+    assert_eq!(errors, "");
+    let cluster = checked.cluster.take().expect("a cluster");
+    (checked, cluster)
 }
 
 /// What a C compiler says of the text with those flags; empty if it is content.
@@ -82,14 +119,23 @@ pub struct Run {
 
 impl Compiled {
     pub fn new(name: &str, text: &str, options: &Options, flags: &[&str]) -> Compiled {
-        let c = c_of(&format!("{name}.sched"), text, options);
+        Compiled::of_c(name, &c_of(&format!("{name}.sched"), text, options), flags)
+    }
+
+    pub fn of_c(name: &str, c: &str, flags: &[&str]) -> Compiled {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
         let source = folder.join(format!("{name}.c"));
         std::fs::write(&source, c).unwrap();
         let program = folder.join(name);
         let host = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/generated/host.c");
         let output = Command::new("gcc")
-            .args(["-std=gnu11", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-o"])
+            .args([
+                "-std=gnu11",
+                "-O0",
+                "-fsanitize=address,undefined",
+                "-fno-sanitize-recover=all",
+                "-o",
+            ])
             .args([&program, &source, &host])
             .args(flags)
             .output()
@@ -105,7 +151,8 @@ impl Compiled {
             let words: Vec<String> = command
                 .split(' ')
                 .map(|word| {
-                    Event::from_name(word).map_or(word.to_string(), |event| (event as u8).to_string())
+                    Event::from_name(word)
+                        .map_or(word.to_string(), |event| (event as u8).to_string())
                 })
                 .collect();
             input.push_str(&format!("{}\n", words.join(" ")));
@@ -121,8 +168,15 @@ impl Compiled {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 3)), "{}\n{said}\n{complaint}", output.status);
-        Run { lines: said.lines().map(str::to_string).collect(), trapped: output.status.code() == Some(3) }
+        assert!(
+            matches!(output.status.code(), Some(0 | 3)),
+            "{}\n{said}\n{complaint}",
+            output.status
+        );
+        Run {
+            lines: said.lines().map(str::to_string).collect(),
+            trapped: output.status.code() == Some(3),
+        }
     }
 }
 

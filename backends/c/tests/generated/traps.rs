@@ -12,14 +12,16 @@ fn with_alarm(body: &str) -> String {
     data {{ threadref current, other; queue RQ, levels[4]; int n = 7; int seen[3]; }}
     event newthread(t) {{ t => RQ; }}
     event event_raised(t) {{ t => RQ; }}
-    event schedule {{ if (|RQ| > 0 && |current| == 0) RQ => current; if (|current| > 0) dispatch current; }}
+    event schedule {{ if (|RQ| > 0 && |current| == 0) RQ => current; if (|current| > 0) dispatch \
+        current; }}
     event switch_out {{ if (|current| > 0) current => RQ; }}
     event resume_thread(t) {{ t => levels[t.level]; }}
     event set_next_thread(t) {{ t => other; }}
     event alarm(t) {{
 {body}
     }}
-    query threads_total {{ return |current| + |other| + |RQ| + |levels[0]| + |levels[1]| + |levels[2]| + |levels[3]|; }}
+    query threads_total {{ return |current| + |other| + |RQ| + |levels[0]| + |levels[1]| + \
+        |levels[2]| + |levels[3]|; }}
 }}"
     )
 }
@@ -46,7 +48,11 @@ fn a_transfer_says_where_and_what_both_containers_hold() {
          (RQ holds threads 1, 2, 3; levels[1] is empty)"
     );
     assert_eq!(
-        message("full", "RQ => other;", &["call schedule 0 0 0", "call alarm 1 0 0", "call alarm 1 0 0"]),
+        message(
+            "full",
+            "RQ => other;",
+            &["call schedule 0 0 0", "call alarm 1 0 0", "call alarm 1 0 0"]
+        ),
         "full.sched:11:7: cannot move RQ to other: there is a thread already \
          (other holds thread 2; RQ holds thread 3)"
     );
@@ -54,13 +60,15 @@ fn a_transfer_says_where_and_what_both_containers_hold() {
 
 #[test]
 fn a_long_container_is_cut() {
-    let commands: Vec<String> =
-        (1..21).flat_map(|id| [format!("thread {id}"), format!("call newthread {id} 0 0")]).collect();
+    let commands: Vec<String> = (1..21)
+        .flat_map(|id| [format!("thread {id}"), format!("call newthread {id} 0 0")])
+        .collect();
     let mut commands: Vec<&str> = commands.iter().map(String::as_str).collect();
     commands.push("call alarm 1 0 0");
     assert_eq!(
         run("long", &with_alarm("other => RQ;"), &commands).message(),
-        "long.sched:11:1: cannot take a thread from other: it is empty (RQ holds threads 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, \
+        "long.sched:11:1: cannot take a thread from other: it is empty (RQ holds threads 1, 2, 3, \
+            4, 5, 6, 7, 8, 9, 10, \
          11, 12, 13, 14, 15, 16 and 4 more; other is empty)"
     );
 }
@@ -77,7 +85,8 @@ fn other_checks_say_what_they_found() {
     );
     assert_eq!(
         message("first", "n = *levels[2].level;", &["call alarm 1 0 0"]),
-        "first.sched:11:5: cannot use the first thread of levels[2]: there is none (levels[2] is empty)"
+        "first.sched:11:5: cannot use the first thread of levels[2]: there is none (levels[2] is \
+            empty)"
     );
     assert_eq!(
         message("destroyed", "if (|RQ| > 1) destroy t; t => RQ;", &["call alarm 2 0 0"]),
@@ -120,7 +129,8 @@ fn invariants_run_in_debug_builds_and_only_there() {
     invariant RQ { foreach t in RQ { if (|RQ| > 2) return 0; } }
 }";
     let debug =
-        Compiled::new("watched_debug", text, &Options { debug: true, ..Options::default() }, &[]).run(&THREE);
+        Compiled::new("watched_debug", text, &Options { debug: true, ..Options::default() }, &[])
+            .run(&THREE);
     assert_eq!(
         debug.message().split_once(": ").unwrap().1,
         "the invariant of RQ does not hold (RQ holds threads 1, 2, 3)"
@@ -140,10 +150,12 @@ fn a_record_that_the_program_has_overwritten_is_noticed_in_debug_builds() {
 }";
     let commands: Vec<&str> =
         THREE.into_iter().chain(["call event_raised 2 0 0", "call alarm 1 0 0"]).collect();
-    let debug = Compiled::new("overwritten", text, &Options { debug: true, ..Options::default() }, &[])
-        .run(&commands);
+    let debug =
+        Compiled::new("overwritten", text, &Options { debug: true, ..Options::default() }, &[])
+            .run(&commands);
     assert_eq!(
         debug.message(),
-        "overwritten.sched:1:1: a container is inconsistent: the program has overwritten a thread's record (RQ)"
+        "overwritten.sched:1:1: a container is inconsistent: the program has overwritten a \
+            thread's record (RQ)"
     );
 }

@@ -12,7 +12,8 @@ fn with_schedule(body: &str) -> String {
         "scheduler verbatim {{
     imports {{ int budget default 3; }}
     threadimports {{ int prio default 4; }}
-    data {{ threadref current; queue RQ; percpu int runs = 0; int seen = 0, index = 5; threadref pair[2]; }}
+    data {{ threadref current; queue RQ; percpu int runs = 0; int seen = 0, index = 5; threadref \
+        pair[2]; }}
     event newthread(t) {{ t => RQ; }}
     event event_raised(t) {{ t => RQ; }}
     event switch_out {{ if (|current| > 0) current => RQ; }}
@@ -46,7 +47,8 @@ fn text_sees_the_schedulers_names() {
     assert!(said.contains(" seen 6 "), "{said}");
     let said = end("value", "seen = (* strlen(\"four\") *) * 2;");
     assert!(said.contains(" seen 8 "), "{said}");
-    let said = end("thread_variable", "foreach t in RQ seen = 1; {* int here = 9; *} {* seen = here; *}");
+    let said =
+        end("thread_variable", "foreach t in RQ seen = 1; {* int here = 9; *} {* seen = here; *}");
     assert!(said.contains(" seen 9 "), "{said}");
     let said = end("mangled", "index = 3; {* seen = index(\"abc\", 'c') ? index_ : 0; *}");
     assert!(said.contains(" seen 3 "), "{said}");
@@ -62,7 +64,8 @@ fn a_hidden_name_is_the_inner_one() {
 
 #[test]
 fn text_reads_and_writes_imports() {
-    let text = with_schedule("{* seen = budget + current->prio; budget = 200; current->prio = 9; *}");
+    let text =
+        with_schedule("{* seen = budget + current->prio; budget = 200; current->prio = 9; *}");
     let compiled = Compiled::new("text_imports", &text, &Options::default(), &[]);
     let unlinked = compiled.run(&ONE);
     assert!(unlinked.end().contains(" seen 7 "), "{}", unlinked.end());
@@ -81,13 +84,17 @@ fn text_reads_and_writes_imports() {
 }
 
 fn errors(name: &str, body: &str, debug: bool) -> Vec<(String, u32)> {
-    let c = c_of("wrong.sched", &with_schedule(body), &Options { debug, ..Options::default() });
+    let c = c_of("wrong.sched", &with_schedule(body), &Options { debug });
     let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
     let Err(error) = compile(&c, &out, debug) else { panic!("{body} compiles") };
     assert!(!out.exists());
     assert!(error.to_string().starts_with("the C compiler refuses the scheduler\n"), "{error}");
     let CompileError::Failed { messages, .. } = error else { panic!("{error}") };
-    messages.into_iter().filter(|message| message.error).map(|message| (message.file, message.line)).collect()
+    messages
+        .into_iter()
+        .filter(|message| message.error)
+        .map(|message| (message.file, message.line))
+        .collect()
 }
 
 #[test]
@@ -95,7 +102,10 @@ fn errors_come_back_with_the_schedulers_line() {
     for debug in [false, true] {
         let at = |line| vec![("wrong.sched".to_string(), line)];
         assert_eq!(errors("statement", "{* no_such_variable = 1; *}", debug), at(11));
-        assert_eq!(errors("second_line", "{* seen = 1;\n      no_such_variable = 1; *}", debug), at(12));
+        assert_eq!(
+            errors("second_line", "{* seen = 1;\n      no_such_variable = 1; *}", debug),
+            at(12)
+        );
         assert_eq!(errors("expression", "\n\nseen = (* no_such_variable *) + 1;", debug), at(13));
     }
 }

@@ -1,4 +1,5 @@
-//! Every kind of container, with several foreach loops under way, in step with the model after every command.
+//! Every kind of container, with several foreach loops under way, in step with the model after
+//! every command.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -20,7 +21,8 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(thread, container, key)| Command::Move { thread, container, key }),
         2 => (0..THREADS).prop_map(|thread| Command::Remove { thread }),
         2 => (0..THREADS, key()).prop_map(|(thread, key)| Command::Key { thread, key }),
-        2 => (0..CURSORS, container()).prop_map(|(cursor, container)| Command::Visit { cursor, container }),
+        2 => (0..CURSORS, container())
+            .prop_map(|(cursor, container)| Command::Visit { cursor, container }),
         4 => (0..CURSORS).prop_map(|cursor| Command::Next { cursor }),
         1 => (0..CURSORS).prop_map(|cursor| Command::Leave { cursor }),
     ]
@@ -46,7 +48,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn containers_and_cursors_follow_the_model(commands in prop::collection::vec(command(), 1..400)) {
+    fn containers_and_cursors_follow_the_model(
+        commands in prop::collection::vec(command(), 1..400),
+    ) {
         compare(&commands);
     }
 }

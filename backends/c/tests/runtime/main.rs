@@ -1,4 +1,5 @@
-//! The C runtime against models: random commands to its containers, and its arithmetic against Rust's.
+//! The C runtime against models: random commands to its containers, and its arithmetic against
+//! Rust's.
 
 mod containers;
 mod model;
@@ -8,7 +9,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Compiles a driver beside this file, with everything that the compiler and its sanitizers can find.
+/// Compiles a driver beside this file, with everything that the compiler and its sanitizers can
+/// find.
 fn driver(name: &str, compiler: &str) -> PathBuf {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{compiler}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/runtime/{name}.c"));

@@ -1,4 +1,5 @@
-//! What the containers mean, said as plainly as possible: vectors, and a foreach that copies what it will visit.
+//! What the containers mean, said as plainly as possible: vectors, and a foreach that copies what
+//! it will visit.
 
 pub const THREADS: usize = 24;
 pub const CONTAINERS: usize = 10;
@@ -114,11 +115,15 @@ impl Model {
     }
 
     fn home(&self, thread: usize) -> Option<usize> {
-        self.containers.iter().position(|container| container.iter().any(|entry| entry.thread == thread))
+        self.containers
+            .iter()
+            .position(|container| container.iter().any(|entry| entry.thread == thread))
     }
 
     fn remove(&mut self, thread: usize) {
-        self.containers.iter_mut().for_each(|container| container.retain(|entry| entry.thread != thread));
+        self.containers
+            .iter_mut()
+            .for_each(|container| container.retain(|entry| entry.thread != thread));
     }
 
     fn insert(&mut self, thread: usize, container: usize, key: i64) {

@@ -1,4 +1,5 @@
-//! Arithmetic and imports, compared with Rust's wrapping and saturating operations and with `values`.
+//! Arithmetic and imports, compared with Rust's wrapping and saturating operations and with
+//! `values`.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -12,7 +13,8 @@ static DRIVER: LazyLock<PathBuf> = LazyLock::new(|| driver("arithmetic", "clang-
 
 /// The result's bits, divisions by zero, for each question.
 fn ask(questions: &[(&str, u64, u64)]) -> Vec<Vec<u64>> {
-    let input: String = questions.iter().map(|(what, a, b)| format!("{what} {a:x} {b:x}\n")).collect();
+    let input: String =
+        questions.iter().map(|(what, a, b)| format!("{what} {a:x} {b:x}\n")).collect();
     let said = answers(&DRIVER, input);
     let lines = said.lines().map(|line| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -27,8 +29,22 @@ fn ask(questions: &[(&str, u64, u64)]) -> Vec<Vec<u64>> {
 
 /// Numbers where arithmetic goes wrong if it does, and some between.
 fn ints() -> Vec<i64> {
-    let edges =
-        [0, 1, -1, 2, -2, 3, -7, 10, 1 << 31, 1 << 32, (1 << 32) - 1, i64::MAX, i64::MIN, i64::MIN + 1];
+    let edges = [
+        0,
+        1,
+        -1,
+        2,
+        -2,
+        3,
+        -7,
+        10,
+        1 << 31,
+        1 << 32,
+        (1 << 32) - 1,
+        i64::MAX,
+        i64::MIN,
+        i64::MIN + 1,
+    ];
     let mixed = (1..12u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64);
     edges.into_iter().chain(mixed).collect()
 }
@@ -108,9 +124,12 @@ fn floats_divide_convert_and_order_as_defined() {
             add("less", u64::from(a < b || (a.is_nan() && !b.is_nan())), 0);
         }
     }
-    for ((question, said), (result, divisions)) in questions.iter().zip(ask(&questions)).zip(expected) {
-        let both_nan =
-            question.0 != "int" && f64::from_bits(said[0]).is_nan() && f64::from_bits(result).is_nan();
+    for ((question, said), (result, divisions)) in
+        questions.iter().zip(ask(&questions)).zip(expected)
+    {
+        let both_nan = question.0 != "int"
+            && f64::from_bits(said[0]).is_nan()
+            && f64::from_bits(result).is_nan();
         assert!(said[0] == result || both_nan, "{question:x?}: {:x} is not {result:x}", said[0]);
         assert_eq!(said[1], divisions, "{question:x?}");
     }
@@ -127,7 +146,11 @@ fn random_numbers_are_splitmix64_reduced_by_the_high_half() {
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             z ^= z >> 31;
             questions.push(("random", seed as u64, bound as u64));
-            expected.push(if bound <= 0 { 0 } else { ((u128::from(z) * bound as u128) >> 64) as u64 });
+            expected.push(if bound <= 0 {
+                0
+            } else {
+                ((u128::from(z) * bound as u128) >> 64) as u64
+            });
         }
     }
     for ((question, said), expected) in questions.iter().zip(ask(&questions)).zip(expected) {
@@ -148,15 +171,19 @@ fn imports_of_every_width_clamp_and_count_like_values() {
             let stored = width.store(value);
             let loaded = width.load(&stored.value[..width.size()]);
             let whole = loaded.value.to_int();
-            let clamped =
-                [stored.clamped, loaded.clamped, whole.clamped].into_iter().filter(|&it| it).count();
+            let clamped = [stored.clamped, loaded.clamped, whole.clamped]
+                .into_iter()
+                .filter(|&it| it)
+                .count();
             questions.push((name, bits, 0));
             expected.push((loaded.value.to_float(), whole.value, clamped as u64));
         };
         ints().into_iter().for_each(|n| add(int_name.as_str(), n as u64, Value::Int(n)));
         floats().into_iter().for_each(|x| add(float_name.as_str(), x.to_bits(), Value::Float(x)));
     }
-    for ((question, said), (float, int, clamped)) in questions.iter().zip(ask(&questions)).zip(expected) {
+    for ((question, said), (float, int, clamped)) in
+        questions.iter().zip(ask(&questions)).zip(expected)
+    {
         assert!(
             f64::from_bits(said[0]).to_bits() == float.to_bits() || float.is_nan(),
             "{question:x?}: {float}"
@@ -169,8 +196,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_remainder_of_floats_is_exact(pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 2000)) {
-        let questions: Vec<_> = pairs.iter().map(|(a, b)| ("fmod", a.to_bits(), b.to_bits())).collect();
+    fn the_remainder_of_floats_is_exact(
+        pairs in prop::collection::vec((any::<f64>(), any::<f64>()), 2000),
+    ) {
+        let questions: Vec<_> =
+            pairs.iter().map(|(a, b)| ("fmod", a.to_bits(), b.to_bits())).collect();
         for ((a, b), said) in pairs.iter().zip(ask(&questions)) {
             let result = if *b == 0.0 { *a } else { a % b };
             prop_assert!(said[0] == result.to_bits() || result.is_nan(), "{a:e} % {b:e}");

@@ -1,11 +1,13 @@
-//! The compact form of a scheduler that the interpreter runs: the IR with every name resolved to a slot.
+//! The compact form of a scheduler that the interpreter runs: the IR with every name resolved to a
+//! slot.
 //!
-//! Slots: a scalar of the scheduler, an element of an array and a CPU's instance of a `percpu` variable are one slot
-//! each, laid out one after the other; likewise containers. Locals and thread names have a slot each in the whole program,
-//! since no handler calls another. Values are 64 bits: an `i64`, or a double's bits.
+//! Slots: a scalar of the scheduler, an element of an array and a CPU's instance of a `percpu`
+//! variable are one slot each, laid out one after the other; likewise containers. Locals and thread
+//! names have a slot each in the whole program, since no handler calls another. Values are 64 bits:
+//! an `i64`, or a double's bits.
 
-use attune_language::event::Event;
-use attune_language::ir::CheckId;
+use attune_language::engine::event::Event;
+use attune_language::ir::{AttributeId, CheckId, GlobalId};
 
 use super::containers::Discipline;
 
@@ -22,7 +24,8 @@ pub(super) struct Code {
     pub names: u32,
 }
 
-/// What a container's slot is, whose threads it sorts by what, and what it is called in the program.
+/// What a container's slot is, whose threads it sorts by what, and what it is called in the
+/// program.
 #[derive(Clone, Copy)]
 pub(super) struct ContainerSlot {
     pub discipline: Discipline,
@@ -79,6 +82,8 @@ pub(super) enum Statement {
     SetGlobalHere(u32, Expr),
     SetGlobalAt(Box<Indexed>, Expr),
     SetAttribute(Thread, u32, Expr),
+    /// Assigns something that a cluster shares, and notes the operation.
+    Share(Box<Share>),
     Clear(std::ops::Range<u32>),
     Random(u32, Expr),
     Transfer(Box<Transfer>),
@@ -98,6 +103,23 @@ pub(super) enum Statement {
     Watched(Box<Statement>),
     /// Notes that the statement of that number was reached.
     Noted(u32, Box<Statement>),
+}
+
+pub(super) struct Share {
+    pub place: SharePlace,
+    pub value: ShareValue,
+    pub float: bool,
+}
+
+pub(super) enum SharePlace {
+    Global { slot: u32, id: GlobalId },
+    Attribute { thread: Thread, id: AttributeId },
+}
+
+/// An operation on what the place holds is evaluated in its parts, so that its operand is known.
+pub(super) enum ShareValue {
+    Any(Expr),
+    Operation { old: Expr, temporary: Option<u32>, operator: Operator, operand: Expr },
 }
 
 pub(super) struct Transfer {

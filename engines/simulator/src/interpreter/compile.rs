@@ -1,14 +1,17 @@
-//! From the IR to the compact form: resolves every name to its slot, once, before anything runs.
+//! Compiles the IR to the compact form: resolves every name to its slot, once, before anything
+//! runs.
 //!
-//! The result means what the IR says, check by check; nothing is reordered and no check is left out.
+//! The result means what the IR says, check by check; nothing is reordered and no check is left
+//! out.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use attune_language::ir::{
-    self, BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, First, Index, LocalId, Place,
-    Program, Returned, Scope, StatementKind, Storage, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
+    self, BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, First, Index, LocalId,
+    Place, Program, Returned, Scope, StatementKind, Storage, Test, ThreadExpr, ThreadKind, Type,
+    UnaryOp,
 };
 
 use super::Refusal;
@@ -27,23 +30,34 @@ pub(super) struct Extras {
 
 pub(super) fn compile(program: &Program, cpus: u32, extras: Extras) -> Result<Code, Refusal> {
     let numbers = if extras.notes {
-        let place = |(number, statement): (usize, &ir::Statement)| (address(statement), number as u32);
+        let place =
+            |(number, statement): (usize, &ir::Statement)| (address(statement), number as u32);
         statements(program).into_iter().enumerate().map(place).collect()
     } else {
         HashMap::new()
     };
     let watch = extras.invariants && !program.invariants.is_empty();
     let layout = Layout::new(program, cpus)?;
-    Ok(Compiler { program, layout, numbers, watch, notes: extras.notes, in_prologue: Cell::new(false) }
-        .code())
+    Ok(Compiler {
+        program,
+        layout,
+        numbers,
+        watch,
+        notes: extras.notes,
+        in_prologue: Cell::new(false),
+    }
+    .code())
 }
 
 /// Every statement of a program, outer before inner.
 pub(super) fn statements(program: &Program) -> Vec<&ir::Statement> {
-    let parts = program.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
+    let parts =
+        program.handlers.iter().flat_map(|handler| &handler.parts).map(|part| &part.routine);
     let invariants = program.invariants.iter().map(|invariant| &invariant.routine);
     let mut found = Vec::new();
-    for routine in [&program.prologue, &program.thread_prologue].into_iter().chain(parts).chain(invariants) {
+    for routine in
+        [&program.prologue, &program.thread_prologue].into_iter().chain(parts).chain(invariants)
+    {
         collect(&routine.body, &mut found);
     }
     found
@@ -98,11 +112,15 @@ impl Compiler<'_> {
             invariants: if self.watch { self.invariants() } else { Vec::new() },
             globals,
             containers: self.containers(),
-            attributes: program.attributes.values().map(|attribute| bits(attribute.initial)).collect(),
+            attributes: program
+                .attributes
+                .values()
+                .map(|attribute| bits(attribute.initial))
+                .collect(),
             locals: self.layout.local_slots,
             names: program.names.len() as u32,
         };
-        code.handlers.resize_with(attune_language::event::Event::ALL.len(), || None);
+        code.handlers.resize_with(attune_language::engine::event::Event::ALL.len(), || None);
         for handler in &program.handlers {
             code.handlers[handler.event as usize] = Some(Handler {
                 event: handler.event,
@@ -137,8 +155,13 @@ impl Compiler<'_> {
                 },
             });
             let shared = container.scope == Scope::Scheduler && container.extent != Extent::PerCpu;
-            let element =
-                |element| ContainerSlot { discipline, key, shared, container: raw(id) as u32, element };
+            let element = |element| ContainerSlot {
+                discipline,
+                key,
+                shared,
+                container: raw(id) as u32,
+                element,
+            };
             slots.extend((0..self.layout.slots(container.extent)).map(element));
         }
         slots
@@ -165,8 +188,9 @@ impl Compiler<'_> {
     }
 
     fn routine(&self, routine: &ir::Routine) -> Routine {
-        // The locals of a routine are declared together, so that their slots follow each other; should they not,
-        // zeroing those between them harms nothing, since no other routine is running.
+        // The locals of a routine are declared together, so that their slots follow each other;
+        // should they not, zeroing those between them harms nothing, since no other routine is
+        // running.
         let ranges = || routine.locals.iter().map(|&local| self.local_slots(local));
         let start = ranges().map(|range| range.start).min().unwrap_or(0);
         let end = ranges().map(|range| range.end).max().unwrap_or(0);
@@ -199,13 +223,18 @@ impl Compiler<'_> {
 
     fn plain_statement(&self, kind: &StatementKind) -> Statement {
         match kind {
-            StatementKind::Assign { place, value } => self.assign(place, self.expr(*value)),
+            StatementKind::Assign { place, value } => match self.share(place, *value) {
+                Some(shared) => shared,
+                None => self.assign(place, self.expr(*value)),
+            },
             StatementKind::Clear(local) => Statement::Clear(self.local_slots(*local)),
             StatementKind::Random { into, bound } => {
                 Statement::Random(self.layout.local(*into), self.expr(*bound))
             }
             // The constructor of the interpreter has refused programs with verbatim text.
-            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => Statement::Clear(0..0),
+            StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
+                Statement::Clear(0..0)
+            }
             StatementKind::Transfer { source, destination, destination_check } => {
                 Statement::Transfer(Box::new(Transfer {
                     source: self.thread(source),
@@ -217,7 +246,9 @@ impl Compiler<'_> {
                 Statement::Dispatch(self.thread(thread), slice.map(|slice| self.expr(slice)))
             }
             StatementKind::Destroy { thread } => Statement::Destroy(self.thread(thread)),
-            StatementKind::Alarm { thread, at } => Statement::Alarm(self.thread(thread), self.expr(*at)),
+            StatementKind::Alarm { thread, at } => {
+                Statement::Alarm(self.thread(thread), self.expr(*at))
+            }
             StatementKind::Preempt { cpu, at } => {
                 Statement::Preempt(self.expr(*cpu), at.map(|at| self.expr(at)))
             }
@@ -234,11 +265,13 @@ impl Compiler<'_> {
                 step: self.block(&each.step),
                 bound: each.bound,
             })),
-            StatementKind::Foreach { name, container, body } => Statement::Foreach(Box::new(Foreach {
-                name: raw(*name) as u32,
-                container: self.container(container),
-                body: self.block(body),
-            })),
+            StatementKind::Foreach { name, container, body } => {
+                Statement::Foreach(Box::new(Foreach {
+                    name: raw(*name) as u32,
+                    container: self.container(container),
+                    body: self.block(body),
+                }))
+            }
             StatementKind::Break => Statement::Break,
             StatementKind::Continue => Statement::Continue,
             StatementKind::Return(None) => Statement::Return,
@@ -254,7 +287,9 @@ impl Compiler<'_> {
     fn assign(&self, place: &Place, value: Expr) -> Statement {
         match place {
             Place::Local(id, None) => Statement::SetLocal(self.layout.local(*id), value),
-            Place::Local(id, Some(index)) => Statement::SetLocalAt(self.local_index(*id, index), value),
+            Place::Local(id, Some(index)) => {
+                Statement::SetLocalAt(self.local_index(*id, index), value)
+            }
             Place::Global(id, None) => {
                 let slot = self.layout.global(*id);
                 match self.program.globals[*id].extent {
@@ -262,11 +297,72 @@ impl Compiler<'_> {
                     Extent::One | Extent::Array(_) => Statement::SetGlobal(slot, value),
                 }
             }
-            Place::Global(id, Some(index)) => Statement::SetGlobalAt(self.global_index(*id, index), value),
+            Place::Global(id, Some(index)) => {
+                Statement::SetGlobalAt(self.global_index(*id, index), value)
+            }
             Place::Attribute(thread, attribute) => {
                 Statement::SetAttribute(self.thread(thread), raw(*attribute) as u32, value)
             }
         }
+    }
+
+    /// The assignment of something that a cluster shares.
+    fn share(&self, place: &Place, value: ExprId) -> Option<Statement> {
+        let membership = &self.program.membership;
+        let (shared, ty) = match place {
+            Place::Global(id, None)
+                if membership.remotes.iter().any(|remote| remote.global == *id) =>
+            {
+                let slot = self.layout.global(*id);
+                (SharePlace::Global { slot, id: *id }, self.program.globals[*id].ty)
+            }
+            Place::Attribute(thread, id)
+                if membership.properties.iter().any(|(attribute, _)| attribute == id) =>
+            {
+                let thread = self.thread(thread);
+                (SharePlace::Attribute { thread, id: *id }, self.program.attributes[*id].ty)
+            }
+            _ => return None,
+        };
+        let value =
+            self.operation(place, value).unwrap_or_else(|| ShareValue::Any(self.expr(value)));
+        let share = Share { place: shared, value, float: ty == Type::Float };
+        Some(Statement::Share(Box::new(share)))
+    }
+
+    /// `place OP operand` in its parts, also where the place's value is kept in a temporary first.
+    fn operation(&self, place: &Place, value: ExprId) -> Option<ShareValue> {
+        let (temporary, held, body) = match &self.program.exprs[value].kind {
+            ExprKind::Let { temporary, value, body } => (Some(*temporary), Some(*value), *body),
+            _ => (None, None, value),
+        };
+        let ExprKind::Binary(op, left, operand) = &self.program.exprs[body].kind else {
+            return None;
+        };
+        let arithmetic = [
+            BinaryOp::Add,
+            BinaryOp::Subtract,
+            BinaryOp::Multiply,
+            BinaryOp::Divide,
+            BinaryOp::Remainder,
+        ];
+        if !arithmetic.contains(op) {
+            return None;
+        }
+        let old = match (temporary, &self.program.exprs[*left].kind) {
+            (Some(temporary), ExprKind::Read(Place::Local(local, None))) if *local == temporary => {
+                held?
+            }
+            (None, _) => *left,
+            _ => return None,
+        };
+        let ExprKind::Read(read) = &self.program.exprs[old].kind else { return None };
+        same_place(place, read).then(|| ShareValue::Operation {
+            old: self.expr(old),
+            temporary: temporary.map(|local| self.layout.local(local)),
+            operator: operator(*op, self.program.exprs[*left].ty == Type::Float),
+            operand: self.expr(*operand),
+        })
     }
 
     fn thread(&self, thread: &ThreadExpr) -> Thread {
@@ -292,7 +388,11 @@ impl Compiler<'_> {
     }
 
     fn global_index(&self, id: ir::GlobalId, index: &Index) -> Box<Indexed> {
-        self.indexed(self.layout.global(id), self.layout.slots(self.program.globals[id].extent), index)
+        self.indexed(
+            self.layout.global(id),
+            self.layout.slots(self.program.globals[id].extent),
+            index,
+        )
     }
 
     fn indexed(&self, base: u32, length: u32, index: &Index) -> Box<Indexed> {
@@ -311,7 +411,9 @@ impl Compiler<'_> {
             ExprKind::Constant(value) => Expr::Constant(bits(*value)),
             ExprKind::Read(place) => self.read(place),
             ExprKind::Size(container) => Expr::Size(self.container(container)),
-            ExprKind::Same(left, right) => Expr::Same(Box::new((self.thread(left), self.thread(right)))),
+            ExprKind::Same(left, right) => {
+                Expr::Same(Box::new((self.thread(left), self.thread(right))))
+            }
             ExprKind::Now => Expr::Now,
             ExprKind::Cpu => Expr::Cpu,
             ExprKind::Cpus => Expr::Cpus,
@@ -319,7 +421,9 @@ impl Compiler<'_> {
             ExprKind::Unary(UnaryOp::Negate, operand) if float(*operand) => {
                 Expr::NegateFloat(Box::new(self.expr(*operand)))
             }
-            ExprKind::Unary(UnaryOp::Negate, operand) => Expr::Negate(Box::new(self.expr(*operand))),
+            ExprKind::Unary(UnaryOp::Negate, operand) => {
+                Expr::Negate(Box::new(self.expr(*operand)))
+            }
             ExprKind::Binary(op, left, right) => {
                 Expr::Binary(operator(*op, float(*left)), pair(*left, *right))
             }
@@ -342,7 +446,8 @@ impl Compiler<'_> {
             Place::Local(id, None) => Expr::Local(self.layout.local(*id)),
             Place::Local(id, Some(index)) => Expr::LocalAt(self.local_index(*id, index)),
             Place::Global(id, None)
-                if self.in_prologue.get() && self.program.globals[*id].storage == Storage::Import =>
+                if self.in_prologue.get()
+                    && self.program.globals[*id].storage == Storage::Import =>
             {
                 Expr::Constant(bits(self.program.globals[*id].initial))
             }
@@ -355,6 +460,26 @@ impl Compiler<'_> {
                 Expr::Attribute(Box::new(self.thread(thread)), raw(*attribute) as u32)
             }
         }
+    }
+}
+
+/// Whether both are the same variable of the scheduler, or of the same thread.
+fn same_place(left: &Place, right: &Place) -> bool {
+    match (left, right) {
+        (Place::Global(left, None), Place::Global(right, None)) => left == right,
+        (Place::Attribute(of, left), Place::Attribute(other, right)) => {
+            left == right
+                && match (&of.kind, &other.kind) {
+                    (ThreadKind::Name(of), ThreadKind::Name(other)) => of == other,
+                    (ThreadKind::First(of), ThreadKind::First(other)) => {
+                        of.container == other.container
+                            && of.index.is_none()
+                            && other.index.is_none()
+                    }
+                    _ => false,
+                }
+        }
+        _ => false,
     }
 }
 

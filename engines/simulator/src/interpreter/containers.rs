@@ -6,9 +6,10 @@
 //!                        a treap over the same threads, for sorted kinds only
 //! ```
 //!
-//! Invariants: a thread's node is linked exactly when `home` is not [`NONE`]; the list of a sorted container is the
-//! in-order walk of its treap; parents have higher priority than their children; stamps grow along insertions.
-//! Containers and threads are dense numbers; nothing is allocated once a thread's node exists.
+//! Invariants: a thread's node is linked exactly when `home` is not [`NONE`]; the list of a sorted
+//! container is the in-order walk of its treap; parents have higher priority than their children;
+//! stamps grow along insertions. Containers and threads are dense numbers; nothing is allocated
+//! once a thread's node exists.
 
 /// No thread, no container.
 pub(super) const NONE: u32 = u32::MAX;
@@ -33,7 +34,7 @@ struct Head {
     last: u32,
     root: u32,
     size: u32,
-    /// Of the threads inside, those that may not run everywhere.
+    /// The number of threads inside that may not run everywhere.
     pinned: u32,
 }
 
@@ -85,7 +86,14 @@ pub(super) struct Containers {
 
 impl Containers {
     pub fn new(disciplines: impl Iterator<Item = Discipline>) -> Containers {
-        let head = |discipline| Head { discipline, first: NONE, last: NONE, root: NONE, size: 0, pinned: 0 };
+        let head = |discipline| Head {
+            discipline,
+            first: NONE,
+            last: NONE,
+            root: NONE,
+            size: 0,
+            pinned: 0,
+        };
         Containers { heads: disciplines.map(head).collect(), ..Containers::default() }
     }
 
@@ -160,8 +168,12 @@ impl Containers {
                 let before = head.last;
                 self.link(container, thread, before, NONE);
             }
-            Discipline::SortedBehind => self.insert_sorted(container, thread, |key, other| key < other),
-            Discipline::SortedBefore => self.insert_sorted(container, thread, |key, other| key <= other),
+            Discipline::SortedBehind => {
+                self.insert_sorted(container, thread, |key, other| key < other)
+            }
+            Discipline::SortedBefore => {
+                self.insert_sorted(container, thread, |key, other| key <= other)
+            }
         }
     }
 
@@ -278,7 +290,8 @@ impl Containers {
         }
     }
 
-    /// Takes a thread out of the treap: rotated down until one child is missing, the other takes its place.
+    /// Takes a thread out of the treap: rotated down until one child is missing, the other takes
+    /// its place.
     fn unroot(&mut self, container: u32, thread: u32) {
         loop {
             let Node { left, right, .. } = self.nodes[thread as usize];
@@ -375,7 +388,9 @@ mod tests {
                 if random.below(3) > 0 {
                     containers.insert(0, thread, key);
                     let at = match discipline {
-                        Discipline::SortedBehind => model.partition_point(|&(other, _)| other <= key),
+                        Discipline::SortedBehind => {
+                            model.partition_point(|&(other, _)| other <= key)
+                        }
                         _ => model.partition_point(|&(other, _)| other < key),
                     };
                     model.insert(at, (key, thread));

@@ -1,7 +1,7 @@
-//! Expressions: reading, counting divisions by zero, and failing where a check fails.
+//! Evaluates expressions: reads, counts divisions by zero, and fails where a check fails.
 //!
-//! Values are 64 bits: an `i64`, or a double's bits. `Err(Tripped)` says that a check failed and that
-//! [`State::found`] holds what it found.
+//! Values are 64 bits: an `i64`, or a double's bits. `Err(Tripped)` says that a check failed and
+//! that [`State::found`] holds what it found.
 
 use attune_language::ir::CheckId;
 
@@ -31,8 +31,12 @@ impl State {
                 self.size(container)
             }
             Expr::Now => self.now,
-            Expr::And(operands) => (self.eval(&operands.0)? != 0 && self.eval(&operands.1)? != 0).into(),
-            Expr::Or(operands) => (self.eval(&operands.0)? != 0 || self.eval(&operands.1)? != 0).into(),
+            Expr::And(operands) => {
+                (self.eval(&operands.0)? != 0 && self.eval(&operands.1)? != 0).into()
+            }
+            Expr::Or(operands) => {
+                (self.eval(&operands.0)? != 0 || self.eval(&operands.1)? != 0).into()
+            }
             Expr::Not(operand) => (self.eval(operand)? == 0).into(),
             Expr::Same(threads) => {
                 let left = self.name(&threads.0)?;
@@ -65,7 +69,7 @@ impl State {
         })
     }
 
-    fn binary(&mut self, operator: Operator, left: i64, right: i64) -> i64 {
+    pub fn binary(&mut self, operator: Operator, left: i64, right: i64) -> i64 {
         match operator {
             Operator::Add => left.wrapping_add(right),
             Operator::Subtract => left.wrapping_sub(right),

@@ -1,16 +1,22 @@
-//! Statements and handlers: what changes, in which order.
+//! Executes statements and handlers: what they change, and in which order.
 //!
 //! Invariant: a statement whose check fails has changed nothing; the statements before it have.
 
-use attune_language::event::Event;
-use attune_language::ir::LOOP_BUDGET;
+use attune_language::engine::event::Event;
+use attune_language::ir::{LOOP_BUDGET, Type};
 
-use crate::policy::{Dispatch, ThreadId};
+use crate::scheduler::{Dispatch, ThreadId};
 
-use super::code::{Code, Container, Foreach, Handler, If, Loop, Routine, Statement, Transfer};
+use super::code::{
+    Code, Container, Foreach, Handler, If, Loop, Routine, Share, SharePlace, ShareValue, Statement,
+    Transfer,
+};
 use super::containers::NONE;
+use super::layout::raw;
+use super::outside;
 use super::state::{Life, State};
 use super::trap::{Tripped, What};
+use super::update::{Operation, Update, Updated};
 
 /// Where execution goes after a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,6 +90,7 @@ impl State {
                 let thread = self.require(thread)?;
                 self.assign_attribute(thread, *attribute, value);
             }
+            Statement::Share(share) => self.share(share)?,
             Statement::If(each) => return self.branch(code, each),
             Statement::Transfer(transfer) => self.transfer(transfer)?,
             Statement::Dispatch(thread, slice) => {
@@ -108,7 +115,9 @@ impl State {
                 let slot = self.indexed(indexed)?;
                 self.globals[slot as usize] = value;
             }
-            Statement::Clear(slots) => self.locals[slots.start as usize..slots.end as usize].fill(0),
+            Statement::Clear(slots) => {
+                self.locals[slots.start as usize..slots.end as usize].fill(0)
+            }
             Statement::Random(slot, bound) => {
                 let bound = self.eval(bound)?;
                 self.locals[*slot as usize] = self.random.below(bound);
@@ -158,6 +167,40 @@ impl State {
         self.block(code, taken)
     }
 
+    /// Assigns something that a cluster shares.
+    fn share(&mut self, share: &Share) -> Result<(), Tripped> {
+        let ty = if share.float { Type::Float } else { Type::Int };
+        let (new, operation) = match &share.value {
+            ShareValue::Any(value) => {
+                let new = self.eval(value)?;
+                (new, Operation::Set(outside(ty, new)))
+            }
+            ShareValue::Operation { old, temporary, operator, operand } => {
+                let old = self.eval(old)?;
+                if let Some(temporary) = temporary {
+                    self.locals[*temporary as usize] = old;
+                }
+                let operand = self.eval(operand)?;
+                let new = self.binary(*operator, old, operand);
+                let operation = Operation::of(*operator, outside(ty, operand));
+                (new, operation.unwrap_or(Operation::Set(outside(ty, new))))
+            }
+        };
+        let place = match &share.place {
+            SharePlace::Global { slot, id } => {
+                self.globals[*slot as usize] = new;
+                Updated::Global(*id)
+            }
+            SharePlace::Attribute { thread, id } => {
+                let thread = self.require(thread)?;
+                self.assign_attribute(thread, raw(*id) as u32, new);
+                Updated::Attribute(ThreadId(thread), *id)
+            }
+        };
+        self.updates.push(Update { place, operation });
+        Ok(())
+    }
+
     fn transfer(&mut self, transfer: &Transfer) -> Result<(), Tripped> {
         let Ok(thread) = self.require(&transfer.source) else {
             self.tell_destination(&transfer.destination);
@@ -168,7 +211,8 @@ impl State {
             let inside = self.containers.first(container);
             if inside != NONE && inside != thread {
                 let source = self.containers.home(thread);
-                let what = What::Full { container, thread, source: (source != NONE).then_some(source) };
+                let what =
+                    What::Full { container, thread, source: (source != NONE).then_some(source) };
                 return self.trip(transfer.destination_check, what);
             }
         }
@@ -242,7 +286,8 @@ impl State {
         Ok(Flow::Next)
     }
 
-    /// Runs the invariants of the containers that the last statement changed, in the order of their declaration.
+    /// Runs the invariants of the containers that the last statement changed, in the order of their
+    /// declaration.
     fn check_invariants(&mut self, code: &Code) -> Result<(), Tripped> {
         if self.changed.is_empty() {
             return Ok(());
@@ -252,9 +297,12 @@ impl State {
         let filtered = std::mem::replace(&mut self.filtered, false);
         let value = self.decision.value;
         for invariant in &code.invariants {
-            if let Some(&container) = changed.iter().find(|slot| invariant.containers.contains(slot)) {
+            if let Some(&container) =
+                changed.iter().find(|slot| invariant.containers.contains(slot))
+            {
                 self.decision.value = None;
-                self.locals[invariant.routine.locals.start as usize..invariant.routine.locals.end as usize]
+                self.locals[invariant.routine.locals.start as usize
+                    ..invariant.routine.locals.end as usize]
                     .fill(0);
                 self.block(code, &invariant.routine.body)?;
                 if self.decision.value == Some(0) {

@@ -1,4 +1,5 @@
-//! Which slot each variable, container, local and thread name of a program has, for a number of CPUs.
+//! Decides which slot each variable, container, local and thread name of a program has, for a
+//! number of CPUs.
 
 use attune_language::ir::{ContainerId, Extent, GlobalId, Local, LocalId, Program, Value};
 
@@ -7,6 +8,7 @@ use super::Refusal;
 /// The most slots of one kind: beyond this a scheduler would only exhaust memory.
 const LIMIT: u64 = 1 << 26;
 
+#[derive(Clone)]
 pub(super) struct Layout {
     pub cpus: u32,
     globals: Vec<u32>,
@@ -17,8 +19,10 @@ pub(super) struct Layout {
 
 impl Layout {
     pub fn new(program: &Program, cpus: u32) -> Result<Layout, Refusal> {
-        let (globals, _) = place(program.globals.values().map(|global| slots(global.extent, cpus)))?;
-        let (containers, _) = place(program.containers.values().map(|each| slots(each.extent, cpus)))?;
+        let (globals, _) =
+            place(program.globals.values().map(|global| slots(global.extent, cpus)))?;
+        let (containers, _) =
+            place(program.containers.values().map(|each| slots(each.extent, cpus)))?;
         let (locals, local_slots) = place(program.locals.values().map(length))?;
         Ok(Layout { cpus, globals, containers, locals, local_slots })
     }

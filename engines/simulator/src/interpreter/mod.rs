@@ -1,33 +1,41 @@
-//! The meaning of a scheduler: runs its IR, one handler at a time.
+//! Gives a scheduler its meaning: runs its IR, one handler at a time.
 //!
-//! This is the reference that every other engine is compared with. Every check is performed, whatever an analysis
-//! said of it. A program is compiled once into a compact form ([`code`]) in which names are slots; running it
-//! allocates nothing per handler.
+//! Tests compare every other engine with this reference. It performs every check, whatever an
+//! analysis said of it. A program is compiled once into a compact form ([`code`]) in which names
+//! are slots; running it allocates nothing per handler.
 //!
 //! - [`compile`] makes the compact form, with [`layout`] deciding the slots;
 //! - [`state`] holds variables, threads and [`containers`];
 //! - [`execute`] runs handlers and statements, [`evaluate`] expressions;
-//! - [`trap`] says what a failed check found, [`snapshot`] shows the whole state.
+//! - [`update`] says what a handler did to values that a cluster shares;
+//! - [`trap`] holds what a failed check found, [`failure`] says it in words, [`snapshot`] shows the
+//!   whole state.
 
 mod code;
 mod compile;
 mod containers;
 mod evaluate;
 mod execute;
+mod failure;
 mod layout;
 mod random;
 mod snapshot;
 mod state;
 mod trap;
+mod update;
 
 use std::fmt;
 use std::sync::Arc;
 
-use attune_language::event::{Event, Parameter};
-use attune_language::ir::{self, Extent, Program, Storage, Type};
+use attune_language::engine::event::{Event, Parameter};
+use attune_language::ir::{
+    self, AttributeId, ContainerId, Extent, GlobalId, Program, Storage, Type,
+};
 use attune_language::source::SourceMap;
 
-use crate::policy::{Call, CpuSet, Decision, ImportId, MAX_CPUS, Place, Policy, ThreadId, Trap, Value};
+use crate::scheduler::{
+    Call, CpuSet, Decision, ImportId, MAX_CPUS, Place, Scheduler, ThreadId, Trap, Value,
+};
 
 use code::Code;
 use compile::Extras;
@@ -37,15 +45,16 @@ use snapshot::typed;
 use state::{Life, State};
 use trap::Found;
 
+pub use failure::Failure;
 pub use snapshot::Snapshot;
-pub use trap::Failure;
+pub use update::{Operation, Update, Updated};
 
 /// How to run a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// 1..=[`MAX_CPUS`].
     pub cpus: u32,
-    /// Of `random`.
+    /// The seed of `random`.
     pub seed: u64,
     /// Run the scheduler's invariants.
     pub debug: bool,
@@ -75,7 +84,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Partial => f.write_str("a partial scheduler is only a base for others"),
-            Refusal::Verbatim(place) => write!(f, "{place}: the simulator cannot run verbatim text"),
+            Refusal::Verbatim(place) => {
+                write!(f, "{place}: the simulator cannot run verbatim text")
+            }
             Refusal::TooLarge => f.write_str("the scheduler's arrays are too large"),
             Refusal::Cpus(cpus) => write!(f, "{cpus} is no number of CPUs (1 to {MAX_CPUS})"),
         }
@@ -91,23 +102,26 @@ pub struct Reached<'p> {
     pub exprs: Vec<ir::ExprId>,
 }
 
-/// A scheduler, ready to run.
+/// A scheduler, ready to run. A clone is another instance, in the same state.
+#[derive(Clone)]
 pub struct Interpreter {
     program: Arc<Program>,
-    /// Of each check.
+    /// The place of each check.
     places: Vec<Place>,
     options: Options,
     layout: Layout,
-    code: Code,
+    code: Arc<Code>,
     state: State,
     /// Tunables that were set from outside: global, value. They outlive a new start.
     tuned: Vec<(usize, i64)>,
     /// A prologue failed: the next call says so.
     pending: Option<Failure>,
-    /// Threads whose prologue has not run yet, and what the application has written into their imports meanwhile.
+    /// Threads whose prologue has not run yet, and what the application has written into their
+    /// imports meanwhile.
     fresh: Vec<Fresh>,
 }
 
+#[derive(Clone)]
 struct Fresh {
     thread: u32,
     imports: Vec<(u32, i64)>,
@@ -115,7 +129,11 @@ struct Fresh {
 
 impl Interpreter {
     /// `sources` are the files that `program` was made from.
-    pub fn new(program: Arc<Program>, sources: &SourceMap, options: Options) -> Result<Interpreter, Refusal> {
+    pub fn new(
+        program: Arc<Program>,
+        sources: &SourceMap,
+        options: Options,
+    ) -> Result<Interpreter, Refusal> {
         if program.partial {
             return Err(Refusal::Partial);
         }
@@ -129,7 +147,7 @@ impl Interpreter {
             program,
             options,
             layout,
-            code,
+            code: Arc::new(code),
             tuned: Vec::new(),
             pending: None,
             fresh: Vec::new(),
@@ -153,7 +171,8 @@ impl Interpreter {
 
     /// Changes a `tunable`, from now on and in later runs. False if there is none of that name.
     pub fn set_tunable(&mut self, name: &str, value: Value) -> bool {
-        let tunable = |global: &&ir::Global| global.storage == Storage::Tunable && global.name == name;
+        let tunable =
+            |global: &&ir::Global| global.storage == Storage::Tunable && global.name == name;
         let mut globals = self.program.globals.values();
         let Some(index) = globals.position(|global| tunable(&global)) else { return false };
         let Some((id, global)) = self.program.globals.iter().nth(index) else { return false };
@@ -164,12 +183,13 @@ impl Interpreter {
         true
     }
 
-    /// Runs a handler like [`Policy::call`], and says on failure which check it was.
+    /// Runs a handler like [`Scheduler::call`], and says on failure which check it was.
     pub fn run(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Failure> {
         if let Some(failure) = self.pending.take() {
             return Err(failure);
         }
-        let Some(handler) = self.code.handlers.get(call.event as usize).and_then(Option::as_ref) else {
+        let Some(handler) = self.code.handlers.get(call.event as usize).and_then(Option::as_ref)
+        else {
             return Ok(());
         };
         let thread = call.thread.map_or(NONE, |thread| thread.0);
@@ -189,19 +209,77 @@ impl Interpreter {
         result.map_err(|_| self.failure())
     }
 
+    /// What handlers did to values that a cluster shares, in order, since the last time it was
+    /// asked: assignments to the globals and attributes that [`Program::membership`] names.
+    pub fn take_updates(&mut self) -> Vec<Update> {
+        std::mem::take(&mut self.state.updates)
+    }
+
+    /// The threads of a container, first to last; only the first element of an array or of a
+    /// `percpu` container counts.
+    pub fn threads_in(&self, container: ContainerId) -> impl Iterator<Item = ThreadId> + '_ {
+        self.state.containers.threads(self.layout.container(container)).map(ThreadId)
+    }
+
+    /// How many threads the container holds, in all its elements.
+    pub fn size_of(&self, container: ContainerId) -> u32 {
+        let base = self.layout.container(container);
+        let slots = self.layout.slots(self.program.containers[container].extent);
+        (base..base + slots).map(|slot| self.state.containers.size(slot)).sum()
+    }
+
+    /// What a scalar of the scheduler holds; CPU 0's if it is `percpu`.
+    pub fn global(&self, global: GlobalId) -> Value {
+        let bits = self.state.globals[self.layout.global(global) as usize];
+        outside(self.program.globals[global].ty, bits)
+    }
+
+    /// Changes a scalar of the scheduler between handlers, whatever its storage: another node's
+    /// word for it. A constant or an element of an array cannot be meant.
+    pub fn set_global(&mut self, global: GlobalId, value: Value) {
+        let bits = bits(self.program.globals[global].ty, value);
+        self.state.globals[self.layout.global(global) as usize] = bits;
+    }
+
+    /// Changes an attribute between handlers as an assignment in a handler would: a thread that is
+    /// sorted by it is inserted anew, unless the value is the same.
+    pub fn revise_attribute(&mut self, thread: ThreadId, attribute: AttributeId, value: Value) {
+        let (number, bits) =
+            (raw(attribute) as u32, bits(self.program.attributes[attribute].ty, value));
+        if self.state.life(thread.0) != Life::Absent
+            && self.state.attribute(thread.0, number) != bits
+        {
+            self.state.assign_attribute(thread.0, number, bits);
+            self.state.changed.clear();
+        }
+    }
+
+    /// What an attribute of a thread holds; none if there is no such thread.
+    pub fn attribute(&self, thread: ThreadId, attribute: AttributeId) -> Option<Value> {
+        let ty = self.program.attributes[attribute].ty;
+        (self.state.life(thread.0) != Life::Absent)
+            .then(|| outside(ty, self.state.attribute(thread.0, raw(attribute) as u32)))
+    }
+
     /// What was reached so far; nothing unless [`Options::notes`] was given.
     pub fn reached(&self) -> Reached<'_> {
-        let statements = compile::statements(&self.program).into_iter().zip(&self.state.noted_statements);
+        let statements =
+            compile::statements(&self.program).into_iter().zip(&self.state.noted_statements);
         let exprs = self.program.exprs.iter().zip(&self.state.noted_exprs);
         Reached {
-            statements: statements.filter(|(_, noted)| **noted).map(|(statement, _)| statement).collect(),
+            statements: statements
+                .filter(|(_, noted)| **noted)
+                .map(|(statement, _)| statement)
+                .collect(),
             exprs: exprs.filter(|(_, noted)| **noted).map(|((id, _), _)| id).collect(),
         }
     }
 
     fn restart(&mut self) {
-        let noted =
-            (std::mem::take(&mut self.state.noted_statements), std::mem::take(&mut self.state.noted_exprs));
+        let noted = (
+            std::mem::take(&mut self.state.noted_statements),
+            std::mem::take(&mut self.state.noted_exprs),
+        );
         let watching = !self.code.invariants.is_empty();
         self.state = State::new(&self.code, self.options.cpus, self.options.seed, watching);
         (self.state.noted_statements, self.state.noted_exprs) = noted;
@@ -231,7 +309,7 @@ impl Interpreter {
         Failure {
             check: found.check,
             place: found.check.and_then(|check| self.places.get(raw(check)).cloned()),
-            message: trap::message(&self.program, &self.state, &found),
+            message: failure::message(&self.program, &self.state, &found),
         }
     }
 
@@ -249,7 +327,9 @@ fn begin_thread(
     fresh: &mut Vec<Fresh>,
     thread: u32,
 ) -> Result<(), trap::Tripped> {
-    let Some(position) = fresh.iter().position(|fresh| fresh.thread == thread) else { return Ok(()) };
+    let Some(position) = fresh.iter().position(|fresh| fresh.thread == thread) else {
+        return Ok(());
+    };
     let begun = fresh.swap_remove(position);
     state.prologue(code, &code.thread_prologue, thread)?;
     for (attribute, bits) in begun.imports {
@@ -263,22 +343,35 @@ fn prepare(program: &Program, options: &Options) -> Result<(Layout, Code), Refus
         return Err(Refusal::Cpus(options.cpus));
     }
     let layout = Layout::new(program, options.cpus)?;
-    let code =
-        compile::compile(program, options.cpus, Extras { invariants: options.debug, notes: options.notes })?;
+    let code = compile::compile(
+        program,
+        options.cpus,
+        Extras { invariants: options.debug, notes: options.notes },
+    )?;
     Ok((layout, code))
 }
 
 fn place(sources: &SourceMap, span: attune_language::source::Span) -> Place {
     let location = sources.location(span);
-    Place { file: sources.name(span.source).to_string(), line: location.line, column: location.column }
+    Place {
+        file: sources.name(span.source).to_string(),
+        line: location.line,
+        column: location.column,
+    }
 }
 
 fn misuse(call: &Call) -> Failure {
     let message = match call.thread {
-        Some(thread) => format!("{} was called for thread {thread} on CPU {}", call.event, call.cpu),
+        Some(thread) => {
+            format!("{} was called for thread {thread} on CPU {}", call.event, call.cpu)
+        }
         None => format!("{} was called without a thread on CPU {}", call.event, call.cpu),
     };
-    Failure { check: None, place: None, message: format!("{message}, which the engine has not announced") }
+    Failure {
+        check: None,
+        place: None,
+        message: format!("{message}, which the engine has not announced"),
+    }
 }
 
 /// A value from outside as the bits of a variable of that type.
@@ -299,7 +392,7 @@ fn outside(ty: Type, bits: i64) -> Value {
     }
 }
 
-impl Policy for Interpreter {
+impl Scheduler for Interpreter {
     fn name(&self) -> &str {
         &self.program.name
     }
@@ -310,10 +403,11 @@ impl Policy for Interpreter {
             match prepare(&self.program, &options) {
                 Ok((layout, code)) => {
                     self.layout = layout;
-                    self.code = code;
+                    self.code = Arc::new(code);
                 }
                 Err(refusal) => {
-                    self.pending = Some(Failure { check: None, place: None, message: refusal.to_string() });
+                    self.pending =
+                        Some(Failure { check: None, place: None, message: refusal.to_string() });
                     return;
                 }
             }
@@ -344,6 +438,16 @@ impl Policy for Interpreter {
         self.state.changed.clear();
     }
 
+    fn thread_leaves(&mut self, thread: ThreadId) -> Vec<i64> {
+        let attributes = self.state.attributes_of(thread.0).to_vec();
+        self.thread_removed(thread);
+        attributes
+    }
+
+    fn thread_arrives(&mut self, thread: ThreadId, affinity: &CpuSet, attributes: &[i64]) {
+        self.state.create(thread.0, attributes, affinity);
+    }
+
     fn call(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Trap> {
         self.run(call, decision).map_err(Trap::from)
     }
@@ -361,7 +465,9 @@ impl Policy for Interpreter {
     }
 
     fn set_thread_import(&mut self, thread: ThreadId, import: ImportId, value: Value) {
-        let Some(attribute) = self.program.attributes.values().nth(import.0 as usize) else { return };
+        let Some(attribute) = self.program.attributes.values().nth(import.0 as usize) else {
+            return;
+        };
         let bits = bits(attribute.ty, value);
         if let Some(early) = self.early_imports(thread) {
             early.push((import.0, bits));
@@ -384,14 +490,18 @@ impl Policy for Interpreter {
             return outside(attribute.ty, self.code.attributes[import.0 as usize]);
         }
         let early = self.fresh.iter().find(|fresh| fresh.thread == thread.0);
-        let early = early.and_then(|fresh| fresh.imports.iter().rfind(|(written, _)| *written == import.0));
-        let bits = early.map_or_else(|| self.state.attribute(thread.0, import.0), |&(_, bits)| bits);
+        let early =
+            early.and_then(|fresh| fresh.imports.iter().rfind(|(written, _)| *written == import.0));
+        let bits =
+            early.map_or_else(|| self.state.attribute(thread.0, import.0), |&(_, bits)| bits);
         outside(attribute.ty, bits)
     }
 
     fn get_global_import(&self, import: ImportId) -> Value {
         match self.program.globals.iter().nth(import.0 as usize) {
-            Some((id, global)) => outside(global.ty, self.state.globals[self.layout.global(id) as usize]),
+            Some((id, global)) => {
+                outside(global.ty, self.state.globals[self.layout.global(id) as usize])
+            }
             None => Value::Int(0),
         }
     }
@@ -402,7 +512,7 @@ impl Policy for Interpreter {
         }
         match self.state.containers.home(thread.0) {
             NONE => None,
-            home => Some(trap::container_name(&self.program, &self.state, home)),
+            home => Some(failure::container_name(&self.program, &self.state, home)),
         }
     }
 }

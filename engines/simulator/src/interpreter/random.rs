@@ -1,4 +1,5 @@
-//! `random(n)`: splitmix64, advanced once a call, reduced by the high half of a 64x64 multiply.
+//! Computes `random(n)`: splitmix64, advanced once a call, reduced by the high half of a 64x64
+//! multiply.
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Random {

@@ -1,14 +1,15 @@
-//! Everything that a scheduler holds between two handlers, for comparing engines and for debugging.
+//! Copies everything that a scheduler holds between two handlers, for comparing engines and for
+//! debugging.
 
 use attune_language::ir::{Program, Type, Value};
 
-use crate::policy::ThreadId;
+use crate::scheduler::ThreadId;
 
 use super::layout::Layout;
 use super::state::{Life, State};
 
-/// Containers and globals stand in the order of the program, their elements in ascending order; a CPU's instance is
-/// an element.
+/// Containers and globals stand in the order of the program, their elements in ascending order; a
+/// CPU's instance is an element.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     pub containers: Vec<Vec<Vec<ThreadId>>>,

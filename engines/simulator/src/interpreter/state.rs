@@ -1,28 +1,30 @@
-//! What a running scheduler holds: its variables, its threads, its containers.
+//! Holds what a running scheduler holds: its variables, its threads, its containers.
 //!
 //! Invariant: a thread that is not [`Life::Living`] sits in no container.
 
-use crate::policy::{CpuSet, Decision, MAX_CPUS};
+use crate::scheduler::{CpuSet, Decision, MAX_CPUS};
 
 use super::code::{Code, ContainerSlot, KeyOrder};
 use super::containers::{Containers, NONE};
 use super::random::Random;
 use super::trap::Found;
+use super::update::Update;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     /// The engine knows no such thread.
     Absent,
     Living,
-    /// By `destroy`; the engine has not removed it yet.
+    /// A `destroy` has run; the engine has not removed the thread yet.
     Destroyed,
 }
 
+#[derive(Clone)]
 pub(super) struct State {
     pub containers: Containers,
     pub slots: Vec<ContainerSlot>,
     pub globals: Vec<i64>,
-    /// Of all threads: `width` values each.
+    /// Attributes of all threads, `width` values each.
     attributes: Vec<i64>,
     width: usize,
     pub lives: Vec<Life>,
@@ -46,6 +48,8 @@ pub(super) struct State {
     /// What the failed check found.
     pub found: Option<Found>,
     pub decision: Decision,
+    /// What the running handler did to values that a cluster shares.
+    pub updates: Vec<Update>,
     pub noted_statements: Vec<bool>,
     pub noted_exprs: Vec<bool>,
 }
@@ -75,6 +79,7 @@ impl State {
             watching,
             found: None,
             decision: Decision::default(),
+            updates: Vec::new(),
             noted_statements: Vec::new(),
             noted_exprs: Vec::new(),
         }
@@ -130,7 +135,12 @@ impl State {
         self.attributes[thread as usize * self.width + attribute as usize]
     }
 
-    /// Without re-inserting.
+    pub fn attributes_of(&self, thread: u32) -> &[i64] {
+        let first = thread as usize * self.width;
+        self.attributes.get(first..first + self.width).unwrap_or_default()
+    }
+
+    /// Sets the attribute, and leaves the thread where it sits in its container.
     pub fn set_attribute(&mut self, thread: u32, attribute: u32, value: i64) {
         self.attributes[thread as usize * self.width + attribute as usize] = value;
     }
@@ -183,7 +193,9 @@ impl State {
 
     /// Whether a `foreach` or a first thread must look at affinities.
     pub fn filters(&self, container: u32) -> bool {
-        self.filtered && self.slots[container as usize].shared && self.containers.pinned(container) > 0
+        self.filtered
+            && self.slots[container as usize].shared
+            && self.containers.pinned(container) > 0
     }
 
     /// May run on this CPU.
@@ -199,7 +211,8 @@ impl State {
     }
 }
 
-/// A key of which the smallest comes first. Floats order like numbers: zeros are equal, what is no number is lowest.
+/// A key of which the smallest comes first. Floats order like numbers: zeros are equal, what is no
+/// number is lowest.
 fn ordered(bits: i64, order: KeyOrder) -> i64 {
     match order {
         KeyOrder::LowestInt => bits,
@@ -214,7 +227,8 @@ fn ordered_float(bits: i64) -> i64 {
     if value.is_nan() {
         return i64::MIN;
     }
-    // Adding zero makes the negative zero positive. A negative number's bits grow with its magnitude.
+    // Adding zero makes the negative zero positive. A negative number's bits grow with its
+    // magnitude.
     let bits = (value + 0.0).to_bits() as i64;
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }
@@ -226,7 +240,8 @@ mod tests {
     #[test]
     fn float_keys_order_like_numbers() {
         let key = |value: f64| ordered(value.to_bits() as i64, KeyOrder::LowestFloat);
-        let ascending = [f64::NAN, f64::NEG_INFINITY, -2.5, -1e-300, 0.0, 1e-300, 2.5, f64::INFINITY];
+        let ascending =
+            [f64::NAN, f64::NEG_INFINITY, -2.5, -1e-300, 0.0, 1e-300, 2.5, f64::INFINITY];
         assert!(ascending.windows(2).all(|pair| key(pair[0]) < key(pair[1])));
         assert_eq!(key(-0.0), key(0.0));
         assert_eq!(key(-f64::NAN), key(f64::NAN));

@@ -1,11 +1,14 @@
 //! A CPU of the machine, and how its time is divided.
 //!
-//! Invariant: `dispatched <= begins <= accounted` while a thread runs; what lies between the first two is the cost of
-//! the switch, everything up to `accounted` is already in the figures.
+//! Invariant: `dispatched <= begins <= accounted` while a thread runs; what lies between the first
+//! two is the cost of the switch, everything up to `accounted` is already in the figures.
 
-use crate::policy::Time;
+use crate::metrics::Usage;
+use crate::scheduler::Time;
 
 pub struct Cpu {
+    /// The instance that schedules it.
+    pub instance: u32,
     /// Slot of the thread that runs.
     pub running: Option<u32>,
     /// Serial number of the thread that ran last.
@@ -20,20 +23,11 @@ pub struct Cpu {
     pub in_vain: u32,
     /// The policy asked for another choice.
     pub preempt: bool,
-    /// From when on it asked for one; `Time::MAX`: it did not.
+    /// The time from which on the policy asked for one; `Time::MAX`: it did not ask.
     pub preempt_at: Time,
+    /// Until when it waits for the scheduler's lock, or holds it.
+    pub busy_until: Time,
     pub usage: Usage,
-}
-
-/// How a CPU spent its time; the rest was idle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Threads made progress.
-    pub busy: Time,
-    /// Lost to switching.
-    pub overhead: Time,
-    /// Changes to a different thread.
-    pub switches: u64,
 }
 
 impl Cpu {
@@ -42,8 +36,9 @@ impl Cpu {
         self.slice_end.min(self.preempt_at)
     }
 
-    pub fn new() -> Cpu {
+    pub fn new(instance: u32) -> Cpu {
         Cpu {
+            instance,
             running: None,
             last: None,
             dispatched: 0,
@@ -53,6 +48,7 @@ impl Cpu {
             in_vain: 0,
             preempt: false,
             preempt_at: Time::MAX,
+            busy_until: 0,
             usage: Usage::default(),
         }
     }

@@ -1,10 +1,12 @@
-//! What happens next: a binary heap of (time, sequence, key) in which every key stands at most once.
+//! Orders what happens next: a binary heap of (time, sequence, key) in which every key stands at
+//! most once.
 //!
-//! Invariants: `position[key]` is the key's index in `heap`, or [`ABSENT`]; no entry is less than its parent. Two
-//! entries of one time come out in the order in which they were set, so a run does not depend on the heap's layout.
-//! No stale entries: moving or cancelling a timer takes O(log n), and the queue is never longer than its keys.
+//! Invariants: `position[key]` is the key's index in `heap`, or [`ABSENT`]; no entry is less than
+//! its parent. Two entries of one time come out in the order in which they were set, so a run does
+//! not depend on the heap's layout. The heap has no stale entries: moving or cancelling a timer
+//! takes O(log n), and the queue is never longer than its keys.
 
-use crate::policy::Time;
+use crate::scheduler::Time;
 
 /// What a timer belongs to; the machine numbers its CPUs and threads.
 pub type Key = u32;
@@ -77,6 +79,11 @@ impl EventQueue {
         let first = *self.heap.first().filter(|first| first.time <= end)?;
         self.remove(0);
         Some((first.time, first.key))
+    }
+
+    /// The time of the first timer.
+    pub fn first(&self) -> Option<Time> {
+        self.heap.first().map(|first| first.time)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -173,8 +180,10 @@ mod tests {
                 _ => {
                     let end = random.below(120) as Time;
                     model.sort();
-                    let expected =
-                        model.first().filter(|first| first.0 <= end).map(|first| (first.0, first.2));
+                    let expected = model
+                        .first()
+                        .filter(|first| first.0 <= end)
+                        .map(|first| (first.0, first.2));
                     if expected.is_some() {
                         model.remove(0);
                     }

@@ -1,32 +1,30 @@
-//! Runs the programs of threads: operations that take no time one after another, until the thread computes or stops.
+//! Runs the programs of threads: operations that take no time one after another, until the thread
+//! computes or stops.
 
 use super::thread::Job;
 use super::*;
 use crate::workload::program::Target;
 
-/// What an operation leaves the thread doing.
-pub(super) enum Flow {
-    /// It goes on with its next operation, if it still runs.
-    Next,
-    /// It needs the CPU for this long first.
-    Computes(Time),
-    /// It waits, yielded or ended.
-    Stopped,
-}
-
-impl<P: Policy + ?Sized> Machine<'_, P> {
+impl<P: Scheduler + ?Sized> Machine<'_, P> {
     /// A CPU's timer: its thread has computed what it had to, or its stay is over.
     pub(super) fn cpu_timer(&mut self, cpu: u32) -> Result<()> {
         let Some(slot) = self.cpus[cpu as usize].running else { return Ok(()) };
+        self.actor = cpu;
         self.account(cpu);
-        if self.threads[slot as usize].remaining > 0 { self.stay_over(slot) } else { self.execute(slot) }
+        if self.threads[slot as usize].remaining > 0 {
+            self.stay_over(slot)
+        } else {
+            self.execute(slot)
+        }
     }
 
-    /// Runs a thread's program from its next operation. A thread outside takes its time without a CPU.
+    /// Runs a thread's program from its next operation. A thread outside takes its time without a
+    /// CPU.
     pub(super) fn execute(&mut self, slot: u32) -> Result<()> {
         let workload = self.workload;
         let thread = &self.threads[slot as usize];
         let stay = (thread.serial, thread.stays);
+        self.acting = (!thread.outside).then_some(thread.serial);
         loop {
             self.count_step(slot)?;
             let thread = &mut self.threads[slot as usize];
@@ -37,7 +35,8 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 Flow::Stopped => return Ok(()),
                 Flow::Next => {
                     let thread = &self.threads[slot as usize];
-                    // Preempted meanwhile, and perhaps dispatched again: then its CPU's timer goes on with it.
+                    // Preempted meanwhile, and perhaps dispatched again: then its CPU's timer goes
+                    // on with it.
                     if thread.state != State::Running || (thread.serial, thread.stays) != stay {
                         return Ok(());
                     }
@@ -71,16 +70,19 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         }
         let thread = &self.threads[slot as usize];
         Err(Diagnostic::new(format!(
-            "time stands still at {}: {MAX_STEPS_AT_ONCE} steps without any time going by, the last by `{}`",
-            crate::report::duration(self.now),
+            "time stands still at {}: {MAX_STEPS_AT_ONCE} steps without any time going by, the \
+                last by `{}`",
+            duration(self.now),
             self.name(slot)
         ))
         .at(self.workload.locate(thread.next.saturating_sub(1)))
-        .hint("a loop here never computes or sleeps, or the scheduler preempts or sets alarms in circles"))
+        .hint(
+            "a loop here never computes or sleeps, or the scheduler preempts or sets alarms in \
+            circles",
+        ))
     }
 
     fn perform(&mut self, slot: u32, operation: &Operation) -> Result<Flow> {
-        let cpu = self.here(slot);
         match operation {
             Operation::Compute(amount) => {
                 let amount = to_time(self.evaluate(amount, slot));
@@ -95,7 +97,8 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 return self.sleep(slot, until, Wait::Io);
             }
             Operation::SleepUntil(until) => {
-                // Not before it: a loop that asks `now >= x` after sleeping until x = 1s / 24 would find that it is not.
+                // Not before it: a loop that asks `now >= x` after sleeping until x = 1s / 24 would
+                // find that it is not.
                 let until = to_time(self.evaluate(until, slot).ceil());
                 if until > self.now {
                     return self.sleep(slot, until, Wait::Time);
@@ -121,7 +124,8 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 // The deadline may be said in terms of the release.
                 if let Some(deadline) = deadline {
                     let deadline = to_time(self.evaluate(deadline, slot));
-                    self.threads[slot as usize].job = Some(Job { release, deadline: Some(deadline) });
+                    self.threads[slot as usize].job =
+                        Some(Job { release, deadline: Some(deadline) });
                 }
             }
             Operation::JobEnd => self.end_job(slot, false),
@@ -137,23 +141,23 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             Operation::YieldTo(target) => return self.yield_to(slot, target),
             Operation::Suspend(None) => {
                 if !self.outside(slot) {
-                    self.suspend(slot, cpu)?;
+                    self.suspend(slot)?;
                     return Ok(Flow::Stopped);
                 }
             }
             Operation::Suspend(Some(target)) => {
                 if let Some(other) = self.target(slot, target) {
-                    self.suspend(other, cpu)?;
+                    self.suspend(other)?;
                 }
             }
             Operation::Resume(target) => {
                 if let Some(other) = self.target(slot, target) {
-                    self.resume(other, cpu)?;
+                    self.resume(other)?;
                 }
             }
             Operation::Kill(target) => {
                 if let Some(other) = self.target(slot, target) {
-                    self.end_thread(other, cpu)?;
+                    self.end_thread(other)?;
                 }
             }
             Operation::Park => {
@@ -165,8 +169,8 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             Operation::Wake(target) => {
                 if let Some(other) = self.target(slot, target) {
                     if self.threads[other as usize].wait == Wait::Wake {
-                        self.wake(other, cpu)?;
-                        self.settle()?;
+                        self.wake(other)?;
+                        self.dispatch_all()?;
                     } else {
                         self.threads[other as usize].woken = true;
                     }
@@ -174,7 +178,7 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             }
             Operation::Spawn { template, count, arguments } => {
                 let count = self.evaluate(count, slot);
-                self.spawn(slot, cpu, *template, count, arguments)?;
+                self.spawn(slot, self.here(slot), *template, count, arguments)?;
             }
             Operation::Join => {
                 if self.threads[slot as usize].children > 0 {
@@ -184,15 +188,15 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             }
             Operation::Affinity(cpus) => return self.change_affinity(slot, cpus),
             Operation::End => {
-                self.end_thread(slot, cpu)?;
+                self.end_thread(slot)?;
                 return Ok(Flow::Stopped);
             }
-            _ => return self.meet(slot, cpu, operation),
+            _ => return self.synchronise(slot, operation),
         }
         Ok(Flow::Next)
     }
 
-    /// The CPU on which what the thread does has its effect.
+    /// The CPU near which a thread puts those that it makes.
     fn here(&self, slot: u32) -> u32 {
         match self.threads[slot as usize].cpu {
             NOWHERE => 0,
@@ -258,13 +262,17 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
     /// The living thread that is meant, or None if it has ended or never was.
     fn target(&mut self, slot: u32, target: &Target) -> Option<u32> {
         let index = self.evaluate(&target.index, slot);
-        let instances = &self.instances[target.template as usize];
-        let other = *instances.get(index as usize).filter(|_| index >= 0.0)?;
+        let numbered = &self.numbered[target.template as usize];
+        let other = *numbered.get(index as usize).filter(|_| index >= 0.0)?;
         (other != NO_SLOT && self.threads[other as usize].alive()).then_some(other)
     }
 
     fn yield_to(&mut self, slot: u32, target: &Target) -> Result<Flow> {
-        let other = self.target(slot, target).filter(|&other| self.threads[other as usize].can_run());
+        let other =
+            self.target(slot, target).filter(|&other| self.threads[other as usize].can_run());
+        // An instance knows no other's threads.
+        let here = self.threads[slot as usize].instance;
+        let other = other.filter(|&other| self.threads[other as usize].instance == here);
         let first = other.map(|other| (Event::SetNextThread, other));
         if self.outside(slot) {
             return Ok(Flow::Next);
@@ -289,9 +297,10 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 .collect();
             self.count_step(slot)?;
             let address = self.threads[slot as usize].next - 1;
-            let child = self
-                .allocate(template, Some(parent))
-                .map_err(|error| Diagnostic { location: Some(self.workload.locate(address)), ..error })?;
+            let child = self.allocate(template, Some(parent)).map_err(|error| Diagnostic {
+                location: Some(self.workload.locate(address)),
+                ..error
+            })?;
             self.threads[slot as usize].children += 1;
             self.birth_with(child, Some(cpu), &values)?;
         }
@@ -312,7 +321,8 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             .at(self.workload.locate(address)));
         }
         self.affinities[slot as usize] = *cpus;
-        self.policy.set_affinity(ThreadId(slot), cpus);
+        let local = self.local_affinity(slot, self.threads[slot as usize].instance);
+        self.policy_of(slot).set_affinity(ThreadId(slot), &local);
         if cpus.contains(self.threads[slot as usize].cpu) {
             return Ok(Flow::Next);
         }

@@ -1,51 +1,71 @@
 //! The machine: threads of a workload on CPUs in virtual time, switched by a policy.
 //!
-//! One event is taken from the queue at a time; it may run handlers and move threads, and ends with every request of
-//! the policy served: CPUs that it preempted choose again, and idle CPUs are asked in ascending order until nothing more
-//! can run (see [`dispatch`]). Programs of threads run only from an event of their CPU, never from inside a
-//! handler, so nothing here recurses.
+//! One event is taken from the queue at a time; it may run handlers and move threads, and ends with
+//! every request of the policy served: CPUs that it preempted choose again, and idle CPUs are asked
+//! in ascending order until nothing more can run (see [`dispatch`]). Programs of threads run only
+//! from an event of their CPU, never from inside a handler, so nothing here recurses.
 //!
-//! Invariants, between events: a thread is Running exactly if one CPU's `running` names it; `ready` counts the threads
-//! that could be dispatched; a CPU is in `idle` exactly if nothing runs there; every Running thread that computes has its CPU's
-//! timer set.
+//! The CPUs are divided among instances of the policy (see [`instance`]); one has them all unless
+//! [`Options::per`] says otherwise.
+//!
+//! Invariants, between events: a thread is Running exactly if one CPU's `running` names it; `ready`
+//! counts the threads that could be dispatched; a CPU is in `idle` exactly if nothing runs there;
+//! every Running thread that computes has its CPU's timer set.
 
+mod balance;
 mod cpu;
 mod dispatch;
 mod event_queue;
 mod execute;
-mod meet;
+mod instance;
+mod known;
+mod lock;
+mod placement;
 mod population;
+mod remote;
 mod stall;
 mod sync;
+mod sync_operations;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod topology;
+mod unfinished;
 mod values;
 
 use std::collections::VecDeque;
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 
 use crate::diagnostic::Diagnostic;
+use crate::duration::duration;
 use crate::metrics::{Metrics, Who};
 use crate::outcome::{Ending, Figures, Outcome};
-use crate::policy::{Call, CpuSet, Decision, ImportId, MAX_CPUS, Policy, ThreadId, Time, Value};
 use crate::recorder::{Recorded, Recorder, What};
-use crate::workload::Workload;
+use crate::scheduler::{
+    Call, CpuSet, Decision, ImportId, MAX_CPUS, Scheduler, ThreadId, Time, Value,
+};
 use crate::workload::distribution::Random;
 use crate::workload::expression::{Environment, Expression, LONGEST, Name, to_time};
 use crate::workload::program::{Operation, Variable};
+use crate::workload::{Workload, thread_name};
 use cpu::Cpu;
-pub use cpu::Usage;
 use event_queue::{EventQueue, Key};
-use sync::Meeting;
-use thread::{NOWHERE, Reference, State, Thread, Wait};
+use instance::Instance;
+use known::Known;
+pub use remote::{Parcel, Part, Reading};
+use sync::SyncObjects;
+use thread::{Flow, NOWHERE, Reference, State, Thread, Wait};
+pub use topology::Per;
+use topology::Topology;
 
 /// How a workload is run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// CPUs, 1 to [`MAX_CPUS`]; None: as the workload says, or 1.
     pub cpus: Option<u32>,
+    /// What one instance of the policy schedules.
+    pub per: Per,
     pub seed: u64,
     /// None: as the workload says.
     pub duration: Option<Time>,
@@ -65,6 +85,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             cpus: None,
+            per: Per::Machine,
             seed: 1,
             duration: None,
             context_switch: None,
@@ -76,17 +97,46 @@ impl Default for Options {
     }
 }
 
-/// Runs the workload under the policy. An error is the workload's (deadlock, too many threads) or the policy's
-/// (a failed check, a thread dispatched that cannot run).
-pub fn simulate<P: Policy + ?Sized>(
+/// Runs the workload under one instance of the policy. An error is the workload's (deadlock, too
+/// many threads) or the policy's (a failed check, a thread dispatched that cannot run).
+pub fn simulate<P: Scheduler + ?Sized>(
     policy: &mut P,
     workload: &Workload,
     options: &Options,
 ) -> Result<Outcome, Diagnostic> {
-    let mut machine = Machine::new(policy, workload, options)?;
+    run(vec![policy], workload, &Options { per: Per::Machine, ..options.clone() })
+}
+
+/// Runs the workload under as many instances of the policy as `options.per` asks for; `make` makes
+/// one. The policy must handle `arrives` if there are several.
+pub fn simulate_instances<P: Scheduler>(
+    make: impl FnMut() -> P,
+    workload: &Workload,
+    options: &Options,
+) -> Result<Outcome, Diagnostic> {
+    let count = topology(workload, options)?.instances(options.per).len();
+    let mut policies: Vec<P> = std::iter::repeat_with(make).take(count).collect();
+    run(policies.iter_mut().collect(), workload, options)
+}
+
+fn run<P: Scheduler + ?Sized>(
+    policies: Vec<&mut P>,
+    workload: &Workload,
+    options: &Options,
+) -> Result<Outcome, Diagnostic> {
+    let mut machine = Machine::new(policies, workload, options)?;
     machine.start()?;
     let ending = machine.run()?;
     Ok(machine.finish(ending))
+}
+
+fn topology(workload: &Workload, options: &Options) -> Result<Topology, Diagnostic> {
+    let cpus = options.cpus.or(workload.cpus).unwrap_or(1);
+    if !(1..=MAX_CPUS).contains(&cpus) {
+        return Err(Diagnostic::new(format!("a machine of {cpus} CPUs"))
+            .hint(format!("it may have 1 to {MAX_CPUS}")));
+    }
+    Ok(Topology::new(cpus, workload.cpus_per_cache))
 }
 
 /// Steps at one instant after which the workload or the policy is going round in circles.
@@ -94,11 +144,21 @@ const MAX_STEPS_AT_ONCE: u64 = 2_000_000;
 /// Dispatches in a row on one CPU, each for no time, after which the policy is.
 const MAX_IN_VAIN: u32 = 100_000;
 
-/// A slot of no thread, in tables of instances.
+/// The step from the seed of one instance to that of the next.
+const SEED_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The slot of no thread, in [`Machine::numbered`].
 const NO_SLOT: u32 = u32::MAX;
 
-struct Machine<'a, P: Policy + ?Sized> {
-    policy: &'a mut P,
+struct Machine<'a, P: Scheduler + ?Sized> {
+    /// By instance.
+    policies: Vec<&'a mut P>,
+    instances: Vec<Instance>,
+    topology: Topology,
+    /// The policy's import `weight`.
+    weight_import: Option<ImportId>,
+    /// Its imports that the machine supplies.
+    known: Known,
     workload: &'a Workload,
     options: &'a Options,
     handles: [bool; Event::ALL.len()],
@@ -116,6 +176,14 @@ struct Machine<'a, P: Policy + ?Sized> {
     /// CPUs whose `preempt` is set, in the order of the requests.
     preempts: VecDeque<u32>,
     decision: Decision,
+    /// The CPU whose thread or interrupt calls handlers now; [`NOWHERE`]: the world outside.
+    actor: u32,
+    /// Serial number of the thread whose program runs now, on a CPU.
+    acting: Option<u32>,
+    /// CPUs that had the lock in this event.
+    charged: Vec<u32>,
+    /// The idle CPU that was chosen for a thread, and is asked first.
+    chosen: Option<u32>,
 
     threads: Vec<Thread>,
     affinities: Vec<CpuSet>,
@@ -125,9 +193,11 @@ struct Machine<'a, P: Policy + ?Sized> {
     globals: Vec<f64>,
     thread_imports: Vec<Option<ImportId>>,
     global_imports: Vec<Option<ImportId>>,
-    /// By template, the slot of each instance, or [`NO_SLOT`].
-    instances: Vec<Vec<u32>>,
-    meeting: Meeting,
+    /// By template, the slot of the thread of each number, or [`NO_SLOT`].
+    numbered: Vec<Vec<u32>>,
+    sync: SyncObjects,
+    /// What left the machine, for the cluster around it.
+    parcels: Vec<Parcel>,
     next_change: usize,
     world: Random,
 
@@ -147,29 +217,58 @@ struct Machine<'a, P: Policy + ?Sized> {
 
 type Result<T, E = Diagnostic> = std::result::Result<T, E>;
 
-impl<'a, P: Policy + ?Sized> Machine<'a, P> {
-    fn new(policy: &'a mut P, workload: &'a Workload, options: &'a Options) -> Result<Machine<'a, P>> {
-        let cpus = options.cpus.or(workload.cpus).unwrap_or(1);
-        if !(1..=MAX_CPUS).contains(&cpus) {
-            return Err(Diagnostic::new(format!("a machine of {cpus} CPUs"))
-                .hint(format!("it may have 1 to {MAX_CPUS}")));
+impl<'a, P: Scheduler + ?Sized> Machine<'a, P> {
+    fn new(
+        mut policies: Vec<&'a mut P>,
+        workload: &'a Workload,
+        options: &'a Options,
+    ) -> Result<Machine<'a, P>> {
+        let topology = topology(workload, options)?;
+        let cpus = topology.cpus;
+        let ranges = topology.instances(options.per);
+        for (number, (policy, range)) in policies.iter_mut().zip(&ranges).enumerate() {
+            // Instances that draw the same numbers would move in step.
+            let seed = options.seed.wrapping_add((number as u64).wrapping_mul(SEED_STEP));
+            policy.start(range.len() as u32, seed);
         }
-        policy.start(cpus, options.seed);
+        let Some(policy) = policies.first() else {
+            return Err(Diagnostic::new("a machine without an instance of the policy"));
+        };
+        if ranges.len() > 1 && !policy.handles(Event::Arrives) {
+            return Err(Diagnostic::new(format!(
+                "the scheduler `{}` has no `event arrives`, so it runs as one instance only",
+                policy.name()
+            ))
+            .hint("leave out --per, or let the scheduler extend `lifecycle`"));
+        }
         let handles = Event::ALL.map(|event| policy.handles(event));
         let handled = |event: Event| handles[event as usize];
-        let thread_imports: Vec<_> =
-            workload.variables.iter().map(|variable| policy.thread_import(&variable.name)).collect();
+        let thread_imports: Vec<_> = workload
+            .variables
+            .iter()
+            .map(|variable| policy.thread_import(&variable.name))
+            .collect();
         let global_imports: Vec<_> =
             workload.globals.iter().map(|global| policy.global_import(&global.name)).collect();
-        let time = |option: Option<Time>, workload: Time| option.unwrap_or(workload).clamp(0, LONGEST);
+        let time =
+            |option: Option<Time>, workload: Time| option.unwrap_or(workload).clamp(0, LONGEST);
         let end = time(options.duration.or(workload.duration), LONGEST);
+        let weight_import = policy.thread_import("weight");
+        let known = Known::of(&**policy);
+        let instance_of = |cpu: u32| ranges.iter().position(|range| range.contains(&cpu));
+        let all_cpus =
+            (0..cpus).map(|cpu| Cpu::new(instance_of(cpu).unwrap_or(0) as u32)).collect();
         let mut machine = Machine {
             blocks_by_suspending: !handled(Event::SetWaiting)
                 && !handled(Event::EventRaised)
                 && handled(Event::SuspendThread)
                 && handled(Event::ResumeThread),
             handles,
-            policy,
+            policies,
+            instances: ranges.iter().cloned().map(Instance::new).collect(),
+            topology,
+            weight_import,
+            known,
             workload,
             options,
             context_switch: time(options.context_switch, workload.context_switch),
@@ -177,11 +276,15 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             end,
             now: 0,
             queue: EventQueue::default(),
-            cpus: (0..cpus).map(|_| Cpu::new()).collect(),
+            cpus: all_cpus,
             idle: (0..cpus).collect(),
             idle_count: cpus,
             preempts: VecDeque::new(),
             decision: Decision::default(),
+            actor: NOWHERE,
+            acting: None,
+            charged: Vec::new(),
+            chosen: None,
             threads: Vec::new(),
             affinities: Vec::new(),
             free: Vec::new(),
@@ -189,8 +292,9 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             globals: workload.globals.iter().map(|global| global.initial).collect(),
             thread_imports,
             global_imports,
-            instances: vec![Vec::new(); workload.templates.len()],
-            meeting: Meeting::new(workload),
+            numbered: vec![Vec::new(); workload.templates.len()],
+            sync: SyncObjects::new(workload),
+            parcels: Vec::new(),
             next_change: 0,
             world: Random::new(options.seed, u64::MAX),
             ready: 0,
@@ -221,7 +325,7 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             {
                 return Err(Diagnostic::new(format!(
                     "the workload needs `event {event}`, which the scheduler `{}` does not have",
-                    self.policy.name()
+                    self.policy_name()
                 ))
                 .at(self.workload.locate(address as u32)));
             }
@@ -234,14 +338,17 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
                     template.name, template.affinity
                 ))
                 .at(self.workload.source.locate(&template.place))
-                .hint("CPUs are counted from 0; give the machine more of them, or the thread others"));
+                .hint(
+                    "CPUs are counted from 0; give the machine more of them, or the thread others",
+                ));
             }
         }
         self.note_imports();
         Ok(())
     }
 
-    /// Says which values of the workload do not reach the scheduler. That is no error: one workload serves many.
+    /// Says which values of the workload do not reach the scheduler. That is no error: one workload
+    /// serves many.
     fn note_imports(&mut self) {
         let mut ignored = Vec::new();
         for (number, variable) in self.workload.variables.iter().enumerate() {
@@ -249,10 +356,11 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             if self.thread_imports[number].is_some() {
                 continue;
             }
-            if self.policy.global_import(name).is_some() {
+            if self.policies[0].global_import(name).is_some() {
                 self.warnings.push(
                     Diagnostic::new(format!(
-                        "`{name}` is an import of the whole scheduler, and the workload has it per thread"
+                        "`{name}` is an import of the whole scheduler, and the workload has it per \
+                            thread"
                     ))
                     .hint(format!("declare it: [globals] {name} = ...")),
                 );
@@ -261,8 +369,9 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             }
         }
         if !ignored.is_empty() {
-            let (names, policy) = (ignored.join(", "), self.policy.name());
-            self.warnings.push(Diagnostic::new(format!("the scheduler `{policy}` does not import {names}")));
+            let (names, policy) = (ignored.join(", "), self.policy_name());
+            self.warnings
+                .push(Diagnostic::new(format!("the scheduler `{policy}` does not import {names}")));
         }
     }
 
@@ -270,8 +379,14 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
         for number in 0..self.globals.len() {
             self.publish_global(number as u16);
         }
-        self.queue.grow(self.cpus.len() + 1);
-        self.call(Event::Init, None, 0)?;
+        self.queue.grow(self.cpus.len() + 2);
+        for number in 0..self.instances.len() {
+            self.call(Event::Init, None, self.instances[number].cpus.start)?;
+        }
+        if self.is_split() {
+            let key = self.balance_key();
+            self.queue.set(key, balance::PERIOD);
+        }
         for outside in [false, true] {
             for (number, template) in self.workload.templates.iter().enumerate() {
                 for _ in 0..if template.outside == outside { template.count } else { 0 } {
@@ -282,17 +397,12 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             }
         }
         self.schedule_change();
-        self.settle()
+        self.dispatch_all()
     }
 
     fn run(&mut self) -> Result<Ending> {
         while let Some((time, key)) = self.queue.pop(self.end) {
-            if time != self.now {
-                self.now = time;
-                self.steps_at_once = 0;
-            }
-            self.events += 1;
-            self.take(key)?;
+            self.step(time, key)?;
             if self.inside == 0 && !self.outside_spawns {
                 return Ok(Ending::AllEnded);
             }
@@ -307,6 +417,27 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
         Ok(Ending::Duration)
     }
 
+    /// One event of the queue and all that follows from it at that time.
+    fn step(&mut self, time: Time, key: Key) -> Result<()> {
+        self.begin(time);
+        self.events += 1;
+        self.take(key)?;
+        self.charge_locks();
+        #[cfg(test)]
+        self.check_instances();
+        Ok(())
+    }
+
+    /// It is that time now, and the world outside acts.
+    fn begin(&mut self, time: Time) {
+        if time != self.now {
+            self.now = time;
+            self.steps_at_once = 0;
+        }
+        self.actor = NOWHERE;
+        self.acting = None;
+    }
+
     /// An event of the queue.
     fn take(&mut self, key: Key) -> Result<()> {
         let cpus = self.cpus.len() as u32;
@@ -316,8 +447,11 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
         if key == cpus {
             return self.change_globals();
         }
-        let slot = (key - cpus - 1) / 2;
-        if (key - cpus - 1) % 2 == 1 {
+        if key == self.balance_key() {
+            return self.balance();
+        }
+        let slot = (key - cpus - 2) / 2;
+        if (key - cpus - 2) % 2 == 1 {
             return self.alarm(slot);
         }
         match (self.threads[slot as usize].state, self.threads[slot as usize].outside) {
@@ -327,26 +461,35 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
                 self.execute(slot)
             }
             (_, false) => {
-                self.wake(slot, self.home(slot))?;
-                self.settle()
+                self.wake(slot)?;
+                self.dispatch_all()
             }
         }
     }
 
+    fn balance_key(&self) -> Key {
+        self.cpus.len() as u32 + 1
+    }
+
     fn thread_key(&self, slot: u32) -> Key {
-        self.cpus.len() as u32 + 1 + 2 * slot
+        self.cpus.len() as u32 + 2 + 2 * slot
     }
 
     fn alarm_key(&self, slot: u32) -> Key {
         self.thread_key(slot) + 1
     }
 
-    /// The CPU on which handlers about a thread run that nobody on a CPU caused: where it ran last.
+    /// The CPU for which handlers about a thread run: where it runs or ran last, or the one that
+    /// was chosen for it since. In its instance.
     fn home(&self, slot: u32) -> u32 {
-        match self.threads[slot as usize].cpu {
+        match self.threads[slot as usize].seat {
             NOWHERE => self.affinities[slot as usize].next_from(0).unwrap_or(0),
-            cpu => cpu,
+            seat => seat,
         }
+    }
+
+    fn policy_name(&self) -> &str {
+        self.policies[0].name()
     }
 
     fn who(&self, slot: u32) -> Who {
@@ -357,7 +500,7 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
     fn name(&self, slot: u32) -> String {
         let thread = &self.threads[slot as usize];
         let template = &self.workload.templates[thread.template as usize];
-        instance_name(&template.name, template.count, thread.index)
+        thread_name(&template.name, template.count, thread.index)
     }
 
     fn record(&mut self, slot: u32, what: What) {
@@ -371,8 +514,9 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
                 self.account_overhead(cpu);
             }
         }
+        self.account_unfinished();
         let lost = self
-            .meeting
+            .sync
             .channels
             .iter()
             .zip(&self.workload.channels)
@@ -380,7 +524,7 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             .map(|(channel, declared)| (declared.name.clone(), channel.lost))
             .collect();
         Outcome::new(Figures {
-            policy: self.policy.name().to_string(),
+            policy: self.policy_name().to_string(),
             workload: self.workload.name.clone(),
             seed: self.options.seed,
             ending,
@@ -391,6 +535,7 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             migration: self.migration,
             timeline: self.options.timeline,
             cpus: self.cpus.iter().map(|cpu| cpu.usage).collect(),
+            instances: self.instances.iter().map(|instance| instance.cpus.clone()).collect(),
             metrics: self.metrics,
             recorder: self.recorder,
             names: self.workload.templates.iter().map(|t| (t.name.clone(), t.count)).collect(),
@@ -398,9 +543,4 @@ impl<'a, P: Policy + ?Sized> Machine<'a, P> {
             warnings: self.warnings,
         })
     }
-}
-
-/// The name of an instance: `hog` if there is one of them, else `hog.3`.
-pub(crate) fn instance_name(template: &str, count: u32, index: u32) -> String {
-    if count == 1 && index == 0 { template.to_string() } else { format!("{template}.{index}") }
 }

@@ -1,12 +1,17 @@
-//! Threads come and go: slots, names, first values.
+//! Creates and removes threads: their slots, names and first values.
 //!
-//! Invariant: a slot is in `free` exactly if its thread's state is Free; a serial number is never given twice.
+//! Invariant: a slot is in `free` exactly if its thread's state is Free; a serial number is never
+//! given twice.
 
 use super::*;
 
-impl<P: Policy + ?Sized> Machine<'_, P> {
+impl<P: Scheduler + ?Sized> Machine<'_, P> {
     /// Makes a thread that has not started yet.
-    pub(super) fn allocate(&mut self, template_number: u16, parent: Option<Reference>) -> Result<u32> {
+    pub(super) fn allocate(
+        &mut self,
+        template_number: u16,
+        parent: Option<Reference>,
+    ) -> Result<u32> {
         let template = &self.workload.templates[template_number as usize];
         let alive = self.threads.len() - self.free.len();
         if alive >= self.workload.max_threads as usize {
@@ -15,14 +20,17 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 .hint("spawn fewer of them, let them end, or raise `max_threads`"));
         }
         let serial = self.next_serial;
-        self.next_serial = serial.checked_add(1).ok_or_else(|| Diagnostic::new("too many threads in all"))?;
-        let instances = &mut self.instances[template_number as usize];
-        let index = instances.len() as u32;
+        self.next_serial =
+            serial.checked_add(1).ok_or_else(|| Diagnostic::new("too many threads in all"))?;
+        let numbered = &mut self.numbered[template_number as usize];
+        let index = numbered.len() as u32;
         let thread = Thread {
             state: State::Unborn,
             suspended: false,
             outside: template.outside,
             cpu: NOWHERE,
+            seat: NOWHERE,
+            instance: 0,
             template: template_number,
             group: template.group,
             index,
@@ -36,6 +44,11 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             woken: false,
             message: None,
             job: None,
+            load: 0,
+            lag: 0,
+            service: 0,
+            runnable: 0,
+            runnable_from: 0,
             parent,
             children: 0,
             locks_held: 0,
@@ -53,19 +66,23 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
                 self.threads.push(thread);
                 self.affinities.push(template.affinity);
                 self.variables.resize(self.threads.len() * self.workload.variables.len(), 0.0);
-                self.queue.grow(self.cpus.len() + 1 + 2 * self.threads.len());
+                self.queue.grow(self.cpus.len() + 2 + 2 * self.threads.len());
                 self.threads.len() as u32 - 1
             }
         };
-        instances.push(slot);
+        numbered.push(slot);
         self.inside += u32::from(!template.outside);
         self.metrics.enlist(
             Who { serial, group: template.group },
-            || instance_name(&template.name, template.count, index),
+            || thread_name(&template.name, template.count, index),
             template.outside,
         );
-        let recorded =
-            Recorded { template: template_number, group: template.group, index, outside: template.outside };
+        let recorded = Recorded {
+            template: template_number,
+            group: template.group,
+            index,
+            outside: template.outside,
+        };
         self.recorder.enlist(self.now, recorded);
         Ok(slot)
     }
@@ -98,13 +115,21 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
             self.queue.set(self.thread_key(slot), self.now);
             return Ok(());
         }
-        let home = spawner.unwrap_or_else(|| self.home(slot));
-        self.policy.thread_created(ThreadId(slot), &self.affinities[slot as usize]);
+        let near = spawner.unwrap_or_else(|| self.home(slot));
+        let cpu = self.choose_first_cpu(slot, near);
+        let instance = self.instance_of(cpu);
+        self.threads[slot as usize].seat = cpu;
+        self.threads[slot as usize].instance = instance;
+        let affinity = self.local_affinity(slot, instance);
+        self.policy_of(slot).thread_created(ThreadId(slot), &affinity);
+        self.tell_birth(slot);
         self.initialise(slot, arguments);
-        self.ready += 1;
+        self.enter_ready(slot);
+        self.note_runnable(slot);
         self.record(slot, What::Ready);
-        self.call(Event::NewThread, Some(slot), home)?;
-        self.settle()
+        self.chosen = Some(cpu);
+        self.call(Event::NewThread, Some(slot), cpu)?;
+        self.dispatch_all()
     }
 
     pub(super) fn initialise(&mut self, slot: u32, arguments: &[(Variable, f64)]) {
@@ -128,12 +153,13 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         self.record(slot, What::Ended);
         let thread = &mut self.threads[slot as usize];
         thread.state = State::Free;
-        if !thread.outside {
+        self.note_runnable(slot);
+        if !self.threads[slot as usize].outside {
             self.inside -= 1;
-            self.policy.thread_removed(ThreadId(slot));
+            self.policy_of(slot).thread_removed(ThreadId(slot));
         }
         let thread = &self.threads[slot as usize];
-        self.instances[thread.template as usize][thread.index as usize] = NO_SLOT;
+        self.numbered[thread.template as usize][thread.index as usize] = NO_SLOT;
         self.free.push(slot);
     }
 }

@@ -1,7 +1,9 @@
-//! What threads of a workload meet at: semaphores, channels, locks, conditions, barriers. All are first in, first out.
+//! The objects at which threads of a workload meet: semaphores, channels, locks, conditions,
+//! barriers. Each serves threads in the order in which they came.
 //!
-//! Invariants: a semaphore with waiters has no count left, a channel with receivers no messages; a lock is handed over
-//! from the one who unlocks to the first who waits, so nobody can overtake. Waiters are slots of living threads.
+//! Invariants: a semaphore with waiters has no count left, a channel with receivers no messages; a
+//! thread that unlocks hands the lock to the first thread that waits, so no thread can overtake.
+//! Waiters are slots of living threads.
 
 use std::collections::VecDeque;
 
@@ -37,7 +39,7 @@ pub struct Barrier {
     pub waiters: Queue,
 }
 
-pub struct Meeting {
+pub struct SyncObjects {
     pub semaphores: Vec<Semaphore>,
     pub channels: Vec<Channel>,
     pub locks: Vec<Lock>,
@@ -45,9 +47,9 @@ pub struct Meeting {
     pub barriers: Vec<Barrier>,
 }
 
-impl Meeting {
-    pub fn new(workload: &Workload) -> Meeting {
-        Meeting {
+impl SyncObjects {
+    pub fn new(workload: &Workload) -> SyncObjects {
+        SyncObjects {
             semaphores: workload
                 .semaphores
                 .iter()
@@ -63,7 +65,10 @@ impl Meeting {
             barriers: workload
                 .barriers
                 .iter()
-                .map(|declared| Barrier { parties: declared.parties as usize, waiters: Queue::new() })
+                .map(|declared| Barrier {
+                    parties: declared.parties as usize,
+                    waiters: Queue::new(),
+                })
                 .collect(),
         }
     }
@@ -76,7 +81,13 @@ impl Meeting {
             Wait::Lock(number) => &mut self.locks[number as usize].waiters,
             Wait::Condition { condition, .. } => &mut self.conditions[condition as usize],
             Wait::Barrier(number) => &mut self.barriers[number as usize].waiters,
-            Wait::Nothing | Wait::Time | Wait::Io | Wait::Reply(_) | Wait::Wake | Wait::Children => return,
+            Wait::Nothing
+            | Wait::Time
+            | Wait::Io
+            | Wait::Reply(_)
+            | Wait::Shared(_)
+            | Wait::Wake
+            | Wait::Children => return,
         };
         queue.retain(|&waiter| waiter != slot);
     }

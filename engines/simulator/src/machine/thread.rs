@@ -6,13 +6,25 @@
 //!                          |                     | set_waiting
 //!                          +---event_raised-- Waiting
 //! ```
-//! `suspended` lies across Ready and Waiting: a suspended thread may become ready, but is dispatched only when resumed.
+//! `suspended` lies across Ready and Waiting: a suspended thread may become ready, but is
+//! dispatched only when resumed.
 
-use crate::policy::Time;
+use crate::scheduler::Time;
 use crate::workload::distribution::Random;
 use crate::workload::program::{Address, Variable};
 
-/// A thread that may have ended meanwhile: its slot, and the serial number that the slot must still have.
+/// What an operation leaves the thread doing.
+pub enum Flow {
+    /// It goes on with its next operation, if it still runs.
+    Next,
+    /// It needs the CPU for this long first.
+    Computes(Time),
+    /// It waits, yielded or ended.
+    Stopped,
+}
+
+/// A thread that may have ended meanwhile: its slot, and the serial number that the slot must still
+/// have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     pub slot: u32,
@@ -39,8 +51,13 @@ pub enum Wait {
     Semaphore(u16),
     Channel(u16),
     Reply(u16),
+    /// The value of a variable that nodes share.
+    Shared(u16),
     Lock(u16),
-    Condition { condition: u16, lock: Option<u16> },
+    Condition {
+        condition: u16,
+        lock: Option<u16>,
+    },
     Barrier(u16),
     Wake,
     Children,
@@ -51,8 +68,15 @@ pub enum Wait {
 pub struct Message {
     pub value: f64,
     pub sent: Time,
-    /// Who waits for the reply.
-    pub caller: Option<Reference>,
+    pub caller: Option<Caller>,
+}
+
+/// What waits for the reply to a message.
+#[derive(Clone, Copy, Debug)]
+pub enum Caller {
+    Thread(Reference),
+    /// A call of another node, by the cluster's number.
+    Elsewhere(u64),
 }
 
 /// No CPU: the thread has not run yet.
@@ -65,6 +89,9 @@ pub struct Thread {
     pub outside: bool,
     /// The CPU on which it runs or ran last, or [`NOWHERE`].
     pub cpu: u32,
+    /// The CPU that the machine chose for it last, in its instance, or [`NOWHERE`].
+    pub seat: u32,
+    pub instance: u32,
     pub template: u16,
     pub group: u16,
     /// Its number among those of its template.
@@ -84,6 +111,17 @@ pub struct Thread {
     pub woken: bool,
     pub message: Option<Message>,
     pub job: Option<Job>,
+    /// Its weight while it runs or is ready, else 0; counted only between several instances, like
+    /// all that follows.
+    pub load: i64,
+    /// What it should have received less what it did receive.
+    pub lag: Time,
+    /// Progress made since the last period.
+    pub service: Time,
+    /// Time since the last period in which it ran or was ready, up to `runnable_from` if it does
+    /// so now.
+    pub runnable: Time,
+    pub runnable_from: Time,
     pub parent: Option<Reference>,
     pub children: u32,
     pub locks_held: u32,
@@ -105,7 +143,7 @@ impl Thread {
         !matches!(self.state, State::Unborn | State::Free)
     }
 
-    /// In words, for messages.
+    /// Says the state in words, for messages.
     pub fn describe_state(&self) -> &'static str {
         match self.state {
             State::Unborn => "has not started",

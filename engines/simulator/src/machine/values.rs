@@ -1,10 +1,12 @@
-//! Variables of the workload and imports of the scheduler: two names of one thing where the scheduler has the import.
+//! Variables of the workload and imports of the scheduler: two names of one thing where the
+//! scheduler has the import.
 //!
-//! Invariant: what the scheduler imports lives in the scheduler, so that what it writes is read here too.
+//! Invariant: what the scheduler imports lives in the scheduler, so that what it writes is read
+//! here too.
 
 use super::*;
 
-impl<P: Policy + ?Sized> Machine<'_, P> {
+impl<P: Scheduler + ?Sized> Machine<'_, P> {
     pub(super) fn evaluate(&mut self, expression: &Expression, slot: u32) -> f64 {
         match expression {
             Expression::Constant(value) => *value,
@@ -16,20 +18,25 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         let thread = &self.threads[slot as usize];
         match name {
             Name::Thread(number) => match self.thread_imports[number as usize] {
-                Some(import) if !thread.outside => {
-                    number_of(self.policy.get_thread_import(ThreadId(slot), import))
+                Some(import) if !thread.outside => number_of(
+                    self.policies[thread.instance as usize]
+                        .get_thread_import(ThreadId(slot), import),
+                ),
+                _ => {
+                    self.variables[slot as usize * self.workload.variables.len() + number as usize]
                 }
-                _ => self.variables[slot as usize * self.workload.variables.len() + number as usize],
             },
             Name::Global(number) => match self.global_imports[number as usize] {
-                Some(import) => number_of(self.policy.get_global_import(import)),
+                Some(import) => number_of(self.policies[0].get_global_import(import)),
                 None => self.globals[number as usize],
             },
             Name::Now => self.now as f64,
             Name::Release => thread.job.map_or(self.now, |job| job.release) as f64,
             Name::Sent => thread.message.map_or(self.now, |message| message.sent) as f64,
             Name::Index => f64::from(thread.index),
-            Name::QueueLength(channel) => self.meeting.channels[channel as usize].messages.len() as f64,
+            Name::QueueLength(channel) => {
+                self.sync.channels[channel as usize].messages.len() as f64
+            }
         }
     }
 
@@ -37,7 +44,7 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         match variable {
             Variable::Thread(number) => match self.thread_imports[number as usize] {
                 Some(import) if !self.threads[slot as usize].outside => {
-                    self.policy.set_thread_import(ThreadId(slot), import, value_of(value));
+                    self.policy_of(slot).set_thread_import(ThreadId(slot), import, value_of(value));
                 }
                 _ => {
                     let width = self.workload.variables.len();
@@ -53,7 +60,28 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
 
     pub(super) fn publish_global(&mut self, number: u16) {
         if let Some(import) = self.global_imports[number as usize] {
-            self.policy.set_global_import(import, value_of(self.globals[number as usize]));
+            let value = value_of(self.globals[number as usize]);
+            for policy in &mut self.policies {
+                policy.set_global_import(import, value);
+            }
+        }
+    }
+
+    /// What an instance wrote into an import of the whole scheduler reaches the others before their
+    /// next handler.
+    pub(super) fn share_globals(&mut self, writer: u32) {
+        if !self.is_split() {
+            return;
+        }
+        for number in 0..self.globals.len() {
+            let Some(import) = self.global_imports[number] else { continue };
+            let value = self.policies[writer as usize].get_global_import(import);
+            if number_of(value) != self.globals[number] {
+                self.globals[number] = number_of(value);
+                for policy in &mut self.policies {
+                    policy.set_global_import(import, value);
+                }
+            }
         }
     }
 
@@ -76,7 +104,7 @@ impl<P: Policy + ?Sized> Machine<'_, P> {
         }
         self.next_change += 1;
         self.schedule_change();
-        self.settle()
+        self.dispatch_all()
     }
 }
 
@@ -92,12 +120,12 @@ fn value_of(value: f64) -> Value {
 }
 
 /// What an expression of a thread sees.
-struct ThreadView<'m, 'a, P: Policy + ?Sized> {
+struct ThreadView<'m, 'a, P: Scheduler + ?Sized> {
     machine: &'m mut Machine<'a, P>,
     slot: u32,
 }
 
-impl<P: Policy + ?Sized> Environment for ThreadView<'_, '_, P> {
+impl<P: Scheduler + ?Sized> Environment for ThreadView<'_, '_, P> {
     fn load(&mut self, name: Name) -> f64 {
         self.machine.load(self.slot, name)
     }
@@ -107,11 +135,11 @@ impl<P: Policy + ?Sized> Environment for ThreadView<'_, '_, P> {
 }
 
 /// What an expression of no thread sees.
-struct WorldView<'m, 'a, P: Policy + ?Sized> {
+struct WorldView<'m, 'a, P: Scheduler + ?Sized> {
     machine: &'m mut Machine<'a, P>,
 }
 
-impl<P: Policy + ?Sized> Environment for WorldView<'_, '_, P> {
+impl<P: Scheduler + ?Sized> Environment for WorldView<'_, '_, P> {
     fn load(&mut self, name: Name) -> f64 {
         match name {
             Name::Global(_) | Name::QueueLength(_) => self.machine.load(0, name),

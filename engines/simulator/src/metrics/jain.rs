@@ -1,6 +1,7 @@
-//! Jain's index of fairness.
+//! Computes Jain's index of fairness.
 
-/// (sum x)^2 / (n * sum x^2): 1 if all shares are equal, 1/n if one has everything. None without any share.
+/// (sum x)^2 / (n * sum x^2): 1 if all shares are equal, 1/n if one has everything. None without
+/// any share.
 pub fn jain_index(shares: impl Iterator<Item = f64>) -> Option<f64> {
     let (n, sum, squares) =
         shares.fold((0.0, 0.0, 0.0), |(n, sum, squares), x| (n + 1.0, sum + x, squares + x * x));

@@ -1,7 +1,7 @@
-//! What is counted while the machine runs, per thread and per group of threads.
+//! Counts what happens while the machine runs, per thread and per group of threads.
 //!
-//! Invariant: a group's figures are those of all its threads, also of threads too many to be listed each. Times are
-//! nanoseconds.
+//! Invariant: a group's figures are those of all its threads, also of threads too many to be listed
+//! each. Times are nanoseconds.
 
 mod jain;
 mod summary;
@@ -9,10 +9,24 @@ mod summary;
 pub use jain::jain_index;
 pub use summary::Summary;
 
-use crate::policy::Time;
+use crate::scheduler::Time;
 
-/// Threads that get figures of their own, the first to be created; later ones count in their group only.
+/// Threads that get figures of their own, the first to be created; later ones count in their group
+/// only.
 pub const LISTED_THREADS: u32 = 1000;
+
+/// How a CPU spent its time; the rest was idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Threads made progress.
+    pub busy: Time,
+    /// Lost to switching, and to the scheduler's lock.
+    pub overhead: Time,
+    /// Waited for the scheduler's lock.
+    pub lock_wait: Time,
+    /// Changes to a different thread.
+    pub switches: u64,
+}
 
 /// The figures of a thread, or of a group.
 #[derive(Clone, Debug, Default)]
@@ -34,23 +48,37 @@ pub struct Tally {
     pub switches: u64,
     /// Dispatches on another CPU than the time before.
     pub migrations: u64,
-    /// Times that it lost the CPU though it wanted to go on: its slice was used up, or it was preempted.
+    /// Times that it went to another instance.
+    pub moves: u64,
+    /// Times that it lost the CPU though it wanted to go on: its slice was used up, or it was
+    /// preempted.
     pub preemptions: u64,
     /// Jobs done.
     pub jobs: u64,
-    /// Jobs done after their deadline.
+    /// Jobs that were not done by their deadline, whether or not they were done later.
     pub missed: u64,
+    /// Jobs that were released and not done when the run ended.
+    pub unfinished: u64,
     /// Releases that a late periodic thread left out.
     pub skipped: u64,
-    /// From ready to running.
+    /// Threads that were ready when the run ended and never got a CPU.
+    pub never_dispatched: u64,
+    /// The longest time that a thread was ready and had no CPU, also if it never got one.
+    pub longest_wait: Time,
+    /// From ready to running, each time that it got a CPU.
     pub latency: Summary,
     /// From a job's release to its end.
     pub response: Summary,
-    /// How much later than its deadline a job ended; 0 in time.
+    /// How much later than its deadline a job was done; 0 in time.
     pub tardiness: Summary,
 }
 
 impl Tally {
+    /// Some of its jobs had a deadline that came within the run.
+    pub fn has_deadlines(&self) -> bool {
+        self.tardiness.count() > 0 || self.missed > 0
+    }
+
     /// Adds the figures of another, but not its identity.
     pub fn add(&mut self, other: &Tally) {
         self.threads += other.threads;
@@ -58,10 +86,14 @@ impl Tally {
         self.dispatches += other.dispatches;
         self.switches += other.switches;
         self.migrations += other.migrations;
+        self.moves += other.moves;
         self.preemptions += other.preemptions;
         self.jobs += other.jobs;
         self.missed += other.missed;
         self.skipped += other.skipped;
+        self.unfinished += other.unfinished;
+        self.never_dispatched += other.never_dispatched;
+        self.longest_wait = self.longest_wait.max(other.longest_wait);
         self.latency.add(&other.latency);
         self.response.add(&other.response);
         self.tardiness.add(&other.tardiness);

@@ -1,10 +1,12 @@
-//! A distribution of durations in bounded memory: count, mean and extremes exact, percentiles within 1 %.
+//! Summarises a distribution of durations in bounded memory: count, mean and extremes are exact,
+//! percentiles are within 1 %.
 
 use hdrhistogram::Histogram;
 
-use crate::policy::Time;
+use crate::scheduler::Time;
 
-/// Significant decimal digits of a percentile: two, so that it is off by less than 1 % of its value.
+/// Significant decimal digits of a percentile: two, so that it is off by less than 1 % of its
+/// value.
 const DIGITS: u8 = 2;
 
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,8 @@
-//! What was recorded, as intervals: a thread in one state from one time to another.
+//! Turns records into intervals: a thread in one state from one time to another.
 
 use crate::outcome::Outcome;
-use crate::policy::Time;
 use crate::recorder::{Record, What};
+use crate::scheduler::Time;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -56,7 +56,9 @@ pub fn intervals(outcome: &Outcome, end: Time) -> Vec<Interval> {
             intervals.push(Interval { thread, state, from, to });
         }
     };
-    for &Record { at, thread, what } in recorder.records.iter().take_while(|record| record.at <= end) {
+    for &Record { at, thread, what } in
+        recorder.records.iter().take_while(|record| record.at <= end)
+    {
         let state = match what {
             What::Ready => Some(State::Ready),
             What::Running(cpu) => Some(State::Running(cpu)),
@@ -64,7 +66,7 @@ pub fn intervals(outcome: &Outcome, end: Time) -> Vec<Interval> {
             What::InOut => Some(State::InOut),
             What::Suspended => Some(State::Suspended),
             What::Ended => None,
-            What::Created | What::Job { .. } => continue,
+            What::Created | What::Job { .. } | What::Moved { .. } => continue,
         };
         let current = &mut open[thread as usize];
         close(current, thread, at);

@@ -1,10 +1,11 @@
-//! The outcome as one JSON object. Times are whole nanoseconds; what was not measured is null.
+//! Shows the outcome as one JSON object. Times are whole nanoseconds; a figure without a
+//! measurement is null.
 
 use serde::Serialize;
 
 use crate::metrics::{Summary, Tally};
 use crate::outcome::Outcome;
-use crate::policy::Time;
+use crate::scheduler::Time;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -20,6 +21,7 @@ struct Document<'a> {
     handler_calls: u64,
     jain_threads: Option<f64>,
     jain_groups: Option<f64>,
+    instances: Vec<Instance>,
     cpus: Vec<Cpu>,
     total: Row<'a>,
     groups: Vec<Row<'a>>,
@@ -29,9 +31,16 @@ struct Document<'a> {
 }
 
 #[derive(Serialize)]
+struct Instance {
+    first_cpu: u32,
+    cpus: u32,
+}
+
+#[derive(Serialize)]
 struct Cpu {
     busy_ns: Time,
     switching_ns: Time,
+    lock_wait_ns: Time,
     idle_ns: Time,
     context_switches: u64,
 }
@@ -53,16 +62,20 @@ struct Row<'a> {
     ended_ns: Option<Time>,
     cpu_ns: Time,
     cpu_share: f64,
-    /// Of groups: over the CPU time of their threads.
+    /// In rows of groups: over the CPU time of their threads.
     jain: Option<f64>,
     dispatches: u64,
     context_switches: u64,
     migrations: u64,
+    moves: u64,
     preemptions: u64,
     jobs: u64,
     jobs_per_second: f64,
+    jobs_unfinished: u64,
     deadlines_missed: u64,
     releases_skipped: u64,
+    threads_never_dispatched: u64,
+    longest_wait_ns: Time,
     dispatch_latency: Option<Distribution>,
     response: Option<Distribution>,
     tardiness: Option<Distribution>,
@@ -93,6 +106,11 @@ pub fn render(outcome: &Outcome) -> String {
         handler_calls: outcome.calls(),
         jain_threads: outcome.jain_threads(),
         jain_groups: outcome.jain_groups(),
+        instances: outcome
+            .instances()
+            .iter()
+            .map(|cpus| Instance { first_cpu: cpus.start, cpus: cpus.len() as u32 })
+            .collect(),
         cpus: outcome
             .cpus()
             .iter()
@@ -100,6 +118,7 @@ pub fn render(outcome: &Outcome) -> String {
             .map(|(cpu, idle_ns)| Cpu {
                 busy_ns: cpu.busy,
                 switching_ns: cpu.overhead,
+                lock_wait_ns: cpu.lock_wait,
                 idle_ns,
                 context_switches: cpu.switches,
             })
@@ -113,7 +132,9 @@ pub fn render(outcome: &Outcome) -> String {
         threads: outcome
             .threads()
             .iter()
-            .map(|thread| row(outcome, thread, Some(&outcome.groups()[thread.group as usize].name), None))
+            .map(|thread| {
+                row(outcome, thread, Some(&outcome.groups()[thread.group as usize].name), None)
+            })
             .collect(),
         lost_messages: outcome
             .lost()
@@ -126,7 +147,12 @@ pub fn render(outcome: &Outcome) -> String {
     serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
-fn row<'a>(outcome: &Outcome, tally: &'a Tally, group: Option<&'a str>, jain: Option<f64>) -> Row<'a> {
+fn row<'a>(
+    outcome: &Outcome,
+    tally: &'a Tally,
+    group: Option<&'a str>,
+    jain: Option<f64>,
+) -> Row<'a> {
     Row {
         name: &tally.name,
         group,
@@ -140,11 +166,15 @@ fn row<'a>(outcome: &Outcome, tally: &'a Tally, group: Option<&'a str>, jain: Op
         dispatches: tally.dispatches,
         context_switches: tally.switches,
         migrations: tally.migrations,
+        moves: tally.moves,
         preemptions: tally.preemptions,
         jobs: tally.jobs,
         jobs_per_second: tally.jobs as f64 * 1e9 / outcome.elapsed().max(1) as f64,
+        jobs_unfinished: tally.unfinished,
         deadlines_missed: tally.missed,
         releases_skipped: tally.skipped,
+        threads_never_dispatched: tally.never_dispatched,
+        longest_wait_ns: tally.longest_wait,
         dispatch_latency: distribution(&tally.latency),
         response: distribution(&tally.response),
         tardiness: distribution(&tally.tardiness),

@@ -1,43 +1,48 @@
-//! How an outcome is shown. Every form is a pure function of the outcome, so that equal runs give equal bytes.
+//! Shows an outcome. Every form is a pure function of the outcome, so that equal runs give equal
+//! bytes.
 
-pub(crate) mod html;
+mod html;
 mod intervals;
-pub(crate) mod json;
+mod json;
 mod plot;
-pub(crate) mod table;
+mod table;
 mod timeline;
-pub(crate) mod trace;
+mod trace;
 
-use crate::policy::Time;
+pub use trace::{Place as TracePlace, document as trace_document};
 
-/// Nanoseconds for people: three significant digits and a unit.
-pub fn duration(time: Time) -> String {
-    let (value, unit) = match time.unsigned_abs() {
-        0 => return "0".into(),
-        1..1_000 => return format!("{time} ns"),
-        1_000..1_000_000 => (time as f64 / 1e3, "us"),
-        1_000_000..1_000_000_000 => (time as f64 / 1e6, "ms"),
-        _ => (time as f64 / 1e9, "s"),
-    };
-    let digits = if value.abs() < 10.0 {
-        2
-    } else if value.abs() < 100.0 {
-        1
-    } else {
-        0
-    };
-    format!("{value:.digits$} {unit}")
-}
+use crate::outcome::Outcome;
 
-#[cfg(test)]
-mod tests {
-    use super::duration;
+impl Outcome {
+    /// Plain text with aligned columns.
+    pub fn table(&self) -> String {
+        table::render(self)
+    }
 
-    #[test]
-    fn durations_read_well() {
-        assert_eq!(
-            [0, 999, 1_500, 12_345_678, 999_900_000, 61_000_000_000].map(duration),
-            ["0", "999 ns", "1.50 us", "12.3 ms", "1000 ms", "61.0 s"]
-        );
+    /// One JSON object; docs/workloads.md describes it. The same for the same policy, workload and
+    /// options.
+    pub fn json(&self) -> String {
+        json::render(self)
+    }
+
+    /// A page that needs nothing from the network.
+    pub fn html(&self) -> String {
+        html::render(self)
+    }
+
+    /// A trace that Perfetto and chrome://tracing open. Whole only if [`crate::Options::trace`] was
+    /// set.
+    pub fn perfetto(&self) -> String {
+        trace::render(self)
+    }
+
+    /// The events of its trace, separated by commas, as those of one machine among others.
+    pub fn trace_events(&self, place: TracePlace<'_>) -> String {
+        trace::events(self, place)
+    }
+
+    /// Whether the recording ended before the run.
+    pub fn is_trace_truncated(&self) -> bool {
+        self.figures.recorder.truncated
     }
 }

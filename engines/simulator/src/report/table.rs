@@ -1,6 +1,7 @@
-//! The outcome as plain text: a summary, one line per group, one line per thread if they are few.
+//! Shows the outcome as plain text: a summary, one line per group, one line per thread if they are
+//! few.
 
-use super::duration;
+use crate::duration::duration;
 use crate::metrics::Tally;
 use crate::outcome::{Ending, Outcome};
 
@@ -40,8 +41,12 @@ fn summary(outcome: &Outcome) -> String {
     let capacity = (elapsed * cpus as i64).max(1) as f64;
     let percent = |time: i64| format!("{:.1} %", time as f64 * 100.0 / capacity);
     let index = |index: Option<f64>| index.map_or("-".into(), |index| format!("{index:.4}"));
+    let instances = match outcome.instances().len() {
+        1 => String::new(),
+        count => format!(" in {count} instances"),
+    };
     let mut text = format!(
-        "{} under {}: {} on {cpus} CPU{}{ending}, seed {}\n",
+        "{} under {}: {} on {cpus} CPU{}{instances}{ending}, seed {}\n",
         outcome.workload(),
         outcome.policy(),
         duration(elapsed),
@@ -67,20 +72,23 @@ fn summary(outcome: &Outcome) -> String {
     text
 }
 
-const HEADINGS: [&str; 20] = [
+const HEADINGS: [&str; 23] = [
     "threads",
+    "never ran",
     "cpu",
     "share",
     "Jain",
     "switches",
     "migr.",
+    "moves",
     "jobs",
     "jobs/s",
+    "not done",
     "missed",
     "lat. p50",
     "p99",
     "p99.9",
-    "max",
+    "longest",
     "resp. mean",
     "p50",
     "p99",
@@ -91,7 +99,8 @@ const HEADINGS: [&str; 20] = [
 ];
 
 fn table(what: &str, outcome: &Outcome, rows: &[&Tally]) -> String {
-    let mut lines = vec![std::iter::once(what).chain(HEADINGS).map(String::from).collect::<Vec<_>>()];
+    let mut lines =
+        vec![std::iter::once(what).chain(HEADINGS).map(String::from).collect::<Vec<_>>()];
     lines.extend(rows.iter().map(|tally| row(outcome, tally)));
     // Columns that say nothing about anybody are left out.
     let said: Vec<bool> = (0..lines[0].len())
@@ -121,9 +130,11 @@ fn row(outcome: &Outcome, tally: &Tally) -> Vec<String> {
     let none = || "-".to_string();
     let seconds = (outcome.elapsed().max(1)) as f64 / 1e9;
     let inside = |text: String| if tally.outside { none() } else { text };
-    let latency = |q: f64| inside(duration(tally.latency.quantile(q)));
-    let of =
-        |summary: &crate::metrics::Summary, text: String| if summary.count() == 0 { none() } else { text };
+    let counted = |count: u64| if count == 0 { none() } else { count.to_string() };
+    let of = |summary: &crate::metrics::Summary, text: String| {
+        if summary.count() == 0 { none() } else { text }
+    };
+    let latency = |q: f64| inside(of(&tally.latency, duration(tally.latency.quantile(q))));
     let response = |q: f64| of(&tally.response, duration(tally.response.quantile(q)));
     let tardiness = |q: f64| of(&tally.tardiness, duration(tally.tardiness.quantile(q)));
     let is_group = outcome.groups().iter().any(|group| std::ptr::eq(group, tally));
@@ -132,18 +143,21 @@ fn row(outcome: &Outcome, tally: &Tally) -> Vec<String> {
     vec![
         tally.name.clone(),
         if tally.threads == 1 { none() } else { tally.threads.to_string() },
+        counted(tally.never_dispatched),
         inside(duration(tally.cpu)),
         inside(format!("{:.1} %", outcome.share(tally) * 100.0)),
         jain.map_or_else(none, |jain| format!("{jain:.3}")),
         inside(tally.switches.to_string()),
         if outcome.cpus().len() == 1 { none() } else { inside(tally.migrations.to_string()) },
+        if outcome.instances().len() == 1 { none() } else { inside(tally.moves.to_string()) },
         jobs(tally.jobs.to_string()),
         jobs(format!("{:.1}", tally.jobs as f64 / seconds)),
-        of(&tally.tardiness, tally.missed.to_string()),
+        counted(tally.unfinished),
+        if tally.has_deadlines() { tally.missed.to_string() } else { none() },
         latency(0.5),
         latency(0.99),
         latency(0.999),
-        inside(duration(tally.latency.max())),
+        inside(duration(tally.longest_wait)),
         of(&tally.response, duration(tally.response.mean() as i64)),
         response(0.5),
         response(0.99),

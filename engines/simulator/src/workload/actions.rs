@@ -1,4 +1,4 @@
-//! The lists of actions in Attune's own form of workloads: `do = [{ compute = "1ms" }, "yield"]`.
+//! Reads the actions in Attune's own form of workloads: `do = [{ compute = "1ms" }, "yield"]`.
 //!
 //! Every action is one entry of [`ACTIONS`]: its key, and the other keys that may stand beside it.
 
@@ -8,12 +8,12 @@ use ::toml::de::{DeTable, DeValue};
 
 use super::builder::Builder;
 use super::expression::Expression;
-use super::program::{Operation, Target, Variable};
+use super::program::{Operation, SharedChange, Target, Variable};
 use super::toml_values::{Fields, Value, amount, assignments, cpu_set, repetitions, text, time};
 use super::*;
 use crate::diagnostic::closest;
 
-const ACTIONS: [(&str, &[&str]); 28] = [
+const ACTIONS: [(&str, &[&str]); 29] = [
     ("compute", &[]),
     ("sleep", &[]),
     ("sleep_until", &[]),
@@ -30,6 +30,7 @@ const ACTIONS: [(&str, &[&str]); 28] = [
     ("call", &["value", "into"]),
     ("reply", &[]),
     ("forward", &[]),
+    ("update", &["add", "to", "into"]),
     ("lock", &["do"]),
     ("unlock", &[]),
     ("await", &["lock"]),
@@ -64,7 +65,9 @@ struct Reader<'b> {
 impl Reader<'_> {
     fn list(&mut self, list: &Value) -> Result<(), Diagnostic> {
         let DeValue::Array(actions) = list.get_ref() else {
-            return Err(self.builder.error(&list.span(), "this should be a list of actions in brackets"));
+            return Err(self
+                .builder
+                .error(&list.span(), "this should be a list of actions in brackets"));
         };
         actions.iter().try_for_each(|action| self.action(action))
     }
@@ -96,7 +99,10 @@ impl Reader<'_> {
                     Some(close) => format!("did you mean \"{close}\"?"),
                     None => format!("the actions of one word are {}", WORDS.join(", ")),
                 };
-                return Err(self.builder.error(span, format!("there is no action \"{word}\"")).hint(hint));
+                return Err(self
+                    .builder
+                    .error(span, format!("there is no action \"{word}\""))
+                    .hint(hint));
             }
         };
         if matches!(operation, Operation::End) {
@@ -118,17 +124,22 @@ impl Reader<'_> {
         let leading: Vec<&'static str> = found
             .iter()
             .copied()
-            .filter(|key| !found.iter().any(|other| other != key && companions(other).contains(key)))
+            .filter(|key| {
+                !found.iter().any(|other| other != key && companions(other).contains(key))
+            })
             .collect();
         match leading.as_slice() {
             [] => {
                 let mut error = self.builder.error(span, "this is no action");
                 let first = table.iter().map(|(key, _)| key).min_by_key(|key| key.span().start);
-                error.hint = Some("the actions are ".to_string() + &known().collect::<Vec<_>>().join(", "));
+                error.hint =
+                    Some("the actions are ".to_string() + &known().collect::<Vec<_>>().join(", "));
                 if let Some(key) = first {
                     error = Diagnostic {
                         hint: error.hint,
-                        ..self.builder.error(&key.span(), format!("there is no action `{}`", key.get_ref()))
+                        ..self
+                            .builder
+                            .error(&key.span(), format!("there is no action `{}`", key.get_ref()))
                     };
                     if let Some(close) = closest(key.get_ref(), known()) {
                         error.hint = Some(format!("did you mean `{close}`?"));
@@ -139,7 +150,8 @@ impl Reader<'_> {
             &[key] => {
                 let mut allowed = vec![key];
                 allowed.extend(companions(key));
-                let fields = Fields::new(self.builder, table, span.clone(), "the action", &allowed)?;
+                let fields =
+                    Fields::new(self.builder, table, span.clone(), "the action", &allowed)?;
                 Ok((key, fields.need(self.builder, key)?, fields))
             }
             [first, second, ..] => Err(self
@@ -198,6 +210,7 @@ impl Reader<'_> {
                 into: self.receiving_variable(fields)?,
             },
             "reply" => Operation::Reply(amount(self.builder, value)?),
+            "update" => self.update(value, fields)?,
             "lock" => {
                 let lock = self.builder.lock(text(self.builder, value)?);
                 self.builder.emit(Operation::Lock(lock), span);
@@ -218,7 +231,11 @@ impl Reader<'_> {
             "notify" | "notify_all" => {
                 let condition = self.builder.condition(text(self.builder, value)?);
                 self.builder.conditions[condition as usize].given = true;
-                if key == "notify" { Operation::Notify(condition) } else { Operation::NotifyAll(condition) }
+                if key == "notify" {
+                    Operation::Notify(condition)
+                } else {
+                    Operation::NotifyAll(condition)
+                }
             }
             "barrier" => Operation::Barrier(self.barrier(value)?),
             "yield_to" => Operation::YieldTo(self.target(value, fields)?),
@@ -241,7 +258,35 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn while_loop(&mut self, value: &Value, fields: &Fields, span: &Range<usize>) -> Result<(), Diagnostic> {
+    fn update(&mut self, value: &Value, fields: &Fields) -> Result<Operation, Diagnostic> {
+        if !self.builder.in_cluster {
+            return Err(self
+                .builder
+                .error(&value.span(), "`update` is about a variable that nodes of a cluster share")
+                .hint("write the threads of a node under [[node.thread]]"));
+        }
+        let change = match (fields.get("add"), fields.get("to")) {
+            (Some(by), None) => Some((SharedChange::Add, amount(self.builder, by)?)),
+            (None, Some(to)) => Some((SharedChange::Set, amount(self.builder, to)?)),
+            (None, None) => None,
+            (Some(_), Some(to)) => {
+                let error = self.builder.error(&to.span(), "`add` and `to` are two changes");
+                return Err(error.hint("leave one of them out"));
+            }
+        };
+        Ok(Operation::Update {
+            variable: self.builder.cluster_variable(text(self.builder, value)?),
+            change,
+            into: self.receiving_variable(fields)?,
+        })
+    }
+
+    fn while_loop(
+        &mut self,
+        value: &Value,
+        fields: &Fields,
+        span: &Range<usize>,
+    ) -> Result<(), Diagnostic> {
         let condition = amount(self.builder, value)?;
         let body = fields.need(self.builder, "do")?;
         let start = self.builder.here();
@@ -252,7 +297,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn branch(&mut self, value: &Value, fields: &Fields, span: &Range<usize>) -> Result<(), Diagnostic> {
+    fn branch(
+        &mut self,
+        value: &Value,
+        fields: &Fields,
+        span: &Range<usize>,
+    ) -> Result<(), Diagnostic> {
         let condition = amount(self.builder, value)?;
         let skip = self.builder.emit(Operation::JumpUnless(condition, 0), span);
         self.list(fields.need(self.builder, "then")?)?;
@@ -267,9 +317,17 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn job(&mut self, body: &Value, fields: &Fields, span: &Range<usize>) -> Result<(), Diagnostic> {
+    fn job(
+        &mut self,
+        body: &Value,
+        fields: &Fields,
+        span: &Range<usize>,
+    ) -> Result<(), Diagnostic> {
         if self.in_job {
-            return Err(self.builder.error(span, "a job inside a job").hint("end the outer one first"));
+            return Err(self
+                .builder
+                .error(span, "a job inside a job")
+                .hint("end the outer one first"));
         }
         let release = self.optional_time(fields, "release")?;
         let deadline = self.optional_time(fields, "deadline")?;
@@ -281,12 +339,23 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn optional_time(&mut self, fields: &Fields, key: &str) -> Result<Option<Expression>, Diagnostic> {
+    fn optional_time(
+        &mut self,
+        fields: &Fields,
+        key: &str,
+    ) -> Result<Option<Expression>, Diagnostic> {
         fields.get(key).map(|value| time(self.builder, value)).transpose()
     }
 
-    fn amount_or(&mut self, fields: &Fields, key: &str, otherwise: f64) -> Result<Expression, Diagnostic> {
-        fields.get(key).map_or(Ok(Expression::Constant(otherwise)), |value| amount(self.builder, value))
+    fn amount_or(
+        &mut self,
+        fields: &Fields,
+        key: &str,
+        otherwise: f64,
+    ) -> Result<Expression, Diagnostic> {
+        fields
+            .get(key)
+            .map_or(Ok(Expression::Constant(otherwise)), |value| amount(self.builder, value))
     }
 
     fn giving_channel(&mut self, value: &Value) -> Result<u16, Diagnostic> {

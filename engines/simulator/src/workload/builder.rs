@@ -1,5 +1,5 @@
-//! Puts a workload together: what the readers of its forms share. Names become numbers here, and what is used without
-//! ever being supplied is found.
+//! Puts a workload together: the part that the readers of its forms share. It turns names into
+//! numbers, and finds names that a workload uses without ever supplying them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,6 +22,11 @@ pub(super) struct Builder {
     pub locks: Vec<String>,
     pub conditions: Vec<Declared<()>>,
     pub barriers: Vec<Barrier>,
+    /// Channels in which nodes of a cluster meet.
+    pub shared_channels: Vec<String>,
+    pub cluster_variables: Vec<String>,
+    /// It is the workload of a node, or of the world around a cluster.
+    pub in_cluster: bool,
     /// Names that templates will have, known before their programs are read.
     pub template_names: HashMap<String, u16>,
     hidden: u32,
@@ -37,6 +42,8 @@ pub(super) struct Loop {
     start: Address,
     /// The jump that leaves it, if it ever ends.
     leave: Option<Address>,
+    /// The thread's variable that counts the rounds after the present one, if it ever ends.
+    pub left: Option<u16>,
 }
 
 /// A variable of threads: where it is first read, whether it is ever set.
@@ -46,7 +53,7 @@ pub(super) struct Named {
     pub read: Option<Range<usize>>,
 }
 
-/// Something that threads meet at: who takes from it, who gives to it.
+/// A synchronisation object, and whether the workload takes from it and gives to it.
 pub(super) struct Declared<T> {
     pub name: String,
     pub value: T,
@@ -69,6 +76,9 @@ impl Builder {
             locks: Vec::new(),
             conditions: Vec::new(),
             barriers: Vec::new(),
+            shared_channels: Vec::new(),
+            cluster_variables: Vec::new(),
+            in_cluster: false,
             template_names: HashMap::new(),
             hidden: 0,
             endless: None,
@@ -105,17 +115,19 @@ impl Builder {
         use expression::{Binary, Step};
         let Some(times) = times else {
             self.endless.get_or_insert(span.clone());
-            return Loop { start: self.here(), leave: None };
+            return Loop { start: self.here(), leave: None, left: None };
         };
         let number = self.hidden("repeat");
         let count = || Step::Load(Name::Thread(number));
         self.emit(Operation::Set(Variable::Thread(number), times), span);
         let start = self.here();
-        let left = Expression::Steps(Box::new([count(), Step::Push(0.5), Step::Binary(Binary::Greater)]));
+        let left =
+            Expression::Steps(Box::new([count(), Step::Push(0.5), Step::Binary(Binary::Greater)]));
         let leave = self.emit(Operation::JumpUnless(left, 0), span);
-        let less = Expression::Steps(Box::new([count(), Step::Push(1.0), Step::Binary(Binary::Subtract)]));
+        let less =
+            Expression::Steps(Box::new([count(), Step::Push(1.0), Step::Binary(Binary::Subtract)]));
         self.emit(Operation::Set(Variable::Thread(number), less), span);
-        Loop { start, leave: Some(leave) }
+        Loop { start, leave: Some(leave), left: Some(number) }
     }
 
     pub fn close_loop(&mut self, opened: Loop, span: &Range<usize>) {
@@ -151,7 +163,11 @@ impl Builder {
         Ok(Variable::Thread(number))
     }
 
-    pub fn expression(&mut self, text: &str, span: &Range<usize>) -> Result<Expression, Diagnostic> {
+    pub fn expression(
+        &mut self,
+        text: &str,
+        span: &Range<usize>,
+    ) -> Result<Expression, Diagnostic> {
         let Builder { variables, globals, channels, .. } = self;
         let mut resolve = |name: &str| {
             Ok(match name {
@@ -172,7 +188,8 @@ impl Builder {
         let mut channel = |name: &str| declared(channels, name);
         expression::parse(text, &mut resolve, &mut channel).map_err(|error| {
             // Inside a plain quoted string the place is exact.
-            let quoted = self.source.text.get(span.start + 1..span.end.saturating_sub(1)) == Some(text);
+            let quoted =
+                self.source.text.get(span.start + 1..span.end.saturating_sub(1)) == Some(text);
             let place = if quoted {
                 span.start + 1 + error.span.start..span.start + 1 + error.span.end
             } else {
@@ -184,7 +201,8 @@ impl Builder {
         })
     }
 
-    /// An expression that is a duration or an instant: constants must have a unit and be no less than 0.
+    /// An expression that is a duration or an instant: constants must have a unit and be no less
+    /// than 0.
     pub fn time(&mut self, text: &str, span: &Range<usize>) -> Result<Expression, Diagnostic> {
         let expression = self.expression(text, span)?;
         if let Some(value) = expression.constant() {
@@ -206,6 +224,10 @@ impl Builder {
 
     pub fn channel(&mut self, name: &str) -> u16 {
         declared(&mut self.channels, name)
+    }
+
+    pub fn cluster_variable(&mut self, name: &str) -> u16 {
+        interned(&mut self.cluster_variables, name)
     }
 
     pub fn condition(&mut self, name: &str) -> u16 {
@@ -233,7 +255,12 @@ impl Builder {
         })
     }
 
-    pub fn target(&self, name: &str, index: Expression, span: &Range<usize>) -> Result<Target, Diagnostic> {
+    pub fn target(
+        &self,
+        name: &str,
+        index: Expression,
+        span: &Range<usize>,
+    ) -> Result<Target, Diagnostic> {
         Ok(Target { template: self.template(name, span)?, index })
     }
 
@@ -241,10 +268,16 @@ impl Builder {
     fn check_names(&self) -> Result<(), Diagnostic> {
         for variable in &self.variables {
             if let (false, Some(span)) = (variable.set, &variable.read) {
-                let known = self.variables.iter().filter(|other| other.set).map(|other| other.name.as_str());
-                let known =
-                    known.chain(self.globals.iter().map(|global| global.name.as_str())).chain(BUILT_IN);
-                let mut error = self.error(span, format!("`{}` is never given a value", variable.name));
+                let known = self
+                    .variables
+                    .iter()
+                    .filter(|other| other.set)
+                    .map(|other| other.name.as_str());
+                let known = known
+                    .chain(self.globals.iter().map(|global| global.name.as_str()))
+                    .chain(BUILT_IN);
+                let mut error =
+                    self.error(span, format!("`{}` is never given a value", variable.name));
                 error.hint = Some(match closest(&variable.name, known) {
                     Some(close) => format!("did you mean `{close}`?"),
                     None => "set it with `set`, in `imports`, or declare it in [globals]".into(),
@@ -254,7 +287,10 @@ impl Builder {
         }
         let semaphores = self.semaphores.iter().filter(|s| s.value == 0);
         unanswered(semaphores, "semaphore", "signals")
-            .or_else(|| unanswered(self.channels.iter(), "channel", "sends to"))
+            .or_else(|| {
+                let own = |channel: &&Declared<_>| !self.shared_channels.contains(&channel.name);
+                unanswered(self.channels.iter().filter(own), "channel", "sends to")
+            })
             .or_else(|| unanswered(self.conditions.iter(), "condition", "notifies"))
             .map_or(Ok(()), |(span, message, hint)| Err(self.error(&span, message).hint(hint)))
     }
@@ -271,20 +307,36 @@ impl Builder {
             self.locks.len(),
             self.conditions.len(),
             self.barriers.len(),
+            self.cluster_variables.len(),
         ];
         if names.iter().any(|&count| count > usize::from(u16::MAX))
             || self.operations.len() > u32::MAX as usize
         {
-            return Err(Diagnostic::new(format!("{}: the workload has too many names", self.source.name))
-                .hint(format!("of each kind there may be {}", u16::MAX)));
+            return Err(Diagnostic::new(format!(
+                "{}: the workload has too many names",
+                self.source.name
+            ))
+            .hint(format!("of each kind there may be {}", u16::MAX)));
         }
-        let Settings { name, duration, cpus, context_switch, migration, max_threads, notes, mut changes } =
-            settings;
+        let Settings {
+            name,
+            duration,
+            cpus,
+            cpus_per_cache,
+            lock,
+            context_switch,
+            migration,
+            max_threads,
+            notes,
+            mut changes,
+        } = settings;
         changes.sort_by_key(|change| change.at);
         Ok(Workload {
             name,
             duration,
             cpus,
+            cpus_per_cache,
+            lock,
             context_switch,
             migration,
             max_threads,
@@ -312,11 +364,16 @@ impl Builder {
             channels: self
                 .channels
                 .into_iter()
-                .map(|c| Channel { name: c.name, capacity: c.value })
+                .map(|c| Channel {
+                    shared: self.shared_channels.contains(&c.name),
+                    name: c.name,
+                    capacity: c.value,
+                })
                 .collect(),
             locks: self.locks,
             conditions: self.conditions.into_iter().map(|condition| condition.name).collect(),
             barriers: self.barriers,
+            cluster_variables: self.cluster_variables,
         })
     }
 }
@@ -326,6 +383,8 @@ pub(super) struct Settings {
     pub name: String,
     pub duration: Option<Time>,
     pub cpus: Option<u32>,
+    pub cpus_per_cache: Option<u32>,
+    pub lock: LockCosts,
     pub context_switch: Time,
     pub migration: Time,
     pub max_threads: u32,
@@ -354,7 +413,12 @@ fn interned(names: &mut Vec<String>, name: &str) -> u16 {
 
 fn declared<T: Default>(list: &mut Vec<Declared<T>>, name: &str) -> u16 {
     let number = list.iter().position(|known| known.name == name).unwrap_or_else(|| {
-        list.push(Declared { name: name.to_string(), value: T::default(), taken: None, given: false });
+        list.push(Declared {
+            name: name.to_string(),
+            value: T::default(),
+            taken: None,
+            given: false,
+        });
         list.len() - 1
     });
     number as u16

@@ -1,7 +1,8 @@
-//! Pseudo-random numbers for workloads: one independent stream per thread, the same on every machine.
+//! Draws pseudo-random numbers for workloads: one independent stream per thread, the same on every
+//! machine.
 //!
-//! Invariant: a stream depends only on the seed and the stream's number; logarithms and cosines come from `libm`, not
-//! from the platform, so that results are identical everywhere.
+//! Invariant: a stream depends only on the seed and the stream's number; logarithms and cosines
+//! come from `libm`, not from the platform, so that results are identical everywhere.
 
 /// A stream of pseudo-random numbers (splitmix64).
 #[derive(Clone, Debug)]

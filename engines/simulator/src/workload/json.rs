@@ -1,5 +1,5 @@
-//! JSON as rt-app and its workgen read it: with comments, trailing commas, repeated keys and keys without a value, all
-//! in the order of the text. Every value knows its place.
+//! Reads JSON as rt-app and its workgen do: with comments, trailing commas, repeated keys and keys
+//! without a value, all in the order of the text. Every value knows its place.
 
 use std::ops::Range;
 
@@ -154,7 +154,8 @@ impl Parser<'_> {
 
     fn number(&mut self) -> Result<Kind, Diagnostic> {
         let start = self.position;
-        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.')) {
+        while self.peek().is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.'))
+        {
             self.position += 1;
         }
         match self.text[start..self.position].parse::<f64>() {

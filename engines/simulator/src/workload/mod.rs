@@ -1,10 +1,11 @@
 //! What is simulated: threads and what they do, read from a TOML file or from rt-app's JSON.
 //!
-//! Invariant: a [`Workload`] is complete and consistent; every mistake that can be found without running was
-//! reported, with its place, when it was read. Times are nanoseconds.
+//! Invariant: a [`Workload`] is complete and consistent; every mistake that can be found without
+//! running was reported, with its place, when it was read. Times are nanoseconds.
 
 mod actions;
 mod builder;
+pub mod cluster;
 pub mod distribution;
 pub mod expression;
 mod json;
@@ -18,7 +19,7 @@ mod toml_values;
 use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, Location, Source};
-use crate::policy::{CpuSet, Time};
+use crate::scheduler::{CpuSet, Time};
 use expression::Expression;
 use program::{Address, Operation, Variable};
 
@@ -34,6 +35,10 @@ pub struct Workload {
     pub duration: Option<Time>,
     /// CPUs of the machine, unless the options say otherwise.
     pub cpus: Option<u32>,
+    /// CPUs that share a last-level cache; None: all.
+    pub cpus_per_cache: Option<u32>,
+    /// What the scheduler's lock costs.
+    pub lock: LockCosts,
     /// Time that a CPU loses when it changes to a different thread.
     pub context_switch: Time,
     /// Time that it loses in addition when the thread ran on another CPU before.
@@ -57,6 +62,25 @@ pub struct Workload {
     pub(crate) locks: Vec<String>,
     pub(crate) conditions: Vec<String>,
     pub(crate) barriers: Vec<Barrier>,
+    /// Variables of a cluster that threads use outside of handlers.
+    pub(crate) cluster_variables: Vec<String>,
+}
+
+/// What it costs a CPU to call a handler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockCosts {
+    /// How long the lock is held for one call.
+    pub hold: Time,
+    /// To take it over from another CPU of the same cache.
+    pub near: Time,
+    /// To take it over from a CPU of another cache.
+    pub far: Time,
+}
+
+impl LockCosts {
+    pub fn is_free(self) -> bool {
+        self == LockCosts::default()
+    }
 }
 
 /// Threads of one name.
@@ -73,8 +97,25 @@ pub(crate) struct Template {
     pub initial: Vec<(Variable, Expression)>,
     /// Its work is not divided into jobs, so that its life is one.
     pub life_is_job: bool,
+    /// Its jobs are released by the clock.
+    pub periodic: Option<Periodic>,
     pub entry: Address,
     pub place: Range<usize>,
+}
+
+/// Jobs that the clock releases, whether or not the thread gets to run them.
+#[derive(Clone, Debug)]
+pub(crate) struct Periodic {
+    /// The thread's variable that holds the release time of its next or present job.
+    pub release: u16,
+    pub period: Expression,
+    /// From a job's release.
+    pub deadline: Expression,
+    /// A release that has gone by is left out.
+    pub skip: bool,
+    /// How many jobs there are, and the thread's variable that counts those after the present one;
+    /// None: without end.
+    pub limit: Option<(Expression, u16)>,
 }
 
 /// A variable that every thread has, and the scheduler's import if it has one of that name.
@@ -110,6 +151,8 @@ pub(crate) struct Channel {
     pub name: String,
     /// Messages that find no room are lost and counted.
     pub capacity: Option<usize>,
+    /// Lies outside the machine: nodes of a cluster meet there.
+    pub shared: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -119,12 +162,14 @@ pub(crate) struct Barrier {
 }
 
 impl Workload {
-    /// Reads a workload in Attune's own form, see docs/workloads.md. `name` is the file's name, for messages.
+    /// Reads a workload in Attune's own form, see docs/workloads.md. `name` is the file's name, for
+    /// messages.
     pub fn from_toml(text: &str, name: &str) -> Result<Workload, Diagnostic> {
         toml::read(Source::new(name, text))
     }
 
-    /// Reads a workload of rt-app. What it holds that has no meaning here is said in [`Workload::notes`].
+    /// Reads a workload of rt-app. What it holds that has no meaning here is said in
+    /// [`Workload::notes`].
     pub fn from_rt_app(text: &str, name: &str) -> Result<Workload, Diagnostic> {
         rt_app::read(Source::new(name, text))
     }
@@ -146,8 +191,10 @@ impl Workload {
     pub(crate) fn outside_spawns(&self) -> bool {
         self.templates.iter().enumerate().filter(|(_, template)| template.outside).any(
             |(number, template)| {
-                let end =
-                    self.templates.get(number + 1).map_or(self.operations.len(), |next| next.entry as usize);
+                let end = self
+                    .templates
+                    .get(number + 1)
+                    .map_or(self.operations.len(), |next| next.entry as usize);
                 self.operations[template.entry as usize..end]
                     .iter()
                     .any(|operation| matches!(operation, Operation::Spawn { .. }))
@@ -155,8 +202,27 @@ impl Workload {
         )
     }
 
+    /// The variables of a cluster that its threads read and update outside of handlers, by number.
+    pub fn cluster_variables(&self) -> &[String] {
+        &self.cluster_variables
+    }
+
+    /// The name of a channel.
+    pub fn channel_name(&self, channel: u16) -> &str {
+        &self.channels[channel as usize].name
+    }
+
     /// Threads that the run begins with, without those outside.
     pub fn threads(&self) -> u32 {
-        self.templates.iter().filter(|template| !template.outside).map(|template| template.count).sum()
+        self.templates
+            .iter()
+            .filter(|template| !template.outside)
+            .map(|template| template.count)
+            .sum()
     }
+}
+
+/// The name of a thread: `hog` if the workload has one of them, else `hog.3`.
+pub(crate) fn thread_name(template: &str, count: u32, index: u32) -> String {
+    if count == 1 && index == 0 { template.to_string() } else { format!("{template}.{index}") }
 }

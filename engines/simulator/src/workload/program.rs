@@ -1,10 +1,12 @@
-//! What threads do, as flat programs: every reader of workloads compiles to these operations, the machine runs them.
+//! What threads do, as flat programs: every reader of workloads compiles to these operations, the
+//! machine runs them.
 //!
-//! Invariants: all programs of a workload lie in one list and end in [`Operation::End`] or a jump; jumps stay inside
-//! their program; every number of a variable, channel, lock, ... is below the length of its list in the workload.
+//! Invariants: all programs of a workload lie in one list and end in [`Operation::End`] or a jump;
+//! jumps stay inside their program; every number of a variable, channel, lock, ... is below the
+//! length of its list in the workload.
 
 use super::expression::Expression;
-use crate::policy::CpuSet;
+use crate::scheduler::CpuSet;
 
 /// Index into [`super::Workload::operations`].
 pub type Address = u32;
@@ -26,13 +28,15 @@ pub enum Operation {
     Jump(Address),
     JumpUnless(Expression, Address),
 
-    /// A piece of work begins whose response time counts; without a release time it counts from now.
+    /// A piece of work begins whose response time counts; without a release time it counts from
+    /// now.
     JobBegin {
         release: Option<Expression>,
         deadline: Option<Expression>,
     },
     JobEnd,
-    /// Advances the release time in the variable by a period; `skip` leaves out the releases that have gone by.
+    /// Advances the release time in the variable by a period; `skip` leaves out the releases that
+    /// have gone by.
     NextRelease {
         release: u16,
         period: Expression,
@@ -59,6 +63,14 @@ pub enum Operation {
     Reply(Expression),
     /// Passes the message that was received last on, with its sender and sending time.
     Forward(u16),
+
+    /// Reads or updates a variable that the nodes of a cluster share; blocks until the value is
+    /// there.
+    Update {
+        variable: u16,
+        change: Option<(SharedChange, Expression)>,
+        into: Option<Variable>,
+    },
 
     Lock(u16),
     Unlock(u16),
@@ -90,6 +102,13 @@ pub enum Operation {
     Join,
     Affinity(Box<CpuSet>),
     End,
+}
+
+/// What a thread does to a shared variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedChange {
+    Add,
+    Set,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Reading workloads: what is refused, with which words and where; and that everything shipped can be run.
+//! Tests the readers of workloads: what they refuse, with which words and where; and that every
+//! shipped workload can run.
 
 use std::path::Path;
 
@@ -15,7 +16,8 @@ fn refused(text: &str) -> String {
 
 fn run(workload: &Workload, options: &Options) -> Outcome {
     let mut policy = Fifo { slice: Some(1_000_000), preempts: Some(0), ..Fifo::default() };
-    simulate(&mut policy, workload, options).unwrap_or_else(|error| panic!("{}: {error}", workload.name))
+    simulate(&mut policy, workload, options)
+        .unwrap_or_else(|error| panic!("{}: {error}", workload.name))
 }
 
 #[test]
@@ -33,7 +35,11 @@ fn every_mistake_has_a_place_and_a_way_out() {
         ("[[thread]]\ndo = []", ":1:1", "`name` is missing"),
         ("[[thread]]\nname = 'a'", ":1:1", "[[thread]] needs `do`"),
         ("[[thread]]\nname = 'a'\ndo = [{ compte = '1ms' }]", ":3:9", "did you mean `compute`?"),
-        ("[[thread]]\nname = 'a'\ndo = [{ compute = '1ms', sleep = '1ms' }]", ":3:7", "are two actions"),
+        (
+            "[[thread]]\nname = 'a'\ndo = [{ compute = '1ms', sleep = '1ms' }]",
+            ":3:7",
+            "are two actions",
+        ),
         (
             "[[thread]]\nname = 'a'\ndo = [{ compute = '1ms', into = 'x' }]",
             ":3:26",
@@ -41,19 +47,39 @@ fn every_mistake_has_a_place_and_a_way_out() {
         ),
         ("[[thread]]\nname = 'a'\ndo = ['yeld']", ":3:7", "did you mean \"yield\"?"),
         ("[[thread]]\nname = 'a'\ndo = [5]", ":3:7", "this is no action"),
-        ("[[thread]]\nname = 'a'\ndo = [{ compute = 'size * 2' }]", ":3:19", "`size` is never given a value"),
+        (
+            "[[thread]]\nname = 'a'\ndo = [{ compute = 'size * 2' }]",
+            ":3:19",
+            "`size` is never given a value",
+        ),
         (
             "[[thread]]\nname = 'a'\ndo = [{ compute = '1ms + unifrm(1, 2)' }]",
             ":3:26",
             "did you mean `uniform`?",
         ),
-        ("[[thread]]\nname = 'a'\ndo = [{ wait = 's' }]", ":3:16", "nobody ever signals the semaphore `s`"),
-        ("[[thread]]\nname = 'a'\ndo = [{ receive = 'c' }]", ":3:19", "nobody ever sends to the channel `c`"),
+        (
+            "[[thread]]\nname = 'a'\ndo = [{ wait = 's' }]",
+            ":3:16",
+            "nobody ever signals the semaphore `s`",
+        ),
+        (
+            "[[thread]]\nname = 'a'\ndo = [{ receive = 'c' }]",
+            ":3:19",
+            "nobody ever sends to the channel `c`",
+        ),
         ("[[thread]]\nname = 'a'\ndo = [{ resume = 'b' }]", ":3:18", "there is no thread `b`"),
         ("[[thread]]\nname = 'a'\ndo = [{ barrier = 'b' }]", ":3:19", "[barriers] b = 4"),
         ("[[thread]]\nname = 'a'\ncpus = []\ndo = []", ":3:8", "needs at least one CPU"),
-        ("[[thread]]\nname = 'a'\nrepeat = 'forever'\ndo = []", ":3:10", "the workload has no duration"),
-        ("[[thread]]\nname = 'a'\nlate = 'skip'\ndo = []", ":3:8", "belongs to a thread with a `period`"),
+        (
+            "[[thread]]\nname = 'a'\nrepeat = 'forever'\ndo = []",
+            ":3:10",
+            "the workload has no duration",
+        ),
+        (
+            "[[thread]]\nname = 'a'\nlate = 'skip'\ndo = []",
+            ":3:8",
+            "belongs to a thread with a `period`",
+        ),
         ("[[thread]]\nname = 'a'\nperiod = '0ms'\ndo = []", ":3:10", "the period cannot be 0"),
         ("[[thread]]\nname = 'a'\ndo = [{ set = { now = 1 } }]", ":3:17", "is a built-in name"),
         ("[[thread]]\nname = 'a'\ndo = [{ job = [{ job = [] }] }]", ":3:16", "a job inside a job"),
@@ -70,17 +96,38 @@ fn every_mistake_has_a_place_and_a_way_out() {
     ] {
         let message = refused(text);
         assert!(message.contains(words), "{text}\n{message}");
-        assert!(place.is_empty() || message.contains(&format!("w.toml{place}\n")), "{text}\n{message}");
+        assert!(
+            place.is_empty() || message.contains(&format!("w.toml{place}\n")),
+            "{text}\n{message}"
+        );
     }
 }
 
 #[test]
 fn garbage_is_refused_and_never_panics() {
     let whole = std::fs::read_to_string(lab().join("players.toml")).unwrap();
+    let (mut refused, mut ran) = (0, 0);
     for cut in (0..whole.len()).step_by(7).filter(|&cut| whole.is_char_boundary(cut)) {
-        let _ = Workload::from_toml(&whole[..cut], "w.toml");
-        let _ = Workload::from_toml(&whole[cut..], "w.toml");
+        for part in [&whole[..cut], &whole[cut..]] {
+            match Workload::from_toml(part, "w.toml") {
+                Err(error) => {
+                    let place = error.place().map(|place| place.line as usize);
+                    let without_threads = error.message.contains("has no threads");
+                    assert!(
+                        without_threads || place.is_some_and(|line| line <= part.lines().count()),
+                        "{part}\n{error}"
+                    );
+                    refused += 1;
+                }
+                Ok(workload) => {
+                    let options = Options { max_events: 500, ..Options::default() };
+                    assert!(run(&workload, &options).events() > 0, "{part}");
+                    ran += 1;
+                }
+            }
+        }
     }
+    assert!(refused > 100 && ran > 3, "{refused} refused, {ran} ran");
     let json = std::fs::read_to_string(lab().join("rt_app.json")).unwrap();
     let closing = json.rfind('}').unwrap();
     for cut in (0..closing).step_by(3).filter(|&cut| json.is_char_boundary(cut)) {
@@ -90,12 +137,19 @@ fn garbage_is_refused_and_never_panics() {
     assert!(Workload::from_rt_app("\u{1f600}", "w.json").is_err());
 }
 
-/// Workloads with words exchanged at random: each is refused or runs, and nothing panics or goes on for ever.
+/// Workloads with words exchanged at random: each is refused or runs, and nothing panics or goes on
+/// for ever.
 #[test]
 fn mutated_workloads_are_refused_or_run() {
     let page = |name: &str| std::fs::read_to_string(lab().join(name)).unwrap();
-    let texts = ["players.toml", "webserver_closed.toml", "forks.toml", "transactions.toml", "weather.toml"]
-        .map(page);
+    let texts = [
+        "players.toml",
+        "webserver_closed.toml",
+        "forks.toml",
+        "transactions.toml",
+        "weather.toml",
+    ]
+    .map(page);
     let words: Vec<&str> = texts
         .iter()
         .flat_map(|text| text.split_inclusive([' ', '\n', ',']))
@@ -132,7 +186,10 @@ fn mutated_workloads_are_refused_or_run() {
         let options = Options { max_events: 2_000, trace: true, ..Options::default() };
         if let Ok(outcome) = simulate(&mut policy, &workload, &options) {
             assert!(outcome.idle().all(|idle| idle >= 0));
-            let _ = (outcome.table(), outcome.html(), outcome.perfetto());
+            assert!(outcome.table().contains(outcome.groups()[0].name.as_str()));
+            assert!(outcome.html().ends_with("</html>\n"));
+            let trace = serde_json::from_str::<serde_json::Value>(&outcome.perfetto());
+            assert!(trace.is_ok(), "{trace:?}");
             ran += 1;
         }
     }
@@ -153,11 +210,12 @@ fn every_workload_of_the_lab_runs() {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        let workload = Workload::from_file_text(&text, &name).unwrap_or_else(|error| panic!("{error}"));
+        let workload =
+            Workload::from_file_text(&text, &name).unwrap_or_else(|error| panic!("{error}"));
         let options = Options { duration: Some(500_000_000), ..Options::default() };
         let outcome = run(&workload, &options);
         assert_eq!(outcome.ending(), Ending::Duration, "{name}");
-        // Everybody gets somewhere; who only sends requests has nothing to show.
+        // Every group makes progress; clients that only send requests have nothing to show.
         for group in outcome.groups().iter().filter(|group| group.name != "arrivals") {
             assert!(group.cpu > 0 || group.jobs > 0, "{name}: {} did nothing", group.name);
         }
@@ -210,8 +268,12 @@ fn rt_app_timers_are_relative_or_absolute() {
     let ends = |mode: &str| {
         let workload = rt_app(&format!(
             r#""a": {{ "loop": 1, "phases": {{
-                "long": {{ "run": 30000, "timer": {{ "ref": "unique", "period": 20000, "mode": "{mode}" }} }},
-                "short": {{ "run": 1000, "timer": {{ "ref": "unique", "period": 20000, "mode": "{mode}" }} }}
+                "long": {{
+                    "run": 30000, "timer": {{ "ref": "unique", "period": 20000, "mode": "{mode}" }}
+                }},
+                "short": {{
+                    "run": 1000, "timer": {{ "ref": "unique", "period": 20000, "mode": "{mode}" }}
+                }}
             }} }}"#
         ));
         run(&workload, &Options::default()).elapsed()
@@ -224,8 +286,10 @@ fn rt_app_timers_are_relative_or_absolute() {
 fn rt_app_threads_meet() {
     let workload = rt_app(
         r#""a": { "loop": 1, "suspend", "run": 1000, "barrier": "x", "yield", },
-           "b": { "loop": 1, "sleep": 2000, "resume": "a", "run0": 1000, "run1": 1000, "barrier": "x" },
-           "c": { "loop": 1, "lock": "m", "wait": { "ref": "k", "mutex": "m" }, "unlock": "m", "barrier": "x" },
+           "b": { "loop": 1, "sleep": 2000, "resume": "a", "run0": 1000, "run1": 1000,
+                  "barrier": "x" },
+           "c": { "loop": 1, "lock": "m", "wait": { "ref": "k", "mutex": "m" }, "unlock": "m",
+                  "barrier": "x" },
            "d": { "loop": 1, "delay": 9000, "sync": { "ref": "k", "mutex": "m" }, "fork": "e" },
            "f": { "loop": 1, "delay": 10000, "broad": "k" },
            "e": { "instance": 0, "loop": 2, "runtime": 500 }"#,
@@ -241,7 +305,8 @@ fn rt_app_priorities_become_imports() {
     let workload = rt_app(
         r#""a": { "loop": 1, "policy": "SCHED_FIFO", "priority": 10, "run": 10 },
            "b": { "loop": 1, "priority": 5, "run": 10 },
-           "c": { "loop": 1, "policy": "SCHED_DEADLINE", "dl-runtime": 5000, "dl-period": 20000, "run": 10 }"#,
+           "c": { "loop": 1, "policy": "SCHED_DEADLINE", "dl-runtime": 5000, "dl-period": 20000,
+                  "run": 10 }"#,
     );
     let names = vec!["policy", "priority", "prio", "nice", "weight", "dl_runtime", "dl_period"];
     let mut policy = Fifo { thread_imports: names, ..Fifo::default() };
@@ -265,18 +330,24 @@ fn rt_app_priorities_become_imports() {
 
 #[test]
 fn rt_app_says_what_it_leaves_out_and_refuses_what_makes_no_sense() {
-    let workload = rt_app(r#""a": { "loop": 1, "run": 10, "mem": 1000, "util_min": 5, "zebra": 1 }"#);
+    let workload =
+        rt_app(r#""a": { "loop": 1, "run": 10, "mem": 1000, "util_min": 5, "zebra": 1 }"#);
     let notes: Vec<String> = workload.notes.iter().map(ToString::to_string).collect();
     assert_eq!(notes.len(), 3, "{notes:?}");
     assert!(
-        notes.iter().any(|note| note.starts_with("`mem` takes no time here") && note.contains("w.json:1:"))
+        notes
+            .iter()
+            .any(|note| note.starts_with("`mem` takes no time here") && note.contains("w.json:1:"))
     );
     for (text, words) in [
         ("{}", "there is no \"tasks\""),
         ("{ \"tasks\": { \"a\": { \"run\": -5 } } }", "cannot be negative"),
         ("{ \"tasks\": { \"a\": { \"run\": \"x\" } } }", "should be a number"),
         ("{ \"tasks\": { \"a\": { \"fork\": \"b\" } } }", "there is no thread `b`"),
-        ("{ \"tasks\": { \"a\": { \"timer\": { \"ref\": \"t\" } } } }", "needs \"ref\" and \"period\""),
+        (
+            "{ \"tasks\": { \"a\": { \"timer\": { \"ref\": \"t\" } } } }",
+            "needs \"ref\" and \"period\"",
+        ),
         ("{ \"tasks\": { \"a\": { \"policy\": \"SCHED_X\" } } }", "no scheduling policy"),
         ("{ \"tasks\" }}", "this is not JSON"),
     ] {

@@ -1,6 +1,5 @@
-//! Attune's own form of workloads, see docs/workloads.md: tables of a TOML file to a [`Workload`].
-
-use std::ops::Range;
+//! Reads Attune's own form of workloads (docs/workloads.md): tables of a TOML file to a
+//! [`Workload`].
 
 use ::toml::de::{DeTable, DeValue};
 
@@ -10,7 +9,7 @@ use super::expression::Expression;
 use super::program::{Operation, Variable};
 use super::toml_values::*;
 use super::*;
-use crate::policy::MAX_CPUS;
+use crate::scheduler::MAX_CPUS;
 
 pub(super) fn read(source: Source) -> Result<Workload, Diagnostic> {
     let text = source.text.clone();
@@ -19,35 +18,47 @@ pub(super) fn read(source: Source) -> Result<Workload, Diagnostic> {
         Diagnostic::new(format!("this is not TOML: {}", error.message())).at(location)
     })?;
     let mut builder = Builder::new(source);
-    let top = Fields::new(
-        &builder,
-        document.get_ref(),
-        document.span(),
-        "a workload",
-        &[
-            "name",
-            "duration",
-            "cpus",
-            "context_switch",
-            "migration",
-            "max_threads",
-            "globals",
-            "semaphores",
-            "channels",
-            "barriers",
-            "thread",
-            "client",
-            "at",
-        ],
-    )?;
+    let top =
+        Fields::new(&builder, document.get_ref(), document.span(), "a workload", &MACHINE_KEYS)?;
     let settings = settings(&mut builder, &top)?;
-    declarations(&mut builder, &top)?;
-    let threads = tables(&builder, &top, "thread")?;
-    let clients = tables(&builder, &top, "client")?;
-    if threads.is_empty() {
-        return Err(Diagnostic::new(format!("{}: the workload has no threads", builder.source.name))
-            .hint("begin one with [[thread]]"));
+    if tables(&builder, &top, "thread")?.is_empty() {
+        return Err(Diagnostic::new(format!(
+            "{}: the workload has no threads",
+            builder.source.name
+        ))
+        .hint("begin one with [[thread]]"));
     }
+    machine(builder, &top, settings)
+}
+
+/// The keys of a machine's workload.
+pub(super) const MACHINE_KEYS: [&str; 15] = [
+    "name",
+    "duration",
+    "cpus",
+    "cpus_per_cache",
+    "scheduler_lock",
+    "context_switch",
+    "migration",
+    "max_threads",
+    "globals",
+    "semaphores",
+    "channels",
+    "barriers",
+    "thread",
+    "client",
+    "at",
+];
+
+/// The workload of one machine: the whole file's, or a node's.
+pub(super) fn machine(
+    mut builder: Builder,
+    top: &Fields,
+    settings: Settings,
+) -> Result<Workload, Diagnostic> {
+    declarations(&mut builder, top)?;
+    let threads = tables(&builder, top, "thread")?;
+    let clients = tables(&builder, top, "client")?;
     name_templates(&mut builder, threads.iter().chain(&clients))?;
     for table in &threads {
         template(&mut builder, table, false, settings.duration)?;
@@ -55,16 +66,19 @@ pub(super) fn read(source: Source) -> Result<Workload, Diagnostic> {
     for table in &clients {
         template(&mut builder, table, true, settings.duration)?;
     }
-    let changes = changes(&mut builder, &top)?;
+    let changes = changes(&mut builder, top)?;
     builder.finish(Settings { changes, ..settings })
 }
 
-fn settings(builder: &mut Builder, top: &Fields) -> Result<Settings, Diagnostic> {
-    let stem = builder.source.name.rsplit('/').next().unwrap_or("").trim_end_matches(".toml").to_string();
+pub(super) fn settings(builder: &mut Builder, top: &Fields) -> Result<Settings, Diagnostic> {
+    let stem =
+        builder.source.name.rsplit('/').next().unwrap_or("").trim_end_matches(".toml").to_string();
     let mut settings = Settings {
         name: stem,
         duration: None,
         cpus: None,
+        cpus_per_cache: None,
+        lock: LockCosts::default(),
         context_switch: 0,
         migration: 0,
         max_threads: DEFAULT_MAX_THREADS,
@@ -83,6 +97,17 @@ fn settings(builder: &mut Builder, top: &Fields) -> Result<Settings, Diagnostic>
     }
     if let Some(value) = top.get("cpus") {
         settings.cpus = Some(integer(builder, value, 1, u64::from(MAX_CPUS))? as u32);
+    }
+    if let Some(value) = top.get("cpus_per_cache") {
+        settings.cpus_per_cache = Some(integer(builder, value, 1, u64::from(MAX_CPUS))? as u32);
+    }
+    if let Some(value) = top.get("scheduler_lock") {
+        let fields = Fields::of(builder, value, "[scheduler_lock]", &["hold", "near", "far"])?;
+        let mut cost = |key| match fields.get(key) {
+            Some(value) => fixed_time(builder, value),
+            None => Ok(0),
+        };
+        settings.lock = LockCosts { hold: cost("hold")?, near: cost("near")?, far: cost("far")? };
     }
     if let Some(value) = top.get("context_switch") {
         settings.context_switch = fixed_time(builder, value)?;
@@ -112,8 +137,11 @@ fn declarations(builder: &mut Builder, top: &Fields) -> Result<(), Diagnostic> {
         let number = builder.semaphore(&name);
         builder.semaphores[number as usize].value = initial;
     }
+    // The world around a cluster declares the cluster's channels.
+    let shared = !builder.in_cluster && !builder.shared_channels.is_empty();
+    let keys: &[&str] = if shared { &["capacity", "to"] } else { &["capacity"] };
     for (name, _, value) in entries(builder, top.get("channels"))? {
-        let fields = Fields::of(builder, value, "a channel", &["capacity"])?;
+        let fields = Fields::of(builder, value, "a channel", keys)?;
         let capacity = match fields.get("capacity") {
             Some(value) => Some(integer(builder, value, 1, u64::from(u32::MAX))? as usize),
             None => None,
@@ -212,7 +240,7 @@ fn template(
         Some(value) => cpu_set(builder, value)?,
         None => CpuSet::ALL,
     };
-    let initial = match fields.get("imports") {
+    let mut initial = match fields.get("imports") {
         Some(value) => assignments(builder, value)?,
         None => Vec::new(),
     };
@@ -220,14 +248,14 @@ fn template(
     let entry = builder.here();
     builder.endless = None;
     builder.may_end = false;
+    let mut jobs = None;
     if fields.get("period").is_some() {
-        periodic(builder, &fields, &place)?;
+        jobs = Some(periodic(builder, &fields, &mut initial)?);
     } else {
         for key in ["deadline", "late", "job_imports", "phase"] {
             if let Some(value) = fields.get(key) {
-                return Err(
-                    builder.error(&value.span(), format!("`{key}` belongs to a thread with a `period`"))
-                );
+                return Err(builder
+                    .error(&value.span(), format!("`{key}` belongs to a thread with a `period`")));
             }
         }
         let body = fields.need(builder, "do")?;
@@ -258,6 +286,7 @@ fn template(
         affinity,
         initial,
         life_is_job,
+        periodic: jobs,
         entry,
         place,
     });
@@ -270,7 +299,11 @@ fn count_jobs(builder: &Builder, from: Address) -> usize {
 }
 
 /// `period`: wait for the release, do the job, go on to the next release.
-fn periodic(builder: &mut Builder, fields: &Fields, place: &Range<usize>) -> Result<(), Diagnostic> {
+fn periodic(
+    builder: &mut Builder,
+    fields: &Fields,
+    initial: &mut Vec<(Variable, Expression)>,
+) -> Result<Periodic, Diagnostic> {
     use super::expression::{Binary, Name, Step};
     let period_value = fields.need(builder, "period")?;
     let period = time(builder, period_value)?;
@@ -314,9 +347,12 @@ fn periodic(builder: &mut Builder, fields: &Fields, place: &Range<usize>) -> Res
         Expression::Steps(steps.into())
     };
     let first = sum(Step::Load(Name::Now), &phase);
-    builder.emit(Operation::Set(Variable::Thread(release), first), place);
+    // When the thread begins, not when it first runs: a thread that has to wait for its first turn
+    // is late.
+    initial.push((Variable::Thread(release), first));
     let period_span = period_value.span();
-    let opened = builder.open_loop(times, &period_span);
+    let opened = builder.open_loop(times.clone(), &period_span);
+    let limit = times.zip(opened.left);
     if let Some(value) = fields.get("job_imports") {
         // `release` means the coming release here, although the job has not begun.
         let mut set = assignments(builder, value)?;
@@ -334,11 +370,12 @@ fn periodic(builder: &mut Builder, fields: &Fields, place: &Range<usize>) -> Res
     }
     builder.emit(Operation::SleepUntil(release_expression.clone()), &period_span);
     let due = sum(Step::Load(Name::Thread(release)), &deadline);
-    let begin = Operation::JobBegin { release: Some(release_expression.clone()), deadline: Some(due) };
+    let begin =
+        Operation::JobBegin { release: Some(release_expression.clone()), deadline: Some(due) };
     builder.emit(begin, &period_span);
     actions::read_in_job(builder, body)?;
     builder.emit(Operation::JobEnd, &period_span);
     builder.emit(Operation::NextRelease { release, period: period.clone(), skip }, &period_span);
     builder.close_loop(opened, &period_span);
-    Ok(())
+    Ok(Periodic { release, period, deadline, skip, limit })
 }

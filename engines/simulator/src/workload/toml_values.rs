@@ -1,4 +1,5 @@
-//! Values of a TOML file as amounts, times, lists and tables, each refused with its place if it is something else.
+//! Reads values of a TOML file as amounts, times, lists and tables, and refuses each with its place
+//! if it is something else.
 
 use std::ops::Range;
 
@@ -9,12 +10,15 @@ use super::builder::Builder;
 use super::expression::{Expression, to_time};
 use super::program::Variable;
 use crate::diagnostic::{Diagnostic, closest};
-use crate::policy::{CpuSet, MAX_CPUS, Time};
+use crate::scheduler::{CpuSet, MAX_CPUS, Time};
 
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 /// `repeat = 10`, `repeat = "forever"` (None), or an expression.
-pub(super) fn repetitions(builder: &mut Builder, value: &Value) -> Result<Option<Expression>, Diagnostic> {
+pub(super) fn repetitions(
+    builder: &mut Builder,
+    value: &Value,
+) -> Result<Option<Expression>, Diagnostic> {
     if matches!(value.get_ref(), DeValue::String(word) if word == "forever") {
         return Ok(None);
     }
@@ -98,13 +102,17 @@ pub(super) fn amount(builder: &mut Builder, value: &Value) -> Result<Expression,
         DeValue::Integer(integer) => {
             i64::from_str_radix(integer.as_str(), integer.radix()).ok().map(|n| n as f64)
         }
-        DeValue::Float(float) => float.as_str().parse::<f64>().ok().filter(|number| number.is_finite()),
+        DeValue::Float(float) => {
+            float.as_str().parse::<f64>().ok().filter(|number| number.is_finite())
+        }
         DeValue::Boolean(truth) => Some(f64::from(*truth)),
         _ => None,
     };
     number.map(Expression::Constant).ok_or_else(|| {
-        builder
-            .error(&value.span(), "this should be a number, or an expression in quotes as \"uniform(1, 6)\"")
+        builder.error(
+            &value.span(),
+            "this should be a number, or an expression in quotes as \"uniform(1, 6)\"",
+        )
     })
 }
 
@@ -119,7 +127,8 @@ pub(super) fn time(builder: &mut Builder, value: &Value) -> Result<Expression, D
             if number.starts_with('-') {
                 error.message = "a time cannot be negative".into();
             }
-            Err(error.hint(format!("write it in quotes, as \"{}ms\"", number.trim_start_matches('-'))))
+            Err(error
+                .hint(format!("write it in quotes, as \"{}ms\"", number.trim_start_matches('-'))))
         }
         _ => Err(builder.error(&value.span(), "this should be a time, as \"5ms\"")),
     }
@@ -132,16 +141,22 @@ pub(super) fn fixed_time(builder: &mut Builder, value: &Value) -> Result<Time, D
     }
 }
 
-pub(super) fn integer(builder: &Builder, value: &Value, least: u64, most: u64) -> Result<u64, Diagnostic> {
+pub(super) fn integer(
+    builder: &Builder,
+    value: &Value,
+    least: u64,
+    most: u64,
+) -> Result<u64, Diagnostic> {
     let number = match value.get_ref() {
         DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix()).ok(),
         _ => None,
     };
     match number {
-        Some(number) if number >= i128::from(least) && number <= i128::from(most) => Ok(number as u64),
-        _ => {
-            Err(builder.error(&value.span(), format!("this should be a whole number from {least} to {most}")))
+        Some(number) if number >= i128::from(least) && number <= i128::from(most) => {
+            Ok(number as u64)
         }
+        _ => Err(builder
+            .error(&value.span(), format!("this should be a whole number from {least} to {most}"))),
     }
 }
 
@@ -192,6 +207,7 @@ impl<'a> Fields<'a> {
     }
 
     pub fn need(&self, builder: &Builder, key: &str) -> Result<&'a Value<'a>, Diagnostic> {
-        self.get(key).ok_or_else(|| builder.error(&self.span, format!("{} needs `{key}`", self.what)))
+        self.get(key)
+            .ok_or_else(|| builder.error(&self.span, format!("{} needs `{key}`", self.what)))
     }
 }

@@ -23,18 +23,28 @@ fn width(kind: c_uint) -> Result<Width> {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn attune_register_variable(import: *const c_char, variable: *mut c_void, kind: c_uint) -> c_int {
+extern "C" fn attune_register_variable(
+    import: *const c_char,
+    variable: *mut c_void,
+    kind: c_uint,
+) -> c_int {
     status(|| {
         let (name, width) = (name(import)?, width(kind)?);
-        with(|engine| engine.links.register(&engine.scheduler, name, variable, width))?
+        with(|engine| engine.bindings.register(&engine.scheduler, name, variable, width))?
     })
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn attune_register_thread_variable(import: *const c_char, offset: usize, kind: c_uint) -> c_int {
+extern "C" fn attune_register_thread_variable(
+    import: *const c_char,
+    offset: usize,
+    kind: c_uint,
+) -> c_int {
     status(|| {
         let (name, width) = (name(import)?, width(kind)?);
-        with(|engine| engine.links.register_thread(&engine.scheduler, &engine.threads, name, offset, width))?
+        with(|engine| {
+            engine.bindings.register_thread(&engine.scheduler, &engine.threads, name, offset, width)
+        })?
     })
 }
 
@@ -47,7 +57,7 @@ extern "C" fn attune_register_thread(import: *const c_char, offset: usize) -> c_
 extern "C" fn attune_unregister(import: *const c_char) -> c_int {
     status(|| {
         let name = name(import)?;
-        with(|engine| engine.links.unregister(&engine.scheduler, &engine.threads, name))?
+        with(|engine| engine.bindings.unregister(&engine.scheduler, &engine.threads, name))?
     })
 }
 
@@ -74,7 +84,7 @@ extern "C" fn attune_thread_import_float(thread: ThreadId, import: *const c_char
 fn global(import: *const c_char, width: Width) -> *mut c_void {
     posix(ptr::null_mut(), || {
         let name = name(import)?;
-        with(|engine| engine.links.import(&engine.scheduler, name, width))?
+        with(|engine| engine.bindings.import(&engine.scheduler, name, width))?
     })
 }
 
@@ -83,7 +93,7 @@ fn of_thread(thread: ThreadId, import: *const c_char, width: Width) -> *mut c_vo
         let name = name(import)?;
         with(|engine| {
             let thread = engine.living_thread(thread)?;
-            engine.links.thread_import(&engine.scheduler, thread, name, width)
+            engine.bindings.thread_import(&engine.scheduler, thread, name, width)
         })?
     })
 }

@@ -27,8 +27,9 @@ unsafe extern "C" fn attune_read_timed(
     timeout: i64,
 ) -> ssize_t {
     // SAFETY: the caller's buffer has room for `size` bytes.
-    let (recv, read) =
-        unsafe { (|| libc::recv(fd, buffer, size, libc::MSG_DONTWAIT), || libc::read(fd, buffer, size)) };
+    let (recv, read) = unsafe {
+        (|| libc::recv(fd, buffer, size, libc::MSG_DONTWAIT), || libc::read(fd, buffer, size))
+    };
     // Reading nothing asks only whether the descriptor is good, which never waits.
     if size == 0 { read() } else { count(|| io::stream(fd, POLLIN, timeout, recv, read)) }
 }
@@ -47,8 +48,9 @@ unsafe extern "C" fn attune_write_timed(
     timeout: i64,
 ) -> ssize_t {
     // SAFETY: the caller's buffer holds `size` bytes.
-    let (send, write) =
-        unsafe { (|| libc::send(fd, buffer, size, libc::MSG_DONTWAIT), || libc::write(fd, buffer, size)) };
+    let (send, write) = unsafe {
+        (|| libc::send(fd, buffer, size, libc::MSG_DONTWAIT), || libc::write(fd, buffer, size))
+    };
     count(|| io::stream(fd, POLLOUT, timeout, send, write))
 }
 
@@ -88,13 +90,19 @@ unsafe extern "C" fn attune_writev_timed(
 ) -> ssize_t {
     let message = message(parts, number);
     // SAFETY: as for readv.
-    let (send, write) =
-        unsafe { (|| libc::sendmsg(fd, &message, libc::MSG_DONTWAIT), || libc::writev(fd, parts, number)) };
+    let (send, write) = unsafe {
+        (|| libc::sendmsg(fd, &message, libc::MSG_DONTWAIT), || libc::writev(fd, parts, number))
+    };
     count(|| io::stream(fd, POLLOUT, timeout, send, write))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn attune_recv(fd: c_int, buffer: *mut c_void, size: size_t, flags: c_int) -> ssize_t {
+unsafe extern "C" fn attune_recv(
+    fd: c_int,
+    buffer: *mut c_void,
+    size: size_t,
+    flags: c_int,
+) -> ssize_t {
     // SAFETY: the caller's buffer.
     unsafe { attune_recv_timed(fd, buffer, size, flags, FOREVER) }
 }
@@ -113,7 +121,12 @@ unsafe extern "C" fn attune_recv_timed(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn attune_send(fd: c_int, buffer: *const c_void, size: size_t, flags: c_int) -> ssize_t {
+unsafe extern "C" fn attune_send(
+    fd: c_int,
+    buffer: *const c_void,
+    size: size_t,
+    flags: c_int,
+) -> ssize_t {
     // SAFETY: the caller's buffer.
     unsafe { attune_send_timed(fd, buffer, size, flags, FOREVER) }
 }
@@ -132,7 +145,11 @@ unsafe extern "C" fn attune_send_timed(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn attune_accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int {
+unsafe extern "C" fn attune_accept(
+    fd: c_int,
+    address: *mut sockaddr,
+    length: *mut socklen_t,
+) -> c_int {
     // SAFETY: the caller's address.
     unsafe { attune_accept_timed(fd, address, length, FOREVER) }
 }
@@ -161,7 +178,11 @@ unsafe extern "C" fn attune_accept4_timed(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn attune_connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int {
+unsafe extern "C" fn attune_connect(
+    fd: c_int,
+    address: *const sockaddr,
+    length: socklen_t,
+) -> c_int {
     // SAFETY: the caller's address.
     unsafe { attune_connect_timed(fd, address, length, FOREVER) }
 }
@@ -183,7 +204,11 @@ extern "C" fn attune_close(fd: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn attune_poll(descriptors: *mut pollfd, number: libc::nfds_t, timeout: i64) -> c_int {
+unsafe extern "C" fn attune_poll(
+    descriptors: *mut pollfd,
+    number: libc::nfds_t,
+    timeout: i64,
+) -> c_int {
     posix(-1, || {
         let descriptors = match usize::try_from(number) {
             Ok(0) => &mut [],

@@ -1,8 +1,8 @@
 //! The C interface, `include/attune.h`: a thin layer that turns arguments and failures into C's.
 //!
-//! What each function does, and its errors, stand in the header. Every function here may be handed what C programs hand
-//! over by mistake: null where the header allows it, numbers of threads that are gone; pointers that are not null must point to
-//! what the header says.
+//! What each function does, and its errors, stand in the header. Every function here may be handed
+//! what C programs hand over by mistake: null where the header allows it, numbers of threads that
+//! are gone; pointers that are not null must point to what the header says.
 
 mod imports;
 mod io;

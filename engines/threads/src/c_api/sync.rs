@@ -5,7 +5,8 @@ use std::ffi::c_int;
 use super::status;
 use crate::clock::{self, NEVER};
 use crate::errno::{Errno, Result};
-use crate::sync::{RawCondition, RawMutex, RawSemaphore};
+use crate::sync::{RawCondition, RawSemaphore};
+use crate::thread::RawMutex;
 
 /// The object behind a pointer; EINVAL for null.
 fn object<'a, T>(pointer: *const T) -> Result<&'a T> {
@@ -43,7 +44,10 @@ extern "C" fn attune_mutex_destroy(mutex: *const RawMutex) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn attune_condition_wait(condition: *const RawCondition, mutex: *const RawMutex) -> c_int {
+extern "C" fn attune_condition_wait(
+    condition: *const RawCondition,
+    mutex: *const RawMutex,
+) -> c_int {
     status(|| object(condition)?.wait(object(mutex)?, NEVER))
 }
 

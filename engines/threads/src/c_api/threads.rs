@@ -7,10 +7,10 @@ use super::{posix, status};
 use crate::clock;
 use crate::errno::Errno;
 use crate::io;
+use crate::operations;
 use crate::process::{self, Settings, leave, with};
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave, ThreadId};
-use crate::threads;
 
 /// `struct attune_options`.
 #[repr(C)]
@@ -79,7 +79,8 @@ unsafe extern "C" fn attune_create(
         let stack_size = attributes.map_or(0, |attributes| attributes.stack_size);
         let userdata = attributes.map_or(ptr::null_mut(), |attributes| attributes.userdata);
         let detached = attributes.is_some_and(|attributes| attributes.detached != 0);
-        let id = threads::create(name, stack_size, userdata, detached, Body::C { start, argument })?;
+        let id =
+            operations::create(name, stack_size, userdata, detached, Body::C { start, argument })?;
         if !thread.is_null() {
             // SAFETY: a place for the number.
             unsafe { thread.write(id) };
@@ -91,7 +92,7 @@ unsafe extern "C" fn attune_create(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn attune_join(thread: ThreadId, result: *mut *mut c_void) -> c_int {
     status(|| {
-        let value = threads::join(thread)?;
+        let value = operations::join(thread)?;
         if !result.is_null() {
             // SAFETY: a place for the result.
             unsafe { result.write(value) };
@@ -102,7 +103,7 @@ unsafe extern "C" fn attune_join(thread: ThreadId, result: *mut *mut c_void) -> 
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_detach(thread: ThreadId) -> c_int {
-    status(|| threads::detach(thread))
+    status(|| operations::detach(thread))
 }
 
 #[unsafe(no_mangle)]
@@ -136,17 +137,17 @@ extern "C" fn attune_yield() -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_yield_to(thread: ThreadId) -> c_int {
-    status(|| threads::yield_to(thread))
+    status(|| operations::yield_to(thread))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_suspend(thread: ThreadId) -> c_int {
-    status(|| threads::suspend(thread))
+    status(|| operations::suspend(thread))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_resume(thread: ThreadId) -> c_int {
-    status(|| threads::resume(thread))
+    status(|| operations::resume(thread))
 }
 
 #[unsafe(no_mangle)]
@@ -166,7 +167,7 @@ extern "C" fn attune_userdata(thread: ThreadId) -> *mut c_void {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_set_userdata(thread: ThreadId, userdata: *mut c_void) -> c_int {
-    status(|| threads::set_userdata(thread, userdata))
+    status(|| operations::set_userdata(thread, userdata))
 }
 
 #[unsafe(no_mangle)]

@@ -1,13 +1,15 @@
 //! Imports: the program's variables under the scheduler's names.
 //!
-//! A variable of one's own is an atomic of static life ([`register`]); a program that has none lets the engine own it
-//! ([`import_int`], [`set_thread_int`]). Failures: ENOENT: the scheduler has no such import, said on stderr too unless the
-//! options or ATTUNE_UNKNOWN_IMPORTS say that it does not matter; EINVAL: it is an import of the other sort.
+//! A variable of one's own is an atomic of static life ([`register`]); a program that has none lets
+//! the engine own it ([`import_int`], [`set_thread_int`]). Failures: ENOENT: the scheduler has no
+//! such import, said on stderr too unless the options or ATTUNE_UNKNOWN_IMPORTS say that it does
+//! not matter; EINVAL: it is an import of the other sort.
 
 use std::ffi::{CString, c_void};
 use std::io;
 use std::sync::atomic::{
-    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32,
+    AtomicU64,
 };
 
 pub use attune_values::Width;
@@ -49,38 +51,41 @@ pub fn register<V: Import>(name: &str, variable: &'static V) -> io::Result<()> {
 /// As [`register`], of any variable.
 ///
 /// # Safety
-/// It lives until [`unregister`], and may be read and written whenever a function of this crate runs.
+/// It lives until [`unregister`], and may be read and written whenever a function of this crate
+/// runs.
 pub unsafe fn register_raw(name: &str, variable: *mut c_void, width: Width) -> io::Result<()> {
     let name = CString::new(name)?;
-    Ok(with(|engine| engine.links.register(&engine.scheduler, &name, variable, width))??)
+    Ok(with(|engine| engine.bindings.register(&engine.scheduler, &name, variable, width))??)
 }
 
 /// Lets the scheduler read and write a field of every thread's userdata.
 ///
 /// # Safety
-/// At `offset` of every userdata that is not null lies such a variable, as long as it is the userdata.
+/// At `offset` of every userdata that is not null lies such a variable, as long as it is the
+/// userdata.
 pub unsafe fn register_thread(name: &str, offset: usize, width: Width) -> io::Result<()> {
     let name = CString::new(name)?;
     Ok(with(|engine| {
-        engine.links.register_thread(&engine.scheduler, &engine.threads, &name, offset, width)
+        engine.bindings.register_thread(&engine.scheduler, &engine.threads, &name, offset, width)
     })??)
 }
 
 /// The default holds again. EINVAL: nothing is registered.
 pub fn unregister(name: &str) -> io::Result<()> {
     let name = CString::new(name)?;
-    Ok(with(|engine| engine.links.unregister(&engine.scheduler, &engine.threads, &name))??)
+    Ok(with(|engine| engine.bindings.unregister(&engine.scheduler, &engine.threads, &name))??)
 }
 
 /// A variable that the engine owns, starting with the value in force.
 pub fn import_int(name: &str) -> io::Result<&'static AtomicI64> {
     let name = CString::new(name)?;
-    let place = with(|engine| engine.links.import(&engine.scheduler, &name, Width::I64))??;
+    let place = with(|engine| engine.bindings.import(&engine.scheduler, &name, Width::I64))??;
     // SAFETY: eight aligned bytes that live for ever; everything happens on one OS thread.
     Ok(unsafe { AtomicI64::from_ptr(place.cast()) })
 }
 
-/// Sets a thread's import, in storage that the engine owns. EBUSY: registered by offset or as a float.
+/// Sets a thread's import, in storage that the engine owns. EBUSY: registered by offset or as a
+/// float.
 pub fn set_thread_int(thread: ThreadId, name: &str, value: i64) -> io::Result<()> {
     // SAFETY: the storage is alive here.
     thread_place(thread, name, Width::I64).map(|place| unsafe { place.cast::<i64>().write(value) })
@@ -102,6 +107,6 @@ fn thread_place(thread: ThreadId, name: &str, width: Width) -> io::Result<*mut c
     let name = CString::new(name)?;
     Ok(with(|engine| {
         let thread = engine.living_thread(thread.0)?;
-        engine.links.thread_import(&engine.scheduler, thread, &name, width)
+        engine.bindings.thread_import(&engine.scheduler, thread, &name, width)
     })??)
 }

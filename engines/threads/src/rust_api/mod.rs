@@ -1,7 +1,8 @@
-//! The Rust interface. Like the C interface it is a thin layer; failures are [`std::io::Error`]s with the errno that
-//! `include/attune.h` names.
+//! The Rust interface. Like the C interface it is a thin layer; failures are [`std::io::Error`]s
+//! with the errno that `include/attune.h` names.
 //!
-//! Times are nanoseconds of CLOCK_MONOTONIC ([`now`]), timeouts are [`Duration`](std::time::Duration)s.
+//! Times are nanoseconds of CLOCK_MONOTONIC ([`now`]), timeouts are
+//! [`Duration`](std::time::Duration)s.
 
 pub mod imports;
 pub mod net;
@@ -10,8 +11,8 @@ mod threads;
 
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
-    Builder, JoinHandle, Options, ThreadId, current, init, now, resume, scheduler_name, sleep, sleep_until,
-    spawn, statistics, suspend, yield_now, yield_to,
+    Builder, JoinHandle, Options, ThreadId, current, init, now, resume, scheduler_name, sleep,
+    sleep_until, spawn, statistics, suspend, yield_now, yield_to,
 };
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Descriptors and TCP, where only the calling thread waits.
 //!
-//! The functions take any descriptor; [`TcpListener`] and [`TcpStream`] wrap std's sockets so that code written against
-//! `std::io::{Read, Write}` runs on the engine's threads.
+//! The functions take any descriptor; [`TcpListener`] and [`TcpStream`] wrap std's sockets so that
+//! code written against `std::io::{Read, Write}` runs on the engine's threads.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -22,20 +22,23 @@ fn timeout(timeout: Option<Duration>) -> i64 {
 pub fn read(fd: BorrowedFd, buffer: &mut [u8], limit: Option<Duration>) -> io::Result<usize> {
     let (fd, start, size) = (fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len());
     // SAFETY: the buffer is the caller's for as long as this runs.
-    let (recv, plain) =
-        unsafe { (|| libc::recv(fd, start, size, libc::MSG_DONTWAIT), || libc::read(fd, start, size)) };
+    let (recv, plain) = unsafe {
+        (|| libc::recv(fd, start, size, libc::MSG_DONTWAIT), || libc::read(fd, start, size))
+    };
     if size == 0 {
         return Ok(0);
     }
     Ok(core::stream(fd, libc::POLLIN, timeout(limit), recv, plain)?)
 }
 
-/// As write(2), but a broken connection is EPIPE without a signal. ETIMEDOUT; EBADF: closed meanwhile.
+/// As write(2), but a broken connection is EPIPE without a signal. ETIMEDOUT; EBADF: closed
+/// meanwhile.
 pub fn write(fd: BorrowedFd, buffer: &[u8], limit: Option<Duration>) -> io::Result<usize> {
     let (fd, start, size) = (fd.as_raw_fd(), buffer.as_ptr().cast(), buffer.len());
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
     // SAFETY: as for read.
-    let (send, plain) = unsafe { (|| libc::send(fd, start, size, flags), || libc::write(fd, start, size)) };
+    let (send, plain) =
+        unsafe { (|| libc::send(fd, start, size, flags), || libc::write(fd, start, size)) };
     Ok(core::stream(fd, libc::POLLOUT, timeout(limit), send, plain)?)
 }
 
@@ -92,7 +95,8 @@ pub struct TcpStream {
 }
 
 impl TcpStream {
-    /// Connects to the first of the addresses that answers; finding addresses by name blocks all threads.
+    /// Connects to the first of the addresses that answers; finding addresses by name blocks all
+    /// threads.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<TcpStream> {
         let mut last = io::Error::from_raw_os_error(libc::EADDRNOTAVAIL);
         for address in address.to_socket_addrs()? {

@@ -1,6 +1,7 @@
 //! Mutex, condition and semaphore with Rust's guards.
 //!
-//! They live on one OS thread, so they are shared with `Rc` or as plain references, and are neither Send nor Sync.
+//! They live on one OS thread, so they are shared with `Rc` or as plain references, and are neither
+//! Send nor Sync.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -10,7 +11,8 @@ use std::time::Duration;
 use super::deadline;
 use crate::clock::NEVER;
 use crate::errno::{Errno, Result};
-use crate::sync::{RawCondition, RawMutex, RawSemaphore};
+use crate::sync::{RawCondition, RawSemaphore};
+use crate::thread::RawMutex;
 
 /// Mutual exclusion between the engine's threads. Not poisoned by a panic.
 pub struct Mutex<T: ?Sized> {
@@ -80,7 +82,8 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        // It fails only for a guard that was carried to another thread; the lock then stays with its owner.
+        // It fails only for a guard that was carried to another thread; the lock then stays with
+        // its owner.
         let _ = self.mutex.raw.unlock();
     }
 }
@@ -101,8 +104,8 @@ impl Condvar {
         Condvar { raw: RawCondition::new() }
     }
 
-    /// Gives the lock back, waits, and has the lock again. Returns only after [`Condvar::notify_one`] or
-    /// [`Condvar::notify_all`], never for no reason.
+    /// Gives the lock back, waits, and has the lock again. Returns only after
+    /// [`Condvar::notify_one`] or [`Condvar::notify_all`], never for no reason.
     pub fn wait<T: ?Sized>(&self, guard: &mut MutexGuard<'_, T>) -> io::Result<()> {
         Ok(self.raw.wait(&guard.mutex.raw, NEVER)?)
     }

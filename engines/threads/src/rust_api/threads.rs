@@ -15,10 +15,10 @@ use super::nanoseconds;
 use crate::clock;
 use crate::errno::Errno;
 use crate::io::sleep_until as sleep_to;
+use crate::operations;
 use crate::process::{self, Settings, leave, with};
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave};
-use crate::threads;
 
 /// A thread's number. Never used again after the thread; the program itself is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,18 +35,21 @@ pub struct Options {
     pub stack_cache: usize,
     /// Registering a name that the scheduler lacks succeeds quietly.
     pub ignore_unknown_imports: bool,
-    /// Of `random(n)` in the scheduler.
+    /// The seed of `random(n)` in the scheduler.
     pub seed: u64,
 }
 
-/// Starts the library on the calling OS thread. Optional: any other call starts it with the defaults. Ends the process with
-/// status 2 if the scheduler cannot be used.
+/// Starts the library on the calling OS thread. Optional: any other call starts it with the
+/// defaults. Ends the process with status 2 if the scheduler cannot be used.
 ///
 /// # Errors
 /// EALREADY: it runs already. EINVAL: no such path or stack size. ENOMEM, EMFILE, ENFILE.
 pub fn init(options: &Options) -> io::Result<()> {
-    let path =
-        options.scheduler.as_ref().map(|path| CString::new(path.as_os_str().as_bytes())).transpose()?;
+    let path = options
+        .scheduler
+        .as_ref()
+        .map(|path| CString::new(path.as_os_str().as_bytes()))
+        .transpose()?;
     Ok(process::start(Settings {
         scheduler: path.as_deref(),
         stack_size: options.stack_size,
@@ -56,7 +59,7 @@ pub fn init(options: &Options) -> io::Result<()> {
     })?)
 }
 
-/// What a new thread is to be like.
+/// The settings of a new thread.
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     name: String,
@@ -81,7 +84,8 @@ impl Builder {
         self
     }
 
-    /// What thread imports registered by offset point into; in force before the scheduler sees the thread.
+    /// What thread imports registered by offset point into; in force before the scheduler sees the
+    /// thread.
     pub fn userdata(mut self, userdata: ptr::NonNull<c_void>) -> Builder {
         self.userdata = Some(userdata);
         self
@@ -90,14 +94,15 @@ impl Builder {
     /// A thread that runs `f` when the scheduler chooses it.
     ///
     /// # Errors
-    /// EAGAIN: no memory for its stack. EINVAL: stack size too large, or a NUL in the name. EPERM: a foreign OS thread.
+    /// EAGAIN: no memory for its stack. EINVAL: stack size too large, or a NUL in the name. EPERM:
+    /// a foreign OS thread.
     pub fn spawn<T: 'static>(self, f: impl FnOnce() -> T + 'static) -> io::Result<JoinHandle<T>> {
         let name = CString::new(if self.name.is_empty() { "thread".into() } else { self.name })?;
         let packet: Packet<T> = Rc::new(Cell::new(None));
         let ours = packet.clone();
         let body = Body::Rust(Box::new(move || ours.set(Some(catch_unwind(AssertUnwindSafe(f))))));
         let userdata = self.userdata.map_or(ptr::null_mut(), ptr::NonNull::as_ptr);
-        let id = threads::create(&name, self.stack_size, userdata, false, body)?;
+        let id = operations::create(&name, self.stack_size, userdata, false, body)?;
         Ok(JoinHandle { id: ThreadId(id), packet, joined: false })
     }
 }
@@ -119,11 +124,11 @@ impl<T> JoinHandle<T> {
     /// Waits until the thread ends.
     ///
     /// # Errors
-    /// What it panicked with, as with std's threads; an [`io::Error`] in the box if it cannot be joined (EDEADLK) or has
-    /// ended without a result (ECANCELED: with attune_exit).
+    /// What it panicked with, as with std's threads; an [`io::Error`] in the box if it cannot be
+    /// joined (EDEADLK) or has ended without a result (ECANCELED: with attune_exit).
     pub fn join(mut self) -> thread::Result<T> {
         let failed = |errno: Errno| Box::new(io::Error::from(errno)) as Box<dyn Any + Send>;
-        threads::join(self.id.0).map_err(failed)?;
+        operations::join(self.id.0).map_err(failed)?;
         self.joined = true;
         self.packet.take().unwrap_or_else(|| Err(failed(Errno(libc::ECANCELED))))
     }
@@ -133,7 +138,7 @@ impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         if !self.joined {
             // It fails only where there is nothing left to detach.
-            let _ = threads::detach(self.id.0);
+            let _ = operations::detach(self.id.0);
         }
     }
 }
@@ -158,18 +163,18 @@ pub fn yield_now() -> io::Result<()> {
 
 /// Yields and asks the scheduler to choose `thread` next. ESRCH; EAGAIN: it is not ready to run.
 pub fn yield_to(thread: ThreadId) -> io::Result<()> {
-    Ok(threads::yield_to(thread.0)?)
+    Ok(operations::yield_to(thread.0)?)
 }
 
 /// Keeps a thread, possibly the calling one, from running until [`resume`].
 /// ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler cannot suspend.
 pub fn suspend(thread: ThreadId) -> io::Result<()> {
-    Ok(threads::suspend(thread.0)?)
+    Ok(operations::suspend(thread.0)?)
 }
 
 /// ESRCH; EINVAL: it is not suspended.
 pub fn resume(thread: ThreadId) -> io::Result<()> {
-    Ok(threads::resume(thread.0)?)
+    Ok(operations::resume(thread.0)?)
 }
 
 /// Now, in nanoseconds of CLOCK_MONOTONIC.

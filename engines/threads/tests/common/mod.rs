@@ -1,9 +1,11 @@
+#![allow(dead_code, reason = "each test binary uses its part")]
+
 //! Compiles test programs and schedulers with the C compiler, and runs them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use attune_language::event::Engine;
+use attune_language::engine::Engine;
 use attune_language::{Options, check};
 
 /// A directory of this test binary's own, gone with it.
@@ -34,16 +36,20 @@ pub fn cc(arguments: &[&dyn AsRef<std::ffi::OsStr>]) {
 
 /// Compiles a scheduler of tests/schedulers.
 pub fn scheduler(directory: &Path, name: &str) -> PathBuf {
-    let path = here(&format!("tests/schedulers/{name}.sched"));
-    let mut opened = attune_schedulers::open(&path, &[]).expect("the scheduler's file");
+    let out = directory.join(format!("{name}.so"));
+    compile(&here(&format!("tests/schedulers/{name}.sched")), &out);
+    out
+}
+
+/// Compiles a scheduler's file, or one of the library by its name.
+pub fn compile(scheduler: &Path, out: &Path) {
+    let mut opened = attune_schedulers::open(scheduler, &[]).expect("the scheduler's file");
     let checked = check(&opened.source, &mut opened.loader, &Options::default());
-    assert!(!checked.has_errors(), "{name}: {:?}", checked.diagnostics);
+    assert!(!checked.has_errors(), "{}: {:?}", scheduler.display(), checked.diagnostics);
     let program = checked.program.as_ref().expect("no errors, so a program");
     let verdicts = &checked.engine(Engine::Threads).verdicts;
     let c = attune_backend_c::generate(program, verdicts, &checked.sources, &Default::default());
-    let out = directory.join(format!("{name}.so"));
-    attune_backend_c::compile(&c.expect("C"), &out, false).expect("it compiles");
-    out
+    attune_backend_c::compile(&c.expect("C"), out, false).expect("it compiles");
 }
 
 /// A program of tests/programs, linked with the library.

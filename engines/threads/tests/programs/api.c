@@ -1,5 +1,6 @@
-/* Every function of attune.h, from C, under a first-come-first-served scheduler; with the argument `imports` under
- * tests/schedulers/test_fifo.sched. Prints `ok` and exits with 0, or says what went wrong. */
+/* Every function of attune.h, from C, under a first-come-first-served scheduler; with the argument
+ * `imports` under tests/schedulers/test_fifo.sched. Prints `ok` and exits with 0, or says what went
+ * wrong. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +14,27 @@
 #include "attune.h"
 
 #define MS ((int64_t)1000000)
-#define CHECK(what) do { if (!(what)) { \
-    fprintf(stderr, "%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #what, errno, strerror(errno)); exit(1); } } while (0)
-#define FAILS(error, call) do { errno = 0; CHECK((call) == -1 && errno == (error)); } while (0)
+#define CHECK(what)                                                                        \
+    do {                                                                                   \
+        if (!(what)) {                                                                     \
+            fprintf(stderr, "%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #what, errno, \
+                    strerror(errno));                                                      \
+            exit(1);                                                                       \
+        }                                                                                  \
+    } while (0)
+#define FAILS(error, call)                       \
+    do {                                         \
+        errno = 0;                               \
+        CHECK((call) == -1 && errno == (error)); \
+    } while (0)
 
 static char trace[64];
-static int is_full;        /* the scheduler has set_next_thread and the imports tested here */
+static int is_full; /* the scheduler has set_next_thread and the imports tested here */
 
-static void note(char c) { trace[strlen(trace)] = c; }
+static void note(char c)
+{
+    trace[strlen(trace)] = c;
+}
 static void expect(const char *wanted)
 {
     if (strcmp(trace, wanted)) {
@@ -55,7 +69,7 @@ static void *exits(void *value)
 static void *sleeps(void *ms)
 {
     attune_sleep_for((intptr_t)ms * MS);
-    note('0' + (char)(intptr_t)ms / 10);
+    note('0' + (char)((intptr_t)ms / 100));
     return NULL;
 }
 
@@ -118,7 +132,7 @@ static void threads(void)
     expect(is_full ? "ba" : "ab");
     FAILS(ESRCH, attune_yield_to(y));
 
-    x = start(sleeps, (void *)30), y = start(sleeps, (void *)10);
+    x = start(sleeps, (void *)300), y = start(sleeps, (void *)100);
     FAILS(EAGAIN, (attune_yield(), attune_yield_to(x)));
     CHECK(!attune_join(x, NULL) && !attune_join(y, NULL));
     expect("13");
@@ -137,22 +151,24 @@ static void threads(void)
     CHECK(!attune_join(x, NULL));
     expect("r");
 
-    x = start(twice, &a);                                   /* suspended while ready */
+    x = start(twice, &a); /* suspended while ready */
     CHECK(attune_suspend(x) == 0);
     attune_yield();
     expect("");
     CHECK(attune_resume(x) == 0 && !attune_join(x, NULL));
     expect("aa");
 
-    x = start(sleeps, (void *)10);                          /* suspended while it sleeps, beyond its time */
+    /* suspended while it sleeps, beyond its time */
+    x = start(sleeps, (void *)100);
     attune_yield();
     CHECK(attune_suspend(x) == 0);
-    attune_sleep_for(20 * MS);
+    attune_sleep_for(150 * MS);
     expect("");
     CHECK(attune_resume(x) == 0 && !attune_join(x, NULL));
     expect("1");
 
-    struct attune_attributes attributes = { .name = "worker", .stack_size = 20000, .userdata = trace };
+    struct attune_attributes attributes = {
+        .name = "worker", .stack_size = 20000, .userdata = trace};
     CHECK(attune_create(&x, &attributes, named, NULL) == 0 && !attune_join(x, NULL));
     attributes.stack_size = SIZE_MAX;
     FAILS(EINVAL, attune_create(&x, &attributes, named, NULL));
@@ -167,7 +183,8 @@ static void threads(void)
     attune_yield();
     CHECK(attune_name(x) == NULL && errno == ESRCH);
 
-    x = start(joins, &y);                                   /* two threads that wait for each other's end */
+    /* two threads that wait for each other's end */
+    x = start(joins, &y);
     y = start(joins_back, &x);
     attune_yield();
     CHECK(!attune_join(x, NULL));
@@ -226,7 +243,7 @@ static void synchronisation(void)
     FAILS(EDEADLK, attune_mutex_lock(&mutex));
     x = start(locks, &a);
     attune_yield();
-    FAILS(EPERM, attune_condition_wait(&condition, (attune_mutex[]){ ATTUNE_MUTEX_INIT }));
+    FAILS(EPERM, attune_condition_wait(&condition, (attune_mutex[]){ATTUNE_MUTEX_INIT}));
     FAILS(ETIMEDOUT, attune_condition_wait_timed(&condition, &mutex, 5 * MS));
     CHECK(mutex.owner == attune_self());
     CHECK(attune_mutex_unlock(&mutex) == 0 && !attune_join(x, NULL));
@@ -251,7 +268,7 @@ static void synchronisation(void)
     FAILS(EAGAIN, attune_semaphore_trywait(&semaphore));
     FAILS(EBUSY, attune_semaphore_destroy(&semaphore));
     CHECK(attune_semaphore_post(&semaphore) == 0);
-    FAILS(EAGAIN, attune_semaphore_trywait(&semaphore));    /* y has it already */
+    FAILS(EAGAIN, attune_semaphore_trywait(&semaphore)); /* y has it already */
     CHECK(!attune_join(x, NULL) && !attune_join(y, NULL));
     expect("b");
     FAILS(ETIMEDOUT, attune_semaphore_wait_timed(&semaphore, 5 * MS));
@@ -271,7 +288,7 @@ static void *serves(void *none)
     CHECK(fd >= 0 && (fcntl(fd, F_GETFL) & O_NONBLOCK));
     ssize_t n = attune_read(fd, text, sizeof text);
     CHECK(n == 5 && !memcmp(text, "hello", 5));
-    struct iovec parts[2] = { { "wor", 3 }, { "ld", 2 } };
+    struct iovec parts[2] = {{"wor", 3}, {"ld", 2}};
     CHECK(attune_writev(fd, parts, 2) == 5);
     CHECK(attune_close(fd) == 0);
     return none;
@@ -306,7 +323,7 @@ static void *fills(void *size)
 static void descriptors(void)
 {
     char text[64], one = 0, two = 0;
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
     listener = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(bind(listener, (void *)&address, length) == 0 && listen(listener, 8) == 0);
@@ -318,10 +335,10 @@ static void descriptors(void)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(attune_connect(fd, (void *)&address, sizeof address) == 0);
     CHECK(attune_write(fd, "hello", 5) == 5);
-    struct iovec parts[2] = { { text, 3 }, { text + 3, 2 } };
+    struct iovec parts[2] = {{text, 3}, {text + 3, 2}};
     ssize_t n = attune_readv(fd, parts, 2);
     CHECK(n == 5 && !memcmp(text, "world", 5));
-    CHECK(attune_recv(fd, text, sizeof text, 0) == 0);      /* closed by the server */
+    CHECK(attune_recv(fd, text, sizeof text, 0) == 0); /* closed by the server */
     CHECK(!attune_join(server, NULL) && attune_close(fd) == 0);
     CHECK(close(listener) == 0);
     fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -331,7 +348,8 @@ static void descriptors(void)
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     FAILS(ETIMEDOUT, attune_read_timed(pair[0], text, 1, 5 * MS));
     FAILS(ETIMEDOUT, attune_recv_timed(pair[0], text, 1, 0, 0));
-    attune_t x = start(reads_byte, &one), y = start(reads_byte, &two);   /* two readers of one descriptor */
+    /* two readers of one descriptor */
+    attune_t x = start(reads_byte, &one), y = start(reads_byte, &two);
     attune_yield();
     CHECK(attune_send(pair[1], "1", 1, MSG_NOSIGNAL) == 1);
     attune_sleep_for(5 * MS);
@@ -339,7 +357,8 @@ static void descriptors(void)
     CHECK(attune_write(pair[1], "2", 1) == 1);
     CHECK(!attune_join(x, NULL) && !attune_join(y, NULL) && two == '2');
 
-    intptr_t size = 1 << 20;                                /* a reader and a writer of one descriptor */
+    /* a reader and a writer of one descriptor */
+    intptr_t size = 1 << 20;
     x = start(fills, (void *)size), y = start(reads_byte, &one);
     attune_yield();
     for (intptr_t left = size; left > 0;) {
@@ -348,30 +367,33 @@ static void descriptors(void)
         CHECK(n > 0);
         left -= n;
     }
-    CHECK(attune_write(pair[1], "3", 1) == 1 && !attune_join(x, NULL) && !attune_join(y, NULL) && one == '3');
+    CHECK(attune_write(pair[1], "3", 1) == 1 && !attune_join(x, NULL) && !attune_join(y, NULL) &&
+          one == '3');
 
     int pipes[2];
     CHECK(pipe(pipes) == 0);
-    struct pollfd wishes[3] = { { pair[0], POLLIN, 0 }, { pipes[0], POLLIN, 0 }, { -1, POLLIN, 0 } };
+    struct pollfd wishes[3] = {{pair[0], POLLIN, 0}, {pipes[0], POLLIN, 0}, {-1, POLLIN, 0}};
     CHECK(attune_poll(wishes, 3, 5 * MS) == 0);
     CHECK(attune_write(pipes[1], "p", 1) == 1);
-    CHECK(attune_poll(wishes, 3, ATTUNE_FOREVER) == 1 && wishes[1].revents == POLLIN && wishes[0].revents == 0);
+    CHECK(attune_poll(wishes, 3, ATTUNE_FOREVER) == 1 && wishes[1].revents == POLLIN &&
+          wishes[0].revents == 0);
     CHECK(attune_read(pipes[0], text, 9) == 1);
     FAILS(ETIMEDOUT, attune_read_timed(pipes[0], text, 9, MS));
 
-    x = start(is_cut_off, &pipes[0]);                       /* closed with attune_close: at once */
+    x = start(is_cut_off, &pipes[0]); /* closed with attune_close: at once */
     attune_yield();
     CHECK(attune_close(pipes[0]) == 0 && !attune_join(x, NULL));
     close(pipes[1]);
 
-    x = start(is_cut_off, &pair[0]);                        /* closed with close: noticed when idle */
+    /* closed with close: noticed when idle */
+    x = start(is_cut_off, &pair[0]);
     attune_yield();
     CHECK(close(pair[0]) == 0 && !attune_join(x, NULL));
     attune_close(pair[1]);
     FAILS(EBADF, attune_read(pair[1], text, 1));
     FAILS(EBADF, attune_close(pair[1]));
 
-    int file = open("/proc/self/exe", O_RDONLY);            /* a sort that epoll does not know */
+    int file = open("/proc/self/exe", O_RDONLY); /* a sort that epoll does not know */
     CHECK(attune_read(file, text, 4) == 4 && !memcmp(text, "\177ELF", 4));
     CHECK(attune_read(file, text, 0) == 0);
     attune_close(file);
@@ -379,7 +401,10 @@ static void descriptors(void)
 
 /* ---- imports */
 
-struct data { char before; int urgent; };
+struct data {
+    char before;
+    int urgent;
+};
 
 static void imports(void)
 {
@@ -391,14 +416,15 @@ static void imports(void)
     }
     CHECK(attune_register("pressure", &pressure) == 0);
     attune_yield();
-    CHECK(pressure > 0);                                    /* the test scheduler counts in it */
+    CHECK(pressure > 0); /* the test scheduler counts in it */
     CHECK(attune_unregister("pressure") == 0);
     int64_t then = pressure;
     attune_yield();
     CHECK(pressure == then);
     FAILS(EINVAL, attune_unregister("pressure"));
     int64_t *owned = attune_import_int("pressure");
-    CHECK(owned && *owned > 7);             /* the default, counted up while nothing was registered */
+    /* the default, counted up while nothing was registered */
+    CHECK(owned && *owned > 7);
     then = *owned;
     attune_yield();
     CHECK(*owned == then + 1);
@@ -414,7 +440,7 @@ static void imports(void)
     data.urgent = 1;
     attune_yield();
     attune_yield();
-    expect("bbaa");                                         /* y goes before all others */
+    expect("bbaa"); /* y goes before all others */
     CHECK(!attune_join(x, NULL) && !attune_join(y, NULL));
     CHECK(attune_thread_import_int(ATTUNE_SELF, "urgent") == NULL && errno == EBUSY);
     CHECK(attune_unregister("urgent") == 0);
@@ -427,7 +453,7 @@ static void imports(void)
 
 int main(int count, char **arguments)
 {
-    struct attune_options options = { .size = 1 };
+    struct attune_options options = {.size = 1};
     FAILS(EINVAL, attune_init(&options));
     options.size = sizeof options;
     CHECK(attune_init(&options) == 0);
@@ -441,7 +467,8 @@ int main(int count, char **arguments)
     imports();
     struct attune_statistics numbers;
     CHECK(attune_stats(&numbers, sizeof numbers) == 0);
-    CHECK(numbers.created > 20 && numbers.living >= 1 && numbers.switches > 40 && numbers.polls > 0);
+    CHECK(numbers.created > 20 && numbers.living >= 1 && numbers.switches > 40 &&
+          numbers.polls > 0);
     FAILS(EINVAL, attune_stats(&numbers, 3));
     puts("ok");
     return 0;

@@ -56,7 +56,7 @@ static void old_handler(int signal)
 static attune_t start(const char *name, void *(*body)(void *))
 {
     attune_t thread;
-    struct attune_attributes attributes = { .name = name };
+    struct attune_attributes attributes = {.name = name};
     if (attune_create(&thread, &attributes, body, NULL))
         exit(99);
     return thread;
@@ -71,11 +71,13 @@ int main(int count, char **arguments)
         start("stuck", locks);
         start("rests", naps);
         attune_suspend(ATTUNE_SELF);
-    } else if (!strcmp(what, "wake")) {                 /* a trap or a wrong dispatch when thread 2 has slept */
+        /* a trap or a wrong dispatch when thread 2 has slept */
+    } else if (!strcmp(what, "wake")) {
         attune_join(start("sleeper", naps), NULL);
     } else if (!strcmp(what, "overflow")) {
         attune_join(start("deep one", overflows), NULL);
-    } else if (!strcmp(what, "crash")) {                /* a plain fault goes to the program's own handler */
+        /* a plain fault goes to the program's own handler */
+    } else if (!strcmp(what, "crash")) {
         signal(SIGSEGV, old_handler);
         attune_join(start("crasher", crashes), NULL);
     } else if (!strcmp(what, "main exits")) {
@@ -86,7 +88,7 @@ int main(int count, char **arguments)
         return attune_register("no_such_import", &variable) ? 5 : 6;
     } else if (!strcmp(what, "ignored")) {
         static int variable;
-        struct attune_options options = { .size = sizeof options, .ignore_unknown_imports = 1 };
+        struct attune_options options = {.size = sizeof options, .ignore_unknown_imports = 1};
         attune_init(&options);
         return attune_register("no_such_import", &variable) ? 5 : 6;
     } else if (!strcmp(what, "fork")) {

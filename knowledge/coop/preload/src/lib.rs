@@ -1,12 +1,15 @@
-//! A library to preload (`attune coop run -- CMD`): where an event-driven program waits, it polls cooperatively.
+//! A library to preload (`attune coop run -- CMD`): where an event-driven program waits, it polls
+//! cooperatively.
 //!
-//! Each of poll, ppoll, select, pselect, epoll_wait, epoll_pwait and epoll_pwait2 becomes two steps: the cooperative wait
-//! ([`member`]), in which others may run, until a descriptor is ready or the time is over, and it is our turn; and the call itself with a
-//! timeout of zero, which tells what is ready exactly as the kernel tells it. Waiting tells the transport all that there is to tell: a
-//! timeout is the next timer, descriptors that are ready are work.
+//! Each of poll, ppoll, select, pselect, epoll_wait, epoll_pwait and epoll_pwait2 becomes two
+//! steps: the cooperative wait ([`member`]), in which others may run, until a descriptor is ready
+//! or the time is over, and it is our turn; and the call itself with a timeout of zero, whose
+//! result is the kernel's own. The wait tells the transport all that it needs: a timeout is the
+//! next timer, and ready descriptors are work.
 //!
-//! Only the main thread cooperates, for that is where such programs have their loop; a member may be bound to one CPU, and other
-//! threads should move freely. Invalid arguments go to the kernel as they are, and so does everything where joining failed.
+//! Only the main thread cooperates, since such programs have their loop there; a member may be
+//! bound to one CPU, and other threads should move freely. Calls with invalid arguments go to the
+//! kernel as they are, and so do all calls where joining failed.
 
 mod mask;
 mod member;
@@ -38,7 +41,8 @@ unsafe fn timespec_of(timeout: *const timespec) -> Option<Timeout> {
 
 const NOW: timespec = timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// The kernel's own call. Not through libc, whose names are ours here. -1 with errno on failure, as libc.
+/// The kernel's own call. Not through libc, whose names are ours here. -1 with errno on failure, as
+/// libc.
 macro_rules! kernel {
     ($call:ident $(, $argument:expr)*) => { libc::syscall(libc::$call $(, $argument)*) as c_int };
 }
@@ -68,14 +72,18 @@ fn ppoll_now(mask: Option<&sigset_t>) -> c_int {
     unsafe { ppoll_kernel(null_mut(), 0, &NOW, mask) }
 }
 
-/// poll reports closed descriptors and hang-ups unasked. The call that found nothing ready in them does not: no wait may spin on them.
+/// poll reports closed descriptors and hang-ups unasked. The call that found nothing ready in them
+/// does not: no wait may spin on them.
 fn forget_what_is_not_asked(watched: &mut [pollfd]) {
-    for descriptor in watched.iter_mut().filter(|descriptor| descriptor.revents & !descriptor.events != 0) {
+    for descriptor in
+        watched.iter_mut().filter(|descriptor| descriptor.revents & !descriptor.events != 0)
+    {
         descriptor.fd = -1;
     }
 }
 
-/// Waits cooperatively, then asks the kernel without waiting: again, as long as it says that nothing is ready and time is left.
+/// Waits cooperatively, then asks the kernel without waiting: again, as long as it says that
+/// nothing is ready and time is left.
 fn wait_and_ask(
     watched: &mut [pollfd],
     timeout: Timeout,
@@ -85,10 +93,12 @@ fn wait_and_ask(
     let end = member::now().saturating_add(timeout);
     let mut masked = Masked::new(mask)?;
     loop {
-        let left = if timeout == Timeout::MAX { timeout } else { end.saturating_sub(member::now()) };
+        let left =
+            if timeout == Timeout::MAX { timeout } else { end.saturating_sub(member::now()) };
         let waited = masked.wait(watched, left)?;
         let result = match waited {
-            // Asked without time, epoll would not see to signals: the kernel delivers what the mask lets through here, too.
+            // Asked without time, epoll would not see to signals: the kernel delivers what the mask
+            // lets through here, too.
             Ok(_) => match ask() {
                 0 if masked.signal_came() => ppoll_now(mask),
                 result => result,
@@ -111,7 +121,8 @@ fn wait_and_ask(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poll(fds: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int {
     let limit = milliseconds(timeout);
-    let limit = timespec { tv_sec: (limit / 1_000_000_000) as _, tv_nsec: (limit % 1_000_000_000) as _ };
+    let limit =
+        timespec { tv_sec: (limit / 1_000_000_000) as _, tv_nsec: (limit % 1_000_000_000) as _ };
     // SAFETY: as the caller promises.
     unsafe { ppoll(fds, count, if timeout < 0 { null() } else { &raw const limit }, null()) }
 }
@@ -127,14 +138,17 @@ pub unsafe extern "C" fn ppoll(
 ) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {
-        let cooperative = member::may_wait().then(|| timespec_of(timeout)).flatten().and_then(|limit| {
-            let mut watched = match count {
-                0 => Vec::new(),
-                _ if fds.is_null() => return None,
-                _ => std::slice::from_raw_parts(fds, count as usize).to_vec(),
-            };
-            wait_and_ask(&mut watched, limit, mask.as_ref(), || ppoll_kernel(fds, count, &NOW, mask))
-        });
+        let cooperative =
+            member::may_wait().then(|| timespec_of(timeout)).flatten().and_then(|limit| {
+                let mut watched = match count {
+                    0 => Vec::new(),
+                    _ if fds.is_null() => return None,
+                    _ => std::slice::from_raw_parts(fds, count as usize).to_vec(),
+                };
+                wait_and_ask(&mut watched, limit, mask.as_ref(), || {
+                    ppoll_kernel(fds, count, &NOW, mask)
+                })
+            });
         cooperative.unwrap_or_else(|| ppoll_kernel(fds, count, timeout, mask))
     }
 }
@@ -174,9 +188,18 @@ pub unsafe extern "C" fn epoll_pwait(
     mask: *const sigset_t,
 ) -> c_int {
     let limit = milliseconds(timeout);
-    let limit = timespec { tv_sec: (limit / 1_000_000_000) as _, tv_nsec: (limit % 1_000_000_000) as _ };
+    let limit =
+        timespec { tv_sec: (limit / 1_000_000_000) as _, tv_nsec: (limit % 1_000_000_000) as _ };
     // SAFETY: as the caller promises.
-    unsafe { epoll_pwait2(epoll, events, count, if timeout < 0 { null() } else { &raw const limit }, mask) }
+    unsafe {
+        epoll_pwait2(
+            epoll,
+            events,
+            count,
+            if timeout < 0 { null() } else { &raw const limit },
+            mask,
+        )
+    }
 }
 
 /// # Safety
@@ -214,10 +237,16 @@ unsafe fn bits(set: *mut fd_set, count: usize) -> Vec<libc::c_ulong> {
         return Vec::new();
     }
     // SAFETY: as the caller promises.
-    unsafe { std::slice::from_raw_parts(set.cast::<libc::c_ulong>(), count.div_ceil(LONG)) }.to_vec()
+    unsafe { std::slice::from_raw_parts(set.cast::<libc::c_ulong>(), count.div_ceil(LONG)) }
+        .to_vec()
 }
 
-unsafe fn select_kernel(count: c_int, sets: Sets, timeout: *const timespec, mask: *const sigset_t) -> c_int {
+unsafe fn select_kernel(
+    count: c_int,
+    sets: Sets,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
     let with_size = [mask as usize, SET];
     // SAFETY: as the caller's caller promises for pselect.
     unsafe {
@@ -241,9 +270,11 @@ unsafe fn select_cooperatively(
     let events = [libc::POLLIN, libc::POLLOUT, libc::POLLPRI];
     let mut watched = Vec::new();
     for fd in 0..number {
-        let is_in =
-            |set: &[libc::c_ulong]| set.get(fd / LONG).is_some_and(|word| word >> (fd % LONG) & 1 != 0);
-        let of_fd = (0..3).filter(|kind| is_in(&wanted[*kind])).fold(0, |all, kind| all | events[kind]);
+        let is_in = |set: &[libc::c_ulong]| {
+            set.get(fd / LONG).is_some_and(|word| word >> (fd % LONG) & 1 != 0)
+        };
+        let of_fd =
+            (0..3).filter(|kind| is_in(&wanted[*kind])).fold(0, |all, kind| all | events[kind]);
         if of_fd != 0 {
             watched.push(pollfd { fd: fd as c_int, events: of_fd, revents: 0 });
         }
@@ -292,7 +323,9 @@ pub unsafe extern "C" fn select(
 ) -> c_int {
     // SAFETY: as the caller promises.
     unsafe {
-        let Some(time) = timeout.as_mut() else { return pselect(count, read, write, except, null(), null()) };
+        let Some(time) = timeout.as_mut() else {
+            return pselect(count, read, write, except, null(), null());
+        };
         let (began, sets) = (member::now(), [read, write, except]);
         let limit = timespec { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.saturating_mul(1000) };
         let Some(result) = select_cooperatively(count, sets, timespec_of(&limit), null()) else {
@@ -302,7 +335,8 @@ pub unsafe extern "C" fn select(
         // Linux says what is left of the time.
         let whole = timespec_of(&limit).unwrap_or(0);
         let left = whole.saturating_sub(member::now() - began);
-        (time.tv_sec, time.tv_usec) = ((left / 1_000_000_000) as _, (left % 1_000_000_000 / 1000) as _);
+        (time.tv_sec, time.tv_usec) =
+            ((left / 1_000_000_000) as _, (left % 1_000_000_000 / 1000) as _);
         result
     }
 }

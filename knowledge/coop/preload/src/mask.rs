@@ -1,8 +1,9 @@
-//! The signal mask of ppoll and its like, without a moment in which a signal could be lost.
+//! Applies the signal mask of ppoll and its like, without a moment in which a signal could be lost.
 //!
-//! While it waits, the thread has its own mask and the call's together blocked. A signal that the call lets through and the thread does not
-//! is watched by a descriptor, and ends the wait; the kernel's own call with the mask then delivers it. So the handler runs inside
-//! that call, which fails with EINTR, as it should.
+//! While it waits, the thread has its own mask and the call's together blocked. A signal that the
+//! call lets through and the thread does not is watched by a descriptor, and ends the wait; the
+//! kernel's own call with the mask then delivers it. So the handler runs inside that call, which
+//! fails with EINTR, as it should.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -21,9 +22,11 @@ pub struct Masked {
 }
 
 impl Masked {
-    /// None: it cannot be done, and the kernel should.
+    /// Prepares a wait with the mask. None: that cannot be done, and the kernel should wait.
     pub fn new(mask: Option<&sigset_t>) -> Option<Masked> {
-        let Some(mask) = mask else { return Some(Masked { own: None, let_through: None, came: false }) };
+        let Some(mask) = mask else {
+            return Some(Masked { own: None, let_through: None, came: false });
+        };
         // SAFETY: sets are plain data, filled in before they are read.
         unsafe {
             let mut own = MaybeUninit::uninit();

@@ -1,16 +1,21 @@
 //! Membership of the process: joined at the main thread's first wait, not inherited by children.
 //!
-//! A member may be bound to a CPU and be in another class than before. A child of fork gets back what its parent had before it joined; so does
-//! a program that a member starts, told by the environment variable [`BEFORE`]. Each of them joins for itself, if it waits.
+//! A member may be bound to a CPU and be in another class than before. A child of fork gets back
+//! what its parent had before it joined; so does a program that a member starts, told by the
+//! environment variable [`BEFORE`]. Each of them joins for itself, if it waits.
 
 use std::cell::{Cell, RefCell};
-use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use attune_coop::{Clock, ForeignLoop, Monotonic, Wanted, shared, transport};
-use libc::{cpu_set_t, pollfd};
+use attune_linux::affinity::Cpus;
+use attune_linux::process;
+use attune_linux::scheduling::Class;
+use attune_linux::time;
+use libc::pollfd;
 
-/// Which CPUs the thread might use before it joined, in hexadecimal, and its class: for programs that a member starts.
+/// The CPUs that the thread might use before it joined, as the kernel writes them, and its class:
+/// for programs that a member starts.
 const BEFORE: &std::ffi::CStr = c"ATTUNE_COOP_BEFORE";
 
 enum Membership {
@@ -34,12 +39,11 @@ pub fn now() -> u64 {
 
 /// Whether a call of this thread, now, is a cooperative one.
 pub fn may_wait() -> bool {
-    // SAFETY: asks for numbers.
-    let main = unsafe { libc::gettid() == libc::getpid() };
-    main && WAITING.try_with(|waiting| !waiting.get()).unwrap_or(false)
+    process::is_main_thread() && WAITING.try_with(|waiting| !waiting.get()).unwrap_or(false)
 }
 
-/// Waits until a descriptor is ready, the time is over or a signal has come (Err, EINTR), and it is our turn. None: not a member.
+/// Waits until a descriptor is ready, the time is over or a signal has come (Err, EINTR), and it is
+/// our turn. None: not a member.
 pub fn wait(watched: &mut [pollfd], timeout: u64) -> Option<Result<usize, i32>> {
     WAITING.set(true);
     let result = MEMBER.with_borrow_mut(|(process, membership)| {
@@ -53,7 +57,7 @@ pub fn wait(watched: &mut [pollfd], timeout: u64) -> Option<Result<usize, i32>> 
             Ok(ready) => Some(Ok(ready)),
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINTR) => Some(Err(libc::EINTR)),
-                // What the kernel says to that, it says itself.
+                // The kernel's own call will return its error.
                 _ => None,
             },
         }
@@ -66,13 +70,15 @@ fn join() -> Membership {
     let before = Before::read();
     let wanted = match std::env::var_os("ATTUNE_COOP").filter(|said| !said.is_empty()) {
         Some(_) => Wanted::Auto,
-        // Whoever preloads this wants it to cooperate.
+        // A user who preloads this wants the program to cooperate.
         None if transport::kernel::Kernel::is_there() => Wanted::Kernel,
-        None => Wanted::Shared(shared::Domain::default()),
+        None => Wanted::Shared(shared::Session::default()),
     };
     match ForeignLoop::new(wanted, 0) {
         Ok(joined) => {
-            before.leave_word();
+            if let Some(before) = before {
+                before.leave_to_children();
+            }
             Membership::Joined(joined)
         }
         Err(error) => {
@@ -85,33 +91,22 @@ fn join() -> Membership {
 /// How the kernel scheduled the thread before it joined.
 #[derive(Clone, Copy)]
 struct Before {
-    cpus: cpu_set_t,
-    class: i32,
+    cpus: Cpus,
+    class: Class,
 }
-
-const WORDS: usize = size_of::<cpu_set_t>() / 8;
 
 static mut RESTORED_IN_CHILDREN: Option<Before> = None;
 
 impl Before {
-    fn read() -> Before {
-        // SAFETY: plain data; its size is passed.
-        unsafe {
-            let mut cpus: cpu_set_t = zeroed();
-            libc::sched_getaffinity(0, size_of_val(&cpus), &mut cpus);
-            Before { cpus, class: libc::sched_getscheduler(0) }
-        }
+    /// Reads the thread's CPUs and class; None: the kernel does not say.
+    fn read() -> Option<Before> {
+        Some(Before { cpus: Cpus::of_this_thread().ok()?, class: Class::of_this_thread().ok()? })
     }
 
-    fn words(&self) -> [u64; WORDS] {
-        // SAFETY: a set of CPUs is so many words.
-        unsafe { std::mem::transmute_copy(&self.cpus) }
-    }
-
-    /// For children: those of fork, and those that are other programs.
-    fn leave_word(&self) {
-        let cpus: Vec<String> = self.words().iter().map(|word| format!("{word:x}")).collect();
-        let text = std::ffi::CString::new(format!("{}:{}", self.class, cpus.join(","))).unwrap_or_default();
+    /// Leaves this to children: those of fork, and those that are other programs.
+    fn leave_to_children(&self) {
+        let text = format!("{}:{}", self.class.0, self.cpus);
+        let text = std::ffi::CString::new(text).unwrap_or_default();
         // SAFETY: the main thread writes both, outside of any fork; setenv copies the text.
         unsafe {
             RESTORED_IN_CHILDREN = Some(*self);
@@ -124,24 +119,16 @@ impl Before {
 
     fn parse(text: &str) -> Option<Before> {
         let (class, cpus) = text.split_once(':')?;
-        let mut words = [0u64; WORDS];
-        for (word, text) in words.iter_mut().zip(cpus.split(',')) {
-            *word = u64::from_str_radix(text, 16).ok()?;
-        }
-        // SAFETY: every word is a valid part of a set of CPUs.
-        Some(Before { cpus: unsafe { std::mem::transmute_copy(&words) }, class: class.parse().ok()? })
+        Some(Before { cpus: cpus.parse().ok()?, class: Class(class.parse().ok()?) })
     }
 
-    /// What the kernel does not grant stays as it is.
+    /// The thread stays as it is where the kernel does not grant this.
     fn restore(&self) {
-        // SAFETY: plain data; its size is passed. The priority is 0 in both classes that a member may have.
-        unsafe {
-            libc::sched_setaffinity(0, size_of_val(&self.cpus), &self.cpus);
-            if matches!(self.class, libc::SCHED_OTHER | libc::SCHED_BATCH) {
-                libc::sched_setscheduler(0, self.class, &zeroed());
-            }
-            libc::prctl(libc::PR_SET_TIMERSLACK, 0);
+        let _ = self.cpus.apply();
+        if matches!(self.class, Class::NORMAL | Class::BATCH) {
+            let _ = self.class.apply();
         }
+        time::set_timer_slack(None);
     }
 }
 

@@ -1,7 +1,7 @@
-//! The event loop, as in the header.
+//! Exports the event loop, as the header declares it.
 //!
-//! A callback may use the loop's pointer while `attune_coop_run` runs: `run` has handed its own reference to the callback and does not
-//! use it before the callback returns.
+//! A callback may use the loop's pointer while `attune_coop_run` runs: `run` has handed its own
+//! reference to the callback and does not use it before the callback returns.
 
 use std::ffi::{c_char, c_int, c_short, c_void};
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn attune_coop_new(transport: *const c_char, group: u32) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn attune_coop_free(event_loop: *mut EventLoop) {
     if !event_loop.is_null() {
-        // SAFETY: made by attune_coop_new, and nobody uses it any more.
+        // SAFETY: made by attune_coop_new, and not used any more.
         drop(unsafe { Box::from_raw(event_loop) });
     }
 }
@@ -60,12 +60,16 @@ pub unsafe extern "C" fn attune_coop_event_new(
 ) -> u64 {
     // SAFETY: as the header demands.
     let (event_loop, name) = unsafe { (&mut *event_loop, text(name)) };
-    let call = move |event_loop: &mut EventLoop, event: EventId| callback(event_loop, number(event), data);
+    let call =
+        move |event_loop: &mut EventLoop, event: EventId| callback(event_loop, number(event), data);
     event(name.map(|name| event_loop.event(name, call)))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn attune_coop_proxy_new(event_loop: *mut EventLoop, name: *const c_char) -> u64 {
+pub unsafe extern "C" fn attune_coop_proxy_new(
+    event_loop: *mut EventLoop,
+    name: *const c_char,
+) -> u64 {
     // SAFETY: as the header demands.
     let (event_loop, name) = unsafe { (&mut *event_loop, text(name)) };
     event(name.map(|name| event_loop.proxy(name)))
@@ -183,7 +187,8 @@ pub unsafe extern "C" fn attune_coop_trace(
     // SAFETY: as the header demands.
     let (event_loop, name) = unsafe { (&*event_loop, text(name)) };
     let find = |name: &str| {
-        let none = || io::Error::new(io::ErrorKind::NotFound, format!("no callback named {name} has run"));
+        let none =
+            || io::Error::new(io::ErrorKind::NotFound, format!("no callback named {name} has run"));
         event_loop.trace().get(name).ok_or_else(none)
     };
     status(name.and_then(find).map(|Executions { count, total, worst, worst_at }| {

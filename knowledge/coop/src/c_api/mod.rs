@@ -1,7 +1,8 @@
 //! The C interface, `include/attune_coop.h`: turns arguments and failures into C's.
 //!
-//! What each function does, and its errors, stand in the header. A loop is handed out as a pointer to itself, so that a callback gets
-//! the pointer that the program has. Pointers must be null only where the header allows it, and point to what it says.
+//! The header describes each function and its errors. A program gets a loop as a pointer to the
+//! loop itself, so that a callback gets the same pointer. Pointers are null only where the header
+//! allows it, and point to what it says.
 
 mod event_loop;
 mod poller;
@@ -72,8 +73,9 @@ unsafe fn text<'a>(text: *const c_char) -> io::Result<&'a str> {
 unsafe fn wanted(transport: *const c_char) -> io::Result<Wanted> {
     // SAFETY: as the caller promises.
     let text = unsafe { text(transport) }?;
-    text.parse()
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, format!("transport {text}: {error}")))
+    text.parse().map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("transport {text}: {error}"))
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -1,8 +1,10 @@
-//! Polling without our event loop, as in the header.
+//! Exports polling without our event loop, as the header declares it.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_uint};
 use std::io;
+
+use attune_linux::poll::pollfd;
 
 use super::{failed, owned, status, wanted};
 use crate::foreign::ForeignLoop;
@@ -45,14 +47,14 @@ pub unsafe extern "C" fn attune_coop_join(transport: *const c_char) -> *mut Poll
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn attune_coop_leave(poller: *mut Poller) {
     if !poller.is_null() {
-        // SAFETY: made by attune_coop_join, and nobody uses it any more.
+        // SAFETY: made by attune_coop_join, and not used any more.
         drop(unsafe { Box::from_raw(poller) });
     }
 }
 
 /// # Safety
 /// `count` descriptors lie there; null with 0.
-unsafe fn slice<'a>(descriptors: *mut libc::pollfd, count: usize) -> &'a mut [libc::pollfd] {
+unsafe fn slice<'a>(descriptors: *mut pollfd, count: usize) -> &'a mut [pollfd] {
     if descriptors.is_null() || count == 0 {
         return &mut [];
     }
@@ -64,12 +66,13 @@ unsafe fn slice<'a>(descriptors: *mut libc::pollfd, count: usize) -> &'a mut [li
 pub unsafe extern "C" fn attune_coop_poll(
     poller: *mut Poller,
     offer: *const COffer,
-    descriptors: *mut libc::pollfd,
+    descriptors: *mut pollfd,
     count: libc::nfds_t,
     answer: *mut CAnswer,
 ) -> c_int {
     // SAFETY: as the header demands.
-    let (poller, offer, descriptors) = unsafe { (&mut *poller, &*offer, slice(descriptors, count as usize)) };
+    let (poller, offer, descriptors) =
+        unsafe { (&mut *poller, &*offer, slice(descriptors, count as usize)) };
     let offer = Offer { group: offer.group, timer: offer.timer, best_effort: offer.best_effort };
     status(transport::poll_and_serve(&mut *poller.0, &offer, descriptors).map(|said| {
         let said = CAnswer { turn: said.turn.into(), until: said.until, others: said.others };
@@ -85,7 +88,10 @@ pub unsafe extern "C" fn attune_coop_poll_until(poller: *const Poller) -> Time {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn attune_coop_poll_statistics(poller: *const Poller, statistics: *mut CStatistics) {
+pub unsafe extern "C" fn attune_coop_poll_statistics(
+    poller: *const Poller,
+    statistics: *mut CStatistics,
+) {
     // SAFETY: as the header demands.
     let done = unsafe { &*poller }.0.statistics();
     let done = CStatistics {
@@ -106,7 +112,7 @@ thread_local! {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn attune_coop_poll_descriptors(
-    descriptors: *mut libc::pollfd,
+    descriptors: *mut pollfd,
     count: c_uint,
     timeout_ms: c_int,
 ) -> c_int {

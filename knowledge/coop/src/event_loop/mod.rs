@@ -1,10 +1,12 @@
 //! An event loop that shares the CPU politely.
 //!
-//! It holds timer events and best-effort events (see [`When`]). Due timers come first, always, in the order of their release; then the
-//! most important best-effort event. What the *other* programs want has its place in the same order: a release at
-//! the time by which this program should poll, best-effort work of the importance of the others'. When that comes before our
-//! own, or a **proxy** does, an event that only yields, the CPU is given up by [`Transport::poll`]. What matters more to
-//! others in the group counts once a turn has lasted [`TURN`]: else, with all equally far, each event would take a switch.
+//! It holds timer events and best-effort events (see [`When`]). Due timers come first, always, in
+//! the order of their release; then the most important best-effort event. The *other* programs'
+//! work has its place in the same order: a release at the time by which this program should poll,
+//! and best-effort work of the others' importance. When that comes before our own work, the loop
+//! gives up the CPU by [`Transport::poll`]; it also does when a **proxy** comes first, an event
+//! that only yields. More important work of others in the group counts once a turn has lasted
+//! [`TURN`]: otherwise, with all equally far, each event would take a switch.
 //!
 //! ```text
 //! ┌─▶ what comes first ──our event──▶ callback ──┐
@@ -14,11 +16,12 @@
 //! └──────────────────────────────────────────────┘
 //! ```
 //!
-//! Invariants: a submitted timer is dispatched once, not before its release, unless it is cancelled or moved. After a poll that
-//! says it is our turn, an event of our own runs before others count again, so that polling makes progress.
+//! Invariants: a submitted timer is dispatched once, not before its release, unless it is cancelled
+//! or moved. After a poll that says it is our turn, an event of our own runs before others count
+//! again, so that polling makes progress.
 //!
-//! A callback may take microseconds, so the loop's own work for it is kept to some hundred instructions: the clock is read once for
-//! each, after it (where descriptors are watched, once more, when they are asked).
+//! A callback may take microseconds, so the loop's own work for it is some hundred instructions: it
+//! reads the clock once for each, after it, and once more where descriptors are watched.
 
 mod descriptors;
 mod queue;
@@ -27,6 +30,8 @@ mod trace;
 use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
+
+use attune_linux::poll;
 
 pub use descriptors::Readiness;
 pub use queue::{EventId, EventQueue, Rank, When};
@@ -40,7 +45,7 @@ use descriptors::Descriptors;
 use slotmap::SlotMap;
 use trace::Name;
 
-/// So long a turn lasts, unless its time is up before, whatever the others in the group have.
+/// A turn lasts so long whatever work the others in the group have, unless its time is up before.
 pub const TURN: Time = 1_000_000;
 
 type Callback = Box<dyn FnMut(&mut EventLoop, EventId)>;
@@ -78,19 +83,20 @@ pub struct EventLoop {
     group: u32,
     /// The time, when it was last read: after each poll and each callback.
     now: Time,
-    /// What matters most to the others in our group.
+    /// The importance of the others' work in our group.
     others: Importance,
     /// Events of our own may run: the last poll gave us the turn.
     turn: bool,
     /// When it did.
     turn_began: Time,
-    /// None has run since.
+    /// No event of our own has run since.
     fresh: bool,
     stopping: bool,
 }
 
 impl EventLoop {
-    /// A loop whose polls go where `wanted` says; events of one `group` (not 0) are compared by importance, also between programs.
+    /// A loop whose polls go where `wanted` says; events of one `group` (not 0) are compared by
+    /// importance, also between programs.
     ///
     /// Fails when the transport that is wanted by name cannot be had, and says why.
     pub fn new(wanted: Wanted, group: u32) -> io::Result<EventLoop> {
@@ -117,8 +123,13 @@ impl EventLoop {
         }
     }
 
-    /// Makes an event; it happens when it is submitted. `name` is for the trace; several events may have the same.
-    pub fn event(&mut self, name: &str, callback: impl FnMut(&mut EventLoop, EventId) + 'static) -> EventId {
+    /// Makes an event; it happens when it is submitted. `name` is for the trace; several events may
+    /// have the same.
+    pub fn event(
+        &mut self,
+        name: &str,
+        callback: impl FnMut(&mut EventLoop, EventId) + 'static,
+    ) -> EventId {
         self.add(name, Kind::Callback(Box::new(callback)))
     }
 
@@ -127,9 +138,10 @@ impl EventLoop {
         self.add(name, Kind::Proxy)
     }
 
-    /// Whenever `fd` is ready for what is `wanted`, a best-effort event of this importance runs the callback. The descriptor stays
-    /// the caller's: [`EventLoop::remove`] the event before closing it. Fails as epoll does: EPERM for plain files, which are always
-    /// ready, EEXIST for a descriptor that is there already.
+    /// Whenever `fd` is ready for what is `wanted`, a best-effort event of this importance runs the
+    /// callback. The descriptor stays the caller's: [`EventLoop::remove`] the event before closing
+    /// it. Fails as epoll does: EPERM for plain files, which are always ready, EEXIST for a
+    /// descriptor that is there already.
     pub fn descriptor(
         &mut self,
         fd: RawFd,
@@ -139,7 +151,8 @@ impl EventLoop {
         callback: impl FnMut(&mut EventLoop, EventId, Readiness) + 'static,
     ) -> io::Result<EventId> {
         let callback = Box::new(callback);
-        let kind = Kind::Descriptor { fd, wanted, importance, ready: Readiness::default(), callback };
+        let kind =
+            Kind::Descriptor { fd, wanted, importance, ready: Readiness::default(), callback };
         let event = self.add(name, kind);
         self.descriptors.add(fd, wanted, event).inspect_err(|_| drop(self.events.remove(event)))?;
         Ok(event)
@@ -150,8 +163,8 @@ impl EventLoop {
         self.events.insert(Event { name, kind: Some(kind) })
     }
 
-    /// Has the event happen when `when` says, once. Submitted already: it moves there; to the same place: nothing changes. False: there
-    /// is no such event (any more).
+    /// Has the event happen when `when` says, once. Submitted already: it moves there; to the same
+    /// place: nothing changes. False: there is no such event (any more).
     pub fn submit(&mut self, event: EventId, when: When) -> bool {
         match self.events.get(event) {
             None => return false,
@@ -175,13 +188,16 @@ impl EventLoop {
     /// Forgets the event; its callback is dropped (after it has returned, if it runs).
     pub fn remove(&mut self, event: EventId) {
         self.cancel(event);
-        if let Some(Event { kind: Some(Kind::Descriptor { fd, .. }), .. }) = self.events.remove(event) {
+        if let Some(Event { kind: Some(Kind::Descriptor { fd, .. }), .. }) =
+            self.events.remove(event)
+        {
             self.descriptors.remove(fd);
         }
     }
 
-    /// Runs events until [`EventLoop::stop`], or until nothing can happen any more: nothing is submitted, no descriptor is
-    /// watched. Fails when the kernel refuses to wait, or when a watched descriptor was closed.
+    /// Runs events until [`EventLoop::stop`], or until nothing can happen any more: nothing is
+    /// submitted, no descriptor is watched. Fails when the kernel refuses to wait, or when a
+    /// watched descriptor was closed.
     pub fn run(&mut self) -> io::Result<()> {
         self.stopping = false;
         self.now = self.clock.now();
@@ -200,7 +216,8 @@ impl EventLoop {
         self.clock.now()
     }
 
-    /// By when a callback should be done: the others' earliest release, or the end of our slice. May fall while it runs.
+    /// By when a callback should be done: the others' earliest release, or the end of our slice.
+    /// May fall while it runs.
     pub fn until(&self) -> Time {
         self.transport.until()
     }
@@ -242,7 +259,8 @@ impl EventLoop {
         })
     }
 
-    /// The event of our own that comes first. None: poll, since it is not our turn, or there is none, or others come before it.
+    /// The event of our own that comes first. None: poll, since it is not our turn, or there is no
+    /// event, or others come before it.
     fn next(&mut self) -> Option<EventId> {
         if !self.turn {
             return None;
@@ -261,7 +279,7 @@ impl EventLoop {
         if self.others().is_some_and(comes_first) { None } else { own.map(|(_, event)| event) }
     }
 
-    /// What the others have to do now, as far as it counts.
+    /// The others' work that counts now.
     fn others(&self) -> Option<Rank> {
         let until = self.transport.until();
         if until <= self.now {
@@ -283,8 +301,7 @@ impl EventLoop {
             timer: self.first_timer(),
             best_effort: self.own.first_best_effort().map_or(NOTHING, |(importance, _)| importance),
         };
-        let mut ready =
-            self.descriptors.wake().map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        let mut ready = self.descriptors.wake().map(poll::readable);
         self.turn = false;
         let answer = match self.transport.poll(&offer, ready.as_mut_slice()) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
@@ -330,7 +347,8 @@ impl EventLoop {
                 io::Error::new(
                     error.kind(),
                     format!(
-                        "waiting for descriptor {fd} of `{name}`: {error}; remove its event before closing it"
+                        "waiting for descriptor {fd} of `{name}`: {error}; remove its event before \
+                         closing it"
                     ),
                 )
             })?;
@@ -342,6 +360,8 @@ impl EventLoop {
 
 impl fmt::Debug for EventLoop {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("EventLoop").field("transport", &self.transport.name()).finish_non_exhaustive()
+        f.debug_struct("EventLoop")
+            .field("transport", &self.transport.name())
+            .finish_non_exhaustive()
     }
 }

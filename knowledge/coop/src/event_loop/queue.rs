@@ -1,13 +1,17 @@
-//! The order of events.
+//! Keeps the order of events.
 //!
 //! ```text
-//! timers       by release time, then first submitted first          due when released; before every best-effort event
+//! timers       by release time, then first submitted first
 //! best effort  by importance, then release time, then first submitted first
 //! ```
 //!
-//! Each order is a heap. An event that is cancelled or moved leaves a stale entry behind, whose submission is not the one in `place`.
+//! A timer is due when it is released, and comes before every best-effort event.
 //!
-//! Invariants: each submitted event has one entry in one heap that is not stale; the top of a heap is never stale.
+//! Each order is a heap. An event that is cancelled or moved leaves a stale entry behind, whose
+//! submission is not the one in `place`.
+//!
+//! Invariants: each submitted event has one entry in one heap that is not stale; the top of a heap
+//! is never stale.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,7 +22,8 @@ use crate::offer::Importance;
 use crate::time::{NEVER, Time};
 
 new_key_type! {
-    /// Names an event of one loop. Not used again for another before two billion have come and gone in its place.
+    /// Names an event of one loop. Not used again for another before two billion have come and gone
+    /// in its place.
     pub struct EventId;
 }
 
@@ -27,7 +32,8 @@ new_key_type! {
 pub enum When {
     /// Not before this time (CLOCK_MONOTONIC, nanoseconds), and as soon after it as can be.
     At(Time),
-    /// When no timer is due and nothing is more important. `release` is the second key; it delays nothing.
+    /// When no timer is due and nothing is more important. `release` is the second key; it delays
+    /// no event.
     BestEffort { importance: Importance, release: Time },
 }
 
@@ -38,7 +44,7 @@ impl When {
     }
 }
 
-/// What can be done now, in the order in which it is to be done.
+/// The place of an event that can run now, in the order in which events run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// A timer, released at this time.
@@ -46,7 +52,8 @@ pub enum Rank {
     BestEffort(Importance, Time),
 }
 
-/// An event's place in an order. No two were submitted at once, so the event itself decides nothing.
+/// An event's place in an order. No two were submitted at once, so the event itself decides
+/// nothing.
 type Entry<Key> = Reverse<(Key, u64, EventId)>;
 
 /// Submitted events.
@@ -63,7 +70,8 @@ pub struct EventQueue {
 const STALE: usize = 16;
 
 impl EventQueue {
-    /// Puts the event where `when` says. Submitted to the same place before: nothing changes; to another: it moves.
+    /// Puts the event where `when` says. Submitted to the same place before: nothing changes; to
+    /// another: it moves.
     pub fn submit(&mut self, event: EventId, when: When) {
         if self.when(event) == Some(when) {
             return;
@@ -107,7 +115,7 @@ impl EventQueue {
         self.best_effort.peek().map(|Reverse(((importance, _), _, event))| (*importance, *event))
     }
 
-    /// What is to happen at `now`: due timers first.
+    /// The event that runs at `now`: due timers first.
     pub fn next(&self, now: Time) -> Option<(Rank, EventId)> {
         match self.first_timer() {
             Some((release, event)) if release <= now => Some((Rank::Due(release), event)),
@@ -125,8 +133,12 @@ impl EventQueue {
     }
 }
 
-/// Restores the invariant; and no queue grows by events that are moved again and again before they come to the top.
-fn drop_stale<Key: Ord>(heap: &mut BinaryHeap<Entry<Key>>, place: &SecondaryMap<EventId, (When, u64)>) {
+/// Restores the invariant; and no queue grows by events that are moved again and again before they
+/// come to the top.
+fn drop_stale<Key: Ord>(
+    heap: &mut BinaryHeap<Entry<Key>>,
+    place: &SecondaryMap<EventId, (When, u64)>,
+) {
     let is_live = |Reverse((_, submitted, event)): &Entry<Key>| {
         place.get(*event).is_some_and(|(_, last)| last == submitted)
     };

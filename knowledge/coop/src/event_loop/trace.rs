@@ -1,11 +1,14 @@
-//! How long callbacks take: CPU time, per name of callback. What runs longer than it may delays everybody's timers, so the first
-//! question to a program that cooperates badly is which of its callbacks it was.
+//! Measures how long callbacks take: CPU time, per name of callback. A callback that runs longer
+//! than it may delays everybody's timers, so the first question to a program that cooperates badly
+//! is which of its callbacks it was.
 //!
-//! Asking the kernel for CPU time takes longer than the loop's other work for a callback. So it is asked after a callback only where the
-//! clock says that it may have been the longest of its name: by as much as others had the CPU since the last question, it was
-//! shorter. What others had while the loop polled does not count: it is taken by the clock, which counts the polls' own work too, some
-//! microseconds each. So that these do not add up, the kernel is asked every [`TURNS`] turns as well; an interrupted callback may seem
-//! longer than it was by what so many polls take. One that was interrupted and yet was not the longest counts as long as it was by the clock.
+//! Asking the kernel for CPU time takes longer than the loop's other work for a callback. So it is
+//! asked after a callback only where the clock says that it may have been the longest of its name:
+//! by as much as others had the CPU since the last question, it was shorter. What others had while
+//! the loop polled does not count: it is taken by the clock, which counts the polls' own work too,
+//! some microseconds each. So that these do not add up, the kernel is asked every [`TURNS`] turns
+//! as well; an interrupted callback may seem longer than it was by what so many polls take. One
+//! that was interrupted and yet was not the longest counts as long as it was by the clock.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +57,9 @@ impl Asked {
     /// How long others had the CPU between the question before and this one, polls left out.
     fn interrupted_since(&self, before: &Asked) -> Time {
         let passed = self.at.saturating_sub(before.at);
-        passed.saturating_sub(self.cpu_time.saturating_sub(before.cpu_time)).saturating_sub(before.polled)
+        passed
+            .saturating_sub(self.cpu_time.saturating_sub(before.cpu_time))
+            .saturating_sub(before.polled)
     }
 }
 
@@ -116,7 +121,7 @@ impl Trace {
         self.executions.get(name.0).filter(|executions| executions.count > 0).copied()
     }
 
-    /// In the order of the names.
+    /// Goes through them in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, Executions)> {
         self.by_name.iter().filter_map(|(name, number)| Some((&**name, self.of(*number)?)))
     }

@@ -1,42 +1,57 @@
 //! Transport `kernel`: the scheduler `coop` in Linux itself, on the kernel engine.
 //!
-//! A poll is a few stores and one system call. What it says lies in a page that this process shares with the kernel engine (the
-//! crate `attune-client`), in the imports that `coop.sched` declares; what it is told lies there too:
+//! A poll is a few stores and one system call. The offer and the answer lie in a page that this
+//! process shares with the kernel engine (the crate `attune-client`), in the imports that
+//! `coop.sched` declares:
 //!
 //! ```text
 //! program   polls  next_release  importance  group ──▶ ┌──────┐
-//!                                                      │ page │ ◀── until  others   when it is dispatched; until may fall later
+//!                                                      │ page │ ◀── until  others
 //!           sched_yield, or ppoll with nothing to do ─▶└──────┘
 //! ```
 //!
-//! `next_release` is of the first timer whose service has not begun. So the scheduler knows it as due still where it stops the program between
-//! `polls` and `sched_yield`: the next turn ends in that yield.
+//! The scheduler answers when it dispatches the program; `until` may fall later.
 //!
-//! The scheduler holds a program to its word: who polls too late, or blocks otherwise, is treated like one that does not cooperate until
-//! its next poll.
+//! `next_release` is the release of the first timer whose service has not begun. So the scheduler
+//! still knows it as due where it stops the program between `polls` and `sched_yield`: the next
+//! turn ends in that yield.
 //!
-//! Before it polls, the program sets `until` to [`UNANSWERED`]. Whoever finds it there afterwards has no scheduler that listens: none is
-//! loaded, it was thrown out, or this thread follows another one. Then polls are those of transport `none` for [`DEAF`], and the page says
-//! that we do not cooperate, so that a scheduler that comes finds nothing stale. So clients outlive the scheduler, and find
-//! the next one by themselves.
+//! The scheduler holds a program to its word: a program that polls too late, or blocks otherwise,
+//! is treated until its next poll like one that does not cooperate.
+//!
+//! Before it polls, the program sets `until` to [`UNANSWERED`]. If that stands there afterwards, no
+//! scheduler listens: none is loaded, the kernel has ended it, or this thread follows another one.
+//! Then polls are those of transport `none` for [`DEAF`], and the page says that the program does
+//! not cooperate, so that a scheduler that comes finds nothing stale. So clients outlive the
+//! scheduler, and find the next one by themselves.
 
 use std::io;
 
 use attune_client::Value;
+use attune_linux::poll::pollfd;
+use attune_linux::time;
+use attune_values::names;
 
 use super::{Alone, Statistics, Transport, wait};
 use crate::offer::{Answer, NOTHING, Offer};
-use crate::time::{self, Clock, Monotonic, NEVER, Time};
+use crate::time::{Clock, Monotonic, NEVER, Time};
 
-/// How long nobody is asked after nobody has answered.
+/// How long no scheduler is asked after none has answered.
 const DEAF: Time = 200_000_000;
 /// No answer: schedulers answer with times in the future of the machine's start.
 const UNANSWERED: i64 = 0;
-/// The importance of who has slept, while it runs: it may block no more.
+/// The importance of a program that has slept, while it runs: it may block no more.
 const AWAKE: i64 = -NOTHING;
 
 /// The thread imports of `coop.sched`, in the order of [`Words`].
-const NAMES: [&str; 6] = ["polls", "next_release", "importance", "group", "until", "others"];
+const NAMES: [&str; 6] = [
+    names::POLLS,
+    names::NEXT_RELEASE,
+    names::IMPORTANCE,
+    names::GROUP,
+    names::UNTIL,
+    names::OTHERS,
+];
 
 /// The calling thread's words of the page.
 struct Words {
@@ -52,7 +67,7 @@ struct Words {
 pub struct Kernel {
     words: Words,
     polls: i64,
-    /// Until then nobody is asked.
+    /// Until then no scheduler is asked.
     deaf: Time,
     timer_slack: u64,
     statistics: Statistics,
@@ -86,7 +101,7 @@ impl Kernel {
             others: others?,
         };
         let timer_slack = time::timer_slack();
-        time::set_timer_slack(1);
+        time::set_timer_slack(Some(1));
         let (statistics, alone) = (Statistics::default(), Alone::default());
         Ok(Kernel { words, polls: 0, deaf: 0, timer_slack, statistics, alone })
     }
@@ -108,7 +123,7 @@ impl Transport for Kernel {
         "kernel"
     }
 
-    fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
+    fn poll(&mut self, offer: &Offer, descriptors: &mut [pollfd]) -> io::Result<Answer> {
         let now = Monotonic.now();
         self.statistics.polls += 1;
         if now < self.deaf {
@@ -119,13 +134,13 @@ impl Transport for Kernel {
         next_release.set(release(offer.timer));
         importance.set(offer.best_effort);
         until.set(UNANSWERED);
-        // Last: it says that the others are there. Never 0, which would say that we do not cooperate.
+        // Last: it says that the others are there. Never 0, which would say that we do not
+        // cooperate.
         self.polls = self.polls.checked_add(1).unwrap_or(1);
         polls.set(self.polls);
         let woken = if offer.wants_cpu(now) {
             self.statistics.yields += 1;
-            // SAFETY: no arguments; it cannot fail.
-            unsafe { libc::sched_yield() };
+            std::thread::yield_now();
             Ok(0)
         } else {
             self.statistics.sleeps += 1;
@@ -146,7 +161,8 @@ impl Transport for Kernel {
         })
     }
 
-    /// Turns end without a poll too, by interruptions and where another policy shares the CPU. It costs a store.
+    /// Turns end without a poll too, by interruptions and where another policy shares the CPU. It
+    /// costs a store.
     fn tell_timer(&mut self, first: Time) {
         if self.words.polls.get() != 0 {
             self.words.next_release.set(release(first));
@@ -161,13 +177,32 @@ impl Transport for Kernel {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { sleeps: self.statistics.sleeps + self.alone.statistics().sleeps, ..self.statistics }
+        Statistics {
+            sleeps: self.statistics.sleeps + self.alone.statistics().sleeps,
+            ..self.statistics
+        }
     }
 }
 
 impl Drop for Kernel {
     fn drop(&mut self) {
         self.retreat();
-        time::set_timer_slack(self.timer_slack);
+        time::set_timer_slack(Some(self.timer_slack));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coop_sched_declares_the_six_names() {
+        let text = include_str!("../../../../schedulers/coop.sched");
+        let (_, rest) = text.split_once("threadimports {").expect("it has thread imports");
+        let (imports, _) = rest.split_once('}').unwrap();
+        for name in NAMES {
+            let declared = imports.split_whitespace().collect::<Vec<_>>();
+            assert!(declared.windows(2).any(|two| two == [name, "default"]), "{name}");
+        }
     }
 }

@@ -1,6 +1,9 @@
-//! Transport `none`: nobody to cooperate with. Polling sleeps when there is nothing to do, and otherwise returns at once.
+//! Transport `none`: there is no other program to cooperate with. Polling sleeps when there is
+//! nothing to do, and otherwise returns at once.
 
 use std::io;
+
+use attune_linux::poll::pollfd;
 
 use super::{Statistics, Transport, wait};
 use crate::offer::{Answer, NOTHING, Offer};
@@ -17,7 +20,7 @@ impl Transport for Alone {
         "none"
     }
 
-    fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
+    fn poll(&mut self, offer: &Offer, descriptors: &mut [pollfd]) -> io::Result<Answer> {
         self.statistics.polls += 1;
         let now = Monotonic.now();
         if !offer.wants_cpu(now) {

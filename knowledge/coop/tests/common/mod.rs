@@ -7,8 +7,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-/// No test takes so long; who has not made progress by then never will.
-const HANGS: Duration = Duration::from_secs(40);
+use attune_linux::affinity::Cpus;
+use attune_linux::process;
+use attune_linux::signal::Signal;
+
+/// No test takes so long; a process that has not made progress by then hangs.
+const HANGS: Duration = Duration::from_secs(120);
 
 /// A process that says lines with a `#`. Killed when dropped.
 pub struct Process {
@@ -17,13 +21,17 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `role` of this test binary, whose test `process` reads ROLE, on the machine's first CPU.
-    pub fn start(role: &str, domain: &Path) -> Process {
+    /// Starts `role` of this test binary, whose test `process` reads ROLE, on the machine's first
+    /// CPU.
+    pub fn start(role: &str, session: &Path) -> Process {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "process", "--nocapture"]).env("ROLE", role).env("DOMAIN", domain);
-        let cpu = first_cpu();
+        command
+            .args(["--exact", "process", "--nocapture"])
+            .env("ROLE", role)
+            .env("SESSION", session);
+        let first = Cpus::of_this_thread().unwrap().iter().next().unwrap();
         // SAFETY: one system call and no memory between fork and exec.
-        unsafe { command.pre_exec(move || pin_to(cpu)) };
+        unsafe { command.pre_exec(move || Cpus::one(first).apply()) };
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (say, said) = mpsc::channel();
@@ -42,9 +50,9 @@ impl Process {
         (0..steps).for_each(|_| drop(self.says()));
     }
 
-    pub fn signal(&self, signal: i32) {
-        // SAFETY: it is our child, and has not been waited for.
-        unsafe { libc::kill(self.child.id() as i32, signal) };
+    pub fn signal(&self, signal: Signal) {
+        // It is our child, and has not been waited for.
+        process::signal(self.child.id(), signal).unwrap();
     }
 }
 
@@ -62,23 +70,4 @@ fn forward(lines: Lines<BufReader<ChildStdout>>, say: &mpsc::Sender<String>) {
             let _ = say.send(text.to_owned());
         }
     }
-}
-
-fn first_cpu() -> usize {
-    // SAFETY: the set is plain data, and its size is passed.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
-        (0..1024).find(|cpu| libc::CPU_ISSET(*cpu, &set)).unwrap_or(0)
-    }
-}
-
-fn pin_to(cpu: usize) -> std::io::Result<()> {
-    // SAFETY: the set is plain data, and its size is passed.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        libc::sched_setaffinity(0, size_of_val(&set), &set);
-    }
-    Ok(())
 }

@@ -1,10 +1,12 @@
-//! Ended by somebody, or by what it cannot play: it has its summary, or says why.
+//! A player that is ended by a signal prints its summary; one that cannot play a file says why.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use attune_linux::process;
+use attune_linux::signal::TERMINATE;
 use serde_json::Value;
 
 use crate::playing::{ended, ffmpeg, film, player, run, scratch, summary};
@@ -12,10 +14,11 @@ use crate::playing::{ended, ffmpeg, film, player, run, scratch, summary};
 /// Waits until the process catches (or blocks) SIGTERM, as /proc says.
 #[track_caller]
 fn until_it_has(child: &Child, mask: &str) {
-    let patience = Instant::now() + Duration::from_secs(40);
+    let patience = Instant::now() + Duration::from_secs(90);
     let has = |line: &str| {
-        let bits = line.strip_prefix(mask).and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-        bits.is_some_and(|bits| bits & 1 << (libc::SIGTERM - 1) != 0)
+        let bits =
+            line.strip_prefix(mask).and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+        bits.is_some_and(|bits| bits & 1 << (TERMINATE.as_raw() - 1) != 0)
     };
     while !fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap().lines().any(has) {
         assert!(Instant::now() < patience, "{mask} lacks SIGTERM");
@@ -25,16 +28,18 @@ fn until_it_has(child: &Child, mask: &str) {
 
 /// Ends it by SIGTERM. No film is so long that it has ended by itself.
 fn told_to_end(child: Child) -> Output {
-    // SAFETY: our own child, not waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+    // Our own child, not waited for.
+    process::signal(child.id(), TERMINATE).unwrap();
     child.wait_with_output().unwrap()
 }
 
 #[test]
-fn whoever_ends_it_has_its_summary() {
+fn a_player_that_is_ended_prints_its_summary() {
     let Some(player) = player() else { return };
     let noise = "testsrc2=s=640x360:r=25:d=10,noise=alls=25:allf=t";
-    ffmpeg(&format!("-f lavfi -i {noise} -pix_fmt yuv420p -c:v libx264 -preset ultrafast long.mkv"));
+    ffmpeg(&format!(
+        "-f lavfi -i {noise} -pix_fmt yuv420p -c:v libx264 -preset ultrafast long.mkv"
+    ));
     let pipe = scratch().join("pipe.mkv");
     let _ = fs::remove_file(&pipe);
     run(Command::new("mkfifo").arg(&pipe));

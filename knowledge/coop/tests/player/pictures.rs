@@ -1,4 +1,5 @@
-//! Which pictures are shown, in which order, and whether they are right; what is left out when the CPU is not enough.
+//! Which pictures are shown, in which order, and whether they are right; what is left out when the
+//! CPU is not enough.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -43,8 +44,10 @@ fn frames_are_shown_in_order_and_are_right() {
     ] {
         let film = film(&format!("right-{kind}"), 3, "320x180", 25, kind);
         let list = scratch().join(format!("{kind}.log"));
-        let summary =
-            play(player, &["--sound", "null", "--log", list.to_str().unwrap(), film.to_str().unwrap()]);
+        let summary = play(
+            player,
+            &["--sound", "null", "--log", list.to_str().unwrap(), film.to_str().unwrap()],
+        );
         let reference = reference(&film);
         let (read, shown) = ended(&summary["films"][0], None);
         assert_eq!((read as usize, shown as usize), (reference.len(), log(&list).len()));
@@ -58,16 +61,28 @@ fn frames_are_shown_in_order_and_are_right() {
             .collect();
         assert_eq!(names.join(" "), kinds);
         let sound = |what: &str| summary["sound"][what].as_f64().unwrap();
-        assert!((2.5..3.2).contains(&(sound("played_s") + sound("missing_s"))), "{}", summary["sound"]);
+        assert!(
+            (2.5..3.2).contains(&(sound("played_s") + sound("missing_s"))),
+            "{}",
+            summary["sound"]
+        );
         assert_eq!(sound("broken"), 0.0);
     }
 }
 
-/// Shows the film so often at the same time, on the first CPU. Of a machine whose other work leaves next to nothing for that, nothing
-/// can be learned: it is tried again.
+/// Shows the film so often at the same time, on the first CPU. A run on a machine whose other work
+/// leaves next to nothing for that proves nothing: it is tried again.
 fn play_on_one_cpu(player: &Path, film: &Path, films: usize, list: &Path) -> Value {
-    const ALL: &[&str] =
-        &["key", "reference", "reference B", "disposable", "every 8th", "every 4th", "every 2nd", "other"];
+    const ALL: &[&str] = &[
+        "key",
+        "reference",
+        "reference B",
+        "disposable",
+        "every 8th",
+        "every 4th",
+        "every 2nd",
+        "other",
+    ];
     for _ in 0..5 {
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(player);
@@ -89,7 +104,9 @@ fn play_on_one_cpu(player: &Path, film: &Path, films: usize, list: &Path) -> Val
 fn sum(summary: &Value, kinds: &[&str], what: &str) -> u64 {
     let films = summary["films"].as_array().unwrap();
     let rows = films.iter().flat_map(|film| film["kinds"].as_array().unwrap());
-    rows.filter(|row| kinds.contains(&row["kind"].as_str().unwrap())).map(|row| number(&row[what])).sum()
+    rows.filter(|row| kinds.contains(&row["kind"].as_str().unwrap()))
+        .map(|row| number(&row[what]))
+        .sum()
 }
 
 /// How many of them were shown.
@@ -108,8 +125,8 @@ fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
     ];
     for (kind, coding, important, least) in kinds {
         let film = scratch().join(format!("heavy-{kind}.mkv"));
-        let noise =
-            "-f lavfi -i testsrc2=s=640x360:r=50:d=2,noise=alls=25:allf=t -pix_fmt yuv420p -c:v libx264";
+        let noise = "-f lavfi -i testsrc2=s=640x360:r=50:d=2,noise=alls=25:allf=t -pix_fmt yuv420p \
+            -c:v libx264";
         ffmpeg(&format!("{noise} -preset veryfast -x264-params {coding} {}", film.display()));
         let list = scratch().join(format!("heavy-{kind}.log"));
         // However fast the machine is, so many films are too many.
@@ -119,8 +136,13 @@ fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
             .find(|summary| share(summary, &[least]) < 1.0)
             .expect("64 films are too much for one CPU");
         assert!(share(&summary, &important) >= share(&summary, &[least]), "{summary}");
-        assert_eq!(sum(&summary, &important, "dropped"), 0, "only what nobody needs makes way: {summary}");
-        // Whatever was left out, what is shown is right. The films' lines are mixed: the order is not asked.
+        assert_eq!(
+            sum(&summary, &important, "dropped"),
+            0,
+            "only pictures that no other needs are left out: {summary}"
+        );
+        // Whatever was left out, what is shown is right. The films' lines are mixed: the order is
+        // not asked.
         let reference = reference(&film);
         let mut shown = log(&list);
         shown.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -133,12 +155,12 @@ fn what_matters_least_is_left_out_when_the_cpu_is_not_enough() {
 fn players_of_a_group_cooperate() {
     let Some(player) = player() else { return };
     let film = film("group", 2, "320x180", 25, "pyramid");
-    let domain = scratch().join("domain");
+    let session = scratch().join("session");
     let start = || {
         let mut command = Command::new(player);
         command.args(["--display", "null", "--json", "--group", "1"]).arg(&film);
         command
-            .env("ATTUNE_COOP", format!("shared:{}", domain.display()))
+            .env("ATTUNE_COOP", format!("shared:{}", session.display()))
             .stdout(Stdio::piped())
             .spawn()
             .unwrap()

@@ -14,7 +14,8 @@ pub fn player() -> Option<&'static Path> {
 }
 
 fn build() -> Option<PathBuf> {
-    let libraries = "libavformat libavcodec libswscale libswresample libavutil xcb xcb-shm xcb-sync libpulse";
+    let libraries =
+        "libavformat libavcodec libswscale libswresample libavutil xcb xcb-shm xcb-sync libpulse";
     let works = |program: &str, arguments: &str| {
         let mut command = Command::new(program);
         command.args(arguments.split(' ')).stdout(Stdio::null()).stderr(Stdio::null());
@@ -29,7 +30,8 @@ fn build() -> Option<PathBuf> {
             "the player's libraries, ffmpeg and Xvfb must be there"
         );
         eprintln!(
-            "not tested: needs ffmpeg, Xvfb and the libraries {libraries}; tools/setup.sh test installs them"
+            "not tested: needs ffmpeg, Xvfb and the libraries {libraries}; tools/setup.sh test \
+                installs them"
         );
         return None;
     }
@@ -37,13 +39,16 @@ fn build() -> Option<PathBuf> {
     let out = scratch().join("bin");
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/player");
     let mut make = Command::new("make");
-    make.arg("-C").arg(directory).arg(format!("OUT={}", out.display())).arg("CFLAGS=-O2 -g -Werror");
+    make.arg("-C")
+        .arg(directory)
+        .arg(format!("OUT={}", out.display()))
+        .arg("CFLAGS=-O2 -g -Werror");
     make.arg(format!("LIBRARY_DIR={}", libraries.display())).env_remove("MAKEFLAGS");
     run(&mut make);
     Some(out.join("player"))
 }
 
-/// For what is made once and used by all tests here.
+/// The folder for files that one test makes and all tests here use.
 pub fn scratch() -> &'static Path {
     static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
     SCRATCH.get_or_init(|| {
@@ -63,7 +68,10 @@ pub fn run(command: &mut Command) -> String {
 
 #[track_caller]
 pub fn ffmpeg(arguments: &str) -> String {
-    run(Command::new("ffmpeg").args(["-v", "error", "-y"]).args(arguments.split(' ')).current_dir(scratch()))
+    run(Command::new("ffmpeg")
+        .args(["-v", "error", "-y"])
+        .args(arguments.split(' '))
+        .current_dir(scratch()))
 }
 
 /// films.sh's first film of so many seconds.
@@ -83,7 +91,11 @@ pub fn film(name: &str, seconds: u32, size: &str, rate: u32, kind: &str) -> Path
 /// What the player did with these words: its summary, once it has ended well.
 #[track_caller]
 pub fn play(player: &Path, arguments: &[&str]) -> Value {
-    let done = Command::new(player).args(["--display", "null", "--json"]).args(arguments).output().unwrap();
+    let done = Command::new(player)
+        .args(["--display", "null", "--json"])
+        .args(arguments)
+        .output()
+        .unwrap();
     assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     summary(&done)
 }
@@ -103,7 +115,8 @@ pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Every frame that was read ended once. How many were read and how many shown, of a kind or of all.
+/// Every frame that was read ended once. How many were read and how many shown, of a kind or of
+/// all.
 #[track_caller]
 pub fn ended(film: &Value, kind: Option<&str>) -> (u64, u64) {
     let (mut read, mut shown) = (0, 0);

@@ -8,31 +8,35 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define CHECK(condition) \
-    do \
-        if (!(condition)) { \
-            printf("line %d: %s; errno %d, %s\n", __LINE__, #condition, errno, attune_coop_error()); \
-            exit(1); \
-        } \
+#define CHECK(condition)                                                       \
+    do                                                                         \
+        if (!(condition)) {                                                    \
+            printf("line %d: %s; errno %d, %s\n", __LINE__, #condition, errno, \
+                   attune_coop_error());                                       \
+            exit(1);                                                           \
+        }                                                                      \
     while (0)
 
 static int order, pipes[2];
 static attune_coop_event never;
 
-static void timer(attune_coop_loop *loop, attune_coop_event event, void *data) {
+static void timer(attune_coop_loop *loop, attune_coop_event event, void *data)
+{
     CHECK(order++ == 0 && strcmp(data, "data") == 0);
     attune_coop_cancel(loop, never);
     attune_coop_remove(loop, event);
     CHECK(attune_coop_submit_timer(loop, event, 0) == -1 && errno == ENOENT);
 }
 
-static void work(attune_coop_loop *loop, attune_coop_event event, void *data) {
+static void work(attune_coop_loop *loop, attune_coop_event event, void *data)
+{
     (void)event, (void)data;
     CHECK(order++ == 1 && attune_coop_until(loop) > 0);
     CHECK(write(pipes[1], "x", 1) == 1);
 }
 
-static void readable(attune_coop_loop *loop, attune_coop_event event, short revents, void *data) {
+static void readable(attune_coop_loop *loop, attune_coop_event event, short revents, void *data)
+{
     (void)data;
     char byte;
     CHECK(order++ == 2 && revents == POLLIN && read(pipes[0], &byte, 1) == 1);
@@ -40,12 +44,14 @@ static void readable(attune_coop_loop *loop, attune_coop_event event, short reve
     attune_coop_stop(loop);
 }
 
-static void not_called(attune_coop_loop *loop, attune_coop_event event, void *data) {
+static void not_called(attune_coop_loop *loop, attune_coop_event event, void *data)
+{
     (void)loop, (void)event, (void)data;
     CHECK(!"called");
 }
 
-static void loop(void) {
+static void loop(void)
+{
     attune_coop_loop *loop = attune_coop_new(NULL, 3);
     CHECK(loop != NULL && pipe(pipes) == 0);
     attune_coop_event first = attune_coop_event_new(loop, "timer", timer, "data");
@@ -54,7 +60,8 @@ static void loop(void) {
     never = attune_coop_event_new(loop, "never", not_called, NULL);
     CHECK(first && second && never && proxy && first != second);
     CHECK(attune_coop_descriptor_new(loop, pipes[0], POLLIN, 5, "pipe", readable, NULL) != 0);
-    CHECK(attune_coop_descriptor_new(loop, pipes[0], POLLIN, 5, "pipe", readable, NULL) == 0 && errno == EEXIST);
+    CHECK(attune_coop_descriptor_new(loop, pipes[0], POLLIN, 5, "pipe", readable, NULL) == 0 &&
+          errno == EEXIST);
     CHECK(attune_coop_event_new(loop, "\xff", not_called, NULL) == 0 && errno == EINVAL);
     CHECK(attune_coop_submit_timer(loop, first, attune_coop_now()) == 0);
     CHECK(attune_coop_submit_timer(loop, never, attune_coop_now() + 1000000000) == 0);
@@ -69,16 +76,21 @@ static void loop(void) {
     attune_coop_free(loop);
 }
 
-static void poller(void) {
-    CHECK(attune_coop_join("morse") == NULL && errno == EINVAL && strstr(attune_coop_error(), "no transport `morse`"));
+static void poller(void)
+{
+    CHECK(attune_coop_join("morse") == NULL && errno == EINVAL &&
+          strstr(attune_coop_error(), "no transport `morse`"));
     attune_coop_poller *poller = attune_coop_join(NULL);
     CHECK(poller != NULL);
     struct attune_coop_answer answer;
     struct attune_coop_offer offer = {.best_effort = 4, .timer = ATTUNE_COOP_NEVER};
-    CHECK(attune_coop_poll(poller, &offer, NULL, 0, &answer) == 0 && answer.turn && answer.others == ATTUNE_COOP_NOTHING);
+    CHECK(attune_coop_poll(poller, &offer, NULL, 0, &answer) == 0 && answer.turn &&
+          answer.others == ATTUNE_COOP_NOTHING);
     CHECK(attune_coop_poll_until(poller) <= answer.until);
-    offer = (struct attune_coop_offer){.best_effort = ATTUNE_COOP_NOTHING, .timer = attune_coop_now() + 2000000};
-    CHECK(attune_coop_poll(poller, &offer, NULL, 0, &answer) == 0 && attune_coop_now() >= offer.timer);
+    offer = (struct attune_coop_offer){.best_effort = ATTUNE_COOP_NOTHING,
+                                       .timer = attune_coop_now() + 2000000};
+    CHECK(attune_coop_poll(poller, &offer, NULL, 0, &answer) == 0 &&
+          attune_coop_now() >= offer.timer);
     struct pollfd ready = {.fd = pipes[0], .events = POLLIN};
     CHECK(write(pipes[1], "y", 1) == 1);
     offer.timer = ATTUNE_COOP_NEVER;
@@ -96,17 +108,20 @@ static void poller(void) {
     CHECK(attune_coop_poll_descriptors(NULL, 0, 3) == 0 && attune_coop_now() >= before + 3000000);
 }
 
-static void signalled(int signal) {
+static void signalled(int signal)
+{
     (void)signal;
 }
 
-static void signals_end_a_poll(void) {
+static void signals_end_a_poll(void)
+{
     sigaction(SIGALRM, &(struct sigaction){.sa_handler = signalled}, NULL);
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 5000}, NULL);
     CHECK(attune_coop_poll_descriptors(NULL, 0, -1) == -1 && errno == EINTR);
 }
 
-int main(void) {
+int main(void)
+{
     loop();
     poller();
     signals_end_a_poll();

@@ -1,9 +1,10 @@
 //! The analyser judged on programs that its constants were not chosen on.
 //!
-//! Each program of the list is left out once: the constants ([`Constants`]) that are best on all other
-//! programs' recordings are taken, and judged on its own. Best: most right answers in 1 s windows of recordings with a beat that
-//! were made on an idle machine and in 2 s windows of the others, less ten for each time that a program without a beat is called periodic.
-//! Windows in which the program did not keep its rate count nowhere.
+//! Each program of the list is left out once: the constants ([`Constants`]) that are best on all
+//! other programs' recordings are taken, and judged on its own. Best: most right answers in 1 s
+//! windows of recordings with a beat that were made on an idle machine and in 2 s windows of the
+//! others, less ten for each time that a program without a beat is called periodic. Windows in
+//! which the program did not keep its rate count nowhere.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +56,8 @@ fn judge(recordings: &[Recording], constants: Constants) -> BTreeMap<&str, Tally
         for &window in windows {
             for (start, analysis) in consecutive(&recording.events, window, &settings) {
                 if recording.kept(start, window) {
-                    tally.0[place].add(&analysis, &recording.truth.rates(&recording.events, start, window));
+                    tally.0[place]
+                        .add(&analysis, &recording.truth.rates(&recording.events, start, window));
                 }
             }
         }
@@ -84,10 +86,14 @@ pub fn run(recordings: &[Recording]) {
             format!("{} | {right} | {harmonic} | {}", count.windows, percent(count.precise, count))
         });
         let called = percent(none.windows - none.silent, none);
-        println!("| {name} | {constants} | {} | {} | {} | {called} |", beats[0], beats[1], none.windows);
+        println!(
+            "| {name} | {constants} | {} | {} | {} | {called} |",
+            beats[0], beats[1], none.windows
+        );
     };
     println!(
-        "| left out | chosen on the others | 1 s idle | right % | harmonic % | precise % | 2 s loaded | right % | harmonic % | precise % | no beat | called periodic % |"
+        "| left out | chosen on the others | 1 s idle | right % | harmonic % | precise % | 2 s \
+            loaded | right % | harmonic % | precise % | no beat | called periodic % |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     let mut all = Tally::default();
@@ -96,13 +102,15 @@ pub fn run(recordings: &[Recording]) {
             let others = tallies.iter().filter(|(name, _)| *name != program);
             others.map(|(_, tally)| *tally).fold(Tally::default(), Tally::plus).score()
         };
-        // Of equally good ones, those that are as they are by default, or come first.
+        // Among equally good ones the defaults win, then those that come first.
         let default = choices.iter().position(|constants| *constants == Constants::default());
-        let best = (0..choices.len())
-            .max_by_key(|&index| (score(&tallies[index]), Some(index) == default, std::cmp::Reverse(index)));
+        let best = (0..choices.len()).max_by_key(|&index| {
+            (score(&tallies[index]), Some(index) == default, std::cmp::Reverse(index))
+        });
         let Some(best) = best else { continue };
         let Constants { big, least_hits, idle_beats, caution } = choices[best];
-        let constants = format!("big {big}, hits {least_hits}, idle {idle_beats}, caution {caution}");
+        let constants =
+            format!("big {big}, hits {least_hits}, idle {idle_beats}, caution {caution}");
         let own = tallies[best][program];
         row(program, &constants, &own);
         all = all.plus(own);

@@ -1,10 +1,12 @@
-//! How often the analyser is right, on recordings whose true rates are known: `cargo run --release --example evaluate -- [LIST] [-v | --leave-one-out]`.
+//! How often the analyser is right, on recordings whose true rates are known: `cargo run --release
+//! --example evaluate -- [LIST] [-v | --leave-one-out]`.
 //!
-//! LIST (default: traces/recordings.txt of this crate) is described in recordings.rs. For each recording and each method,
-//! consecutive windows are counted as right (within 1 %), precise (within 0.1 %
-//! or three times its own standard error), harmonic (a multiple or a part), wrong, or silent. Windows in which the program
-//! did not keep its rate are counted apart. `-v` prints each window's answer.
-//! `--leave-one-out` instead chooses the constants anew for each program on the others' recordings, and judges them on its own.
+//! LIST (default: traces/recordings.txt of this crate) is described in recordings.rs. For each
+//! recording and each method, consecutive windows are counted as right (within 1 %), precise
+//! (within 0.1 % or three times its own standard error), harmonic (a multiple or a part), wrong, or
+//! silent. Windows in which the program did not keep its rate are counted apart. `-v` prints each
+//! window's answer. `--leave-one-out` instead chooses the constants anew for each program on the
+//! others' recordings, and judges them on its own.
 
 mod leave_one_out;
 mod recordings;
@@ -16,10 +18,7 @@ use recordings::{Count, list, recordings};
 
 /// CPU time of this thread, in seconds.
 fn cpu_time() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec that lives through the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+    attune_linux::time::thread_cpu_time() as f64 * 1e-9
 }
 
 fn main() {
@@ -32,7 +31,8 @@ fn main() {
     let ours = Settings::default();
     let published = Settings { method: Method::Spectrum2010(Default::default()), ..ours };
     println!(
-        "| window | set | load | recording | method | windows | right % | precise % | among the periods % | harmonic % | wrong % | silent % |"
+        "| window | set | load | recording | method | windows | right % | precise % | among the \
+            periods % | harmonic % | wrong % | silent % |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
     for window in [0.5, 1.0, 2.0] {
@@ -57,7 +57,8 @@ fn main() {
                 let kept = recording.kept(start, window);
                 let counts = if kept { &mut counts } else { &mut unkept };
                 counts[0].add(&analysis, &recording.truth.rates(events, start, window));
-                let answer = analysis.frequency_hz.map_or("-".to_owned(), |found| format!("{found:.3}"));
+                let answer =
+                    analysis.frequency_hz.map_or("-".to_owned(), |found| format!("{found:.3}"));
                 answers.push(if kept { answer } else { format!("({answer})") });
             }
             for (start, analysis) in consecutive(events, window, &published) {
@@ -65,9 +66,15 @@ fn main() {
                 counts[1].add(&analysis, &recording.truth.rates(events, start, window));
             }
             for (method, count) in ["evidence", "spectrum-2010"].iter().zip(&counts) {
-                println!("| {window} s | {group} | {} | {method} | {} |", recording.name, count.row());
+                println!(
+                    "| {window} s | {group} | {} | {method} | {} |",
+                    recording.name,
+                    count.row()
+                );
             }
-            for (group, counts) in [(group.clone(), counts), (format!("{group}, rate not kept"), unkept)] {
+            for (group, counts) in
+                [(group.clone(), counts), (format!("{group}, rate not kept"), unkept)]
+            {
                 match sums.iter_mut().find(|(known, _)| *known == group) {
                     Some((_, sum)) => *sum = [sum[0].plus(counts[0]), sum[1].plus(counts[1])],
                     None if counts[0].windows > 0 => sums.push((group, counts)),
@@ -85,7 +92,8 @@ fn main() {
             }
         }
         println!(
-            "<!-- {window} s: {:.2} ms of CPU time a window on average, at most {:.2} ms with up to 2000 events -->",
+            "<!-- {window} s: {:.2} ms of CPU time a window on average, at most {:.2} ms with up \
+                to 2000 events -->",
             1e3 * cost / analysed.max(1) as f64,
             1e3 * dearest
         );

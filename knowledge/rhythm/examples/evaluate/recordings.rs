@@ -1,14 +1,18 @@
-//! Recordings whose true rates are known, and counts of right answers about them: what the evaluations share.
+//! Recordings whose true rates are known, and counts of right answers about them: what the
+//! evaluations share.
 //!
 //! A list names a recording a line: FILE SET LOAD RATE[,RATE][@CALL/N].
 //!
 //! - SET says what it was used for (traces/README.md), LOAD is idle, hogs or periodic.
-//! - RATE in Hz is the program's beat; one with two beats has two, and either is right. `none` is a program without a beat. One that sleeps
-//!   for a fixed time instead of until one has in each window the rate of its sleeps there, from the first to the last: `call:N` tells
-//!   them by the system call, `pause:MS` by the pauses of so many ms between its calls, where the recording does not tell which call.
-//! - `@CALL/N`: of system call CALL it makes N for each beat, which tells the windows in which it did not keep its rate: it was loading,
-//!   stood still, or left out frames. What is right there nobody can say; they are counted apart. So is a sleeper's window at
-//!   whose beginning or end it stood still.
+//! - RATE in Hz is the program's beat; one with two beats has two, and either is right. `none` is a
+//!   program without a beat. One that sleeps for a fixed time instead of until one has in each
+//!   window the rate of its sleeps there, from the first to the last: `call:N` tells them by the
+//!   system call, `pause:MS` by the pauses of so many ms between its calls, where the recording
+//!   does not tell which call.
+//! - `@CALL/N`: of system call CALL it makes N for each beat, which tells the windows in which it
+//!   did not keep its rate: it was loading, stood still, or left out frames. What is right there
+//!   nobody can say; they are counted apart. So is a sleeper's window at whose beginning or end it
+//!   stood still.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -34,7 +38,7 @@ pub enum Truth {
     Sleeps(Sleep),
 }
 
-/// How a sleep is told.
+/// The form in which a recording tells a sleep.
 #[derive(Clone, Copy)]
 pub enum Sleep {
     /// It is this system call.
@@ -78,7 +82,8 @@ impl Truth {
             Truth::Rates(rates) => rates.clone(),
             Truth::Sleeps(sleep) => {
                 let times = sleep.times(events, from, window);
-                let span = times.last().zip(times.first()).map_or(0.0, |(last, first)| last - first);
+                let span =
+                    times.last().zip(times.first()).map_or(0.0, |(last, first)| last - first);
                 vec![if span > 0.0 { (times.len() - 1) as f64 / span } else { 0.0 }]
             }
         }
@@ -86,10 +91,12 @@ impl Truth {
 }
 
 impl Recording {
-    /// The program: what stands before the first dash, or the digit that tells recordings of one apart.
+    /// The program: what stands before the first dash, or the digit that tells recordings of one
+    /// apart.
     pub fn program(&self) -> &str {
         let end = self.name.find(['-', '.']).unwrap_or(self.name.len());
-        self.name[..end].trim_end_matches(|char: char| char.is_ascii_digit() && !self.name.starts_with("mpg"))
+        self.name[..end]
+            .trim_end_matches(|char: char| char.is_ascii_digit() && !self.name.starts_with("mpg"))
     }
 
     /// What is counted together.
@@ -136,7 +143,8 @@ impl Count {
         if rates.iter().any(|&rate| near(found, rate, 0.01)) {
             self.right += 1;
             // The published heuristic tells no error; its step is the best that it can do.
-            let error = analysis.periods.first().map_or(0.0, |best| best.error_hz / best.frequency_hz);
+            let error =
+                analysis.periods.first().map_or(0.0, |best| best.error_hz / best.frequency_hz);
             let precise = |rate: f64| near(found, rate, (3.0 * error).max(0.001));
             self.precise += usize::from(rates.iter().any(|&rate| precise(rate)));
         } else if rates.iter().any(|&rate| multiple(rate)) {
@@ -144,8 +152,9 @@ impl Count {
         } else {
             self.wrong += 1;
         }
-        let listed =
-            |rate: &f64| analysis.periods.iter().any(|period| near(period.frequency_hz, *rate, 0.01));
+        let listed = |rate: &f64| {
+            analysis.periods.iter().any(|period| near(period.frequency_hz, *rate, 0.01))
+        };
         self.listed += usize::from(rates.iter().any(listed));
     }
 
@@ -183,21 +192,25 @@ fn read(file: &Path) -> Vec<u8> {
     let bytes = std::fs::read(file).unwrap_or_else(complain);
     let mut unpacked = Vec::new();
     match file.extension() {
-        Some(packed) if packed == "gz" => {
-            GzDecoder::new(&bytes[..]).read_to_end(&mut unpacked).map(|_| unpacked).unwrap_or_else(complain)
-        }
+        Some(packed) if packed == "gz" => GzDecoder::new(&bytes[..])
+            .read_to_end(&mut unpacked)
+            .map(|_| unpacked)
+            .unwrap_or_else(complain),
         _ => bytes,
     }
 }
 
 /// Reads a list and its recordings.
 pub fn recordings(list: &Path) -> Vec<Recording> {
-    let text = std::fs::read_to_string(list).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
+    let text =
+        std::fs::read_to_string(list).unwrap_or_else(|error| panic!("{}: {error}", list.display()));
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     lines
         .map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
-            let [name, set, load, rates] = words[..] else { panic!("{}: `{line}`", list.display()) };
+            let [name, set, load, rates] = words[..] else {
+                panic!("{}: `{line}`", list.display())
+            };
             let (rates, mark) =
                 rates.split_once('@').map_or((rates, None), |(rates, mark)| (rates, Some(mark)));
             let mark = mark.map(|mark| {

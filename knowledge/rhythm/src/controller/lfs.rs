@@ -1,7 +1,8 @@
-//! LFS: was the budget enough? More if not, a little less if it was.
+//! LFS asks only whether the budget was enough. It gives more if not, and a little less if it was.
 //!
-//! The sensor is one bit, so the budget creeps: down by a small step after each period that sufficed, up by a larger one after each that
-//! did not. It needs neither clock nor accounting, and about a hundred periods to settle.
+//! The sensor is one bit, so the budget creeps: down by a small step after each period that
+//! sufficed, up by a larger one after each that did not. It needs neither clock nor accounting, and
+//! about a hundred periods to settle.
 
 use super::{Controller, Sample, within};
 

@@ -1,7 +1,7 @@
-//! LFS++: a quantile of the CPU time of the last samples, and something on top.
+//! LFS++ takes a quantile of the CPU time of the last samples, and adds something on top.
 //!
-//! `budget = (1 + x) * quantile_p of the last N uses`. What a thread uses is at most its budget: after a jump of demand the prediction
-//! grows by the factor `1 + x` a sample, not to the demand.
+//! `budget = (1 + x) * quantile_p of the last N uses`. What a thread uses is at most its budget:
+//! after a jump of demand the prediction grows by the factor `1 + x` a sample, not to the demand.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,13 @@ pub struct LfsPlusPlus {
 
 impl LfsPlusPlus {
     pub fn new(period_ns: u64) -> LfsPlusPlus {
-        LfsPlusPlus { period_ns, uses: VecDeque::new(), samples: 16, quantile: 0.9375, spread: 0.15 }
+        LfsPlusPlus {
+            period_ns,
+            uses: VecDeque::new(),
+            samples: 16,
+            quantile: 0.9375,
+            spread: 0.15,
+        }
     }
 }
 

@@ -1,11 +1,13 @@
-//! Budgets by feedback: how much CPU time a thread needs in each server period.
+//! Steers budgets by feedback: how much CPU time a thread needs in each server period.
 //!
-//! The server period is the program's own, so one period holds one job. A controller sees what was used, and says what the next
-//! budget is. Two are published (Cucinotta, Checconi, Abeni, Palopoli, EuroSys 2010, section 5): LFS, which asks only whether
-//! the budget was enough, and LFS++, which predicts from measured CPU time. The third is ours. `simulation` closes the
-//! loop around one, for tests and experiments.
+//! The server period is the program's own, so one period holds one job. A controller sees what was
+//! used, and says what the next budget is. Two are published (Cucinotta, Checconi, Abeni, Palopoli,
+//! EuroSys 2010, section 5): LFS, which asks only whether the budget was enough, and LFS++, which
+//! predicts from measured CPU time. The third is ours. `simulation` closes the loop around one, for
+//! tests and experiments.
 //!
-//! Invariant, of all of them: the next budget is neither below the use just seen nor above the period.
+//! Invariant, of all of them: the next budget is neither below the use just seen nor above the
+//! period.
 //!
 //! Units: nanoseconds of CPU time in one server period, unless a name says otherwise.
 
@@ -31,7 +33,7 @@ pub struct Sample {
     pub budget_ns: u64,
     /// Whether the thread was seen with work to do and no budget left.
     pub exhausted: bool,
-    /// Whether a job that exceeds its budget may go on with CPU time that nobody has reserved.
+    /// Whether a job that exceeds its budget may go on with CPU time that is not reserved.
     pub reclaims: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Ours: jumps at once, knows patterns.
+//! Our own controller jumps to a new demand at once and predicts patterns.
 //!
 //! ```text
 //!              exhausted              exhausted
@@ -9,16 +9,19 @@
 //!     └──────────────────── catching up ──────────┘
 //! ```
 //!
-//! *Chasing*: the thread ran out of budget, so its use says nothing about its demand; the budget grows by a factor each period.
-//! *Catching up*: the budget sufficed, for the job and for what was left over. What was used in between is now known in sum; the next job
-//! has as much as one of them on average, or the usual.
-//! *Steady*: uses are jobs. The first one after a chase tells how its sum is divided: all jobs were long if this one is, else the first alone; where jobs
-//! repeat, as they did a round before. Jobs are remembered and predicted from: by the same place in the pattern where they repeat every `g` jobs (a
-//! group of pictures), else by the length that costs least, too much given to most jobs weighed against too little to the longest; so a job that is
-//! long once in a while is chased, not provided for. On top comes a part of how far the jobs spread, the smaller the more are known.
-//! A job that began late is seen as next to nothing in one period and together with its successor in
-//! another: what it left over is no part of that one's length. When the last few jobs all exceed what is remembered or stay far below it, demand has
-//! moved: older jobs are taken as having been that much longer or shorter, since how they vary is not forgotten.
+//! *Chasing*: the thread ran out of budget, so its use says nothing about its demand; the budget
+//! grows by a factor each period. *Catching up*: the budget sufficed, for the job and for what was
+//! left over. What was used in between is now known in sum; the next job has as much as one of them
+//! on average, or the usual. *Steady*: uses are jobs. The first one after a chase tells how its sum
+//! is divided: all jobs were long if this one is, else the first alone; where jobs repeat, as they
+//! did a round before. Jobs are remembered and predicted from: by the same place in the pattern
+//! where they repeat every `g` jobs (a group of pictures), else by the length that costs least, too
+//! much given to most jobs weighed against too little to the longest; so a job that is long once in
+//! a while is chased, not provided for. On top comes a part of how far the jobs spread, the smaller
+//! the more are known. A job that began late is seen as next to nothing in one period and together
+//! with its successor in another: what it left over is no part of that one's length. When the last
+//! few jobs all exceed what is remembered or stay far below it, demand has moved: older jobs are
+//! taken as having been that much longer or shorter, since how they vary is not forgotten.
 
 use std::collections::VecDeque;
 
@@ -26,12 +29,13 @@ use super::{Controller, Sample, quantile, within};
 
 /// Jobs that are remembered: two groups of pictures of the usual length, and some.
 const JOBS: usize = 40;
-/// What a job that exceeds its budget costs, in mean jobs: the chase, and that it ends a period late; or, where it may go on with what nobody has
-/// reserved, that there may be none of it.
+/// What a job that exceeds its budget costs, in mean jobs: the chase, and that it ends a period
+/// late; or, where it may go on with unreserved CPU time, that there may be none.
 const EXCESS: f64 = 3.0;
 const RECLAIMED: f64 = 0.5;
-/// On top of the longest job that is provided for: so many times an `n`th of how far it lies above the usual one, `n` jobs being known, and
-/// of this share of it, since few that are known may be alike by chance.
+/// On top of the longest job that is provided for: so many times an `n`th of how far it lies above
+/// the usual one, `n` jobs being known, and of this share of it, since few that are known may be
+/// alike by chance.
 const MARGIN: f64 = 6.0;
 const UNKNOWN: f64 = 0.04;
 /// On top of what a pattern has at a place.
@@ -46,7 +50,8 @@ const LITTLE_MORE: f64 = 1.1;
 const LATE: f64 = 0.5;
 /// Jobs in a row that show that demand has moved.
 const MOVED: usize = 3;
-/// The mean error of a pattern, as a share of the mean job, and of the error of expecting the mean job each time.
+/// The mean error of a pattern, as a share of the mean job, and of the error of expecting the mean
+/// job each time.
 const PATTERN_ERROR: f64 = 0.1;
 const PATTERN_GAIN: f64 = 0.5;
 
@@ -95,7 +100,8 @@ impl Predictive {
         self.chased.count += 1;
     }
 
-    /// Divides what was used during a chase among its jobs, and remembers them. `next`: the first job after it.
+    /// Divides what was used during a chase among its jobs, and remembers them. `next`: the first
+    /// job after it.
     fn settle_chase(&mut self, next: f64) {
         let Chase { first, sum, count } = std::mem::take(&mut self.chased);
         let usual = self.usual();
@@ -111,7 +117,8 @@ impl Predictive {
             (0..count.min(JOBS)).for_each(|_| self.remember(each));
         } else {
             let others = (sum - first) / (count - 1).max(1) as f64;
-            // The first needed all it had, and little more if nothing is left for the others to explain.
+            // The first needed all it had, and little more if nothing is left for the others to
+            // explain.
             let (long, others) = if others <= LITTLE_MORE * first {
                 (first, others)
             } else {
@@ -163,7 +170,8 @@ impl Predictive {
         let count = self.jobs.len();
         let mean = self.jobs.iter().sum::<f64>() / count as f64;
         let flat = self.jobs.iter().map(|job| (job - mean).abs()).sum::<f64>() / count as f64;
-        (2..=count / 2).find(|&round| self.error(round) < (PATTERN_ERROR * mean).min(PATTERN_GAIN * flat))
+        (2..=count / 2)
+            .find(|&round| self.error(round) < (PATTERN_ERROR * mean).min(PATTERN_GAIN * flat))
     }
 
     /// How much jobs differ from those a round before, on average.
@@ -182,14 +190,16 @@ impl Predictive {
         (1.0 + PATTERN_SPREAD) * (place + self.error(round))
     }
 
-    /// The length that costs least: more budget for each job, or being exceeded by the jobs that are longer. `excess`: the cost of that.
+    /// The length that costs least: more budget for each job, or being exceeded by the jobs that
+    /// are longer. `excess`: the cost of that.
     fn worth_it(&self, excess: f64) -> f64 {
         let mut jobs: Vec<f64> = self.jobs.iter().copied().collect();
         jobs.sort_by(|one, other| other.total_cmp(one));
         let count = jobs.len() as f64;
         let mean = jobs.iter().sum::<f64>() / count;
         let cost = |longer: usize| jobs[longer] + excess * mean * longer as f64 / count;
-        let Some(best) = (0..jobs.len()).min_by(|one, other| cost(*one).total_cmp(&cost(*other))) else {
+        let Some(best) = (0..jobs.len()).min_by(|one, other| cost(*one).total_cmp(&cost(*other)))
+        else {
             return 0.0;
         };
         let longest = jobs[best];
@@ -223,7 +233,9 @@ impl Controller for Predictive {
         let steady = self.steady(if sample.reclaims { RECLAIMED } else { EXCESS });
         let wish = match self.state {
             State::Chasing => CHASE * budget.max(use_ns),
-            State::CatchingUp => (RECOVERY * self.chased.sum / self.chased.count as f64).max(steady),
+            State::CatchingUp => {
+                (RECOVERY * self.chased.sum / self.chased.count as f64).max(steady)
+            }
             State::Steady => steady,
         };
         within(wish, use_ns, self.period_ns)

@@ -1,8 +1,8 @@
-//! A closed loop in virtual time: one thread, one hard reservation, one controller.
+//! Simulates a closed loop in virtual time: one thread, one hard reservation, one controller.
 //!
-//! Job `k` arrives at `k P`, the server's budget is filled at the same times, and the thread runs at once while it has budget and work:
-//! nothing else delays it. What a job does not get waits in front of the next one. It shows what a controller does, not what a
-//! kernel does.
+//! Job `k` arrives at `k P`, the server's budget is filled at the same times, and the thread runs
+//! at once while it has budget and work: nothing else delays it. What a job does not get waits in
+//! front of the next one. It shows what a controller does, not what a kernel does.
 
 use super::{Controller, Sample};
 
@@ -34,7 +34,8 @@ impl Run {
         given as f64 / used.max(1) as f64
     }
 
-    /// Standard deviation of the time from one job's end to the next, in nanoseconds, from job `from` on.
+    /// Standard deviation of the time from one job's end to the next, in nanoseconds, from job
+    /// `from` on.
     pub fn deviation_ns(&self, from: usize) -> f64 {
         let ends = self.ends_ns.get(from..).unwrap_or_default();
         let times: Vec<f64> = ends.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
@@ -52,7 +53,12 @@ impl Run {
 }
 
 /// Runs jobs of the given lengths from a first budget.
-pub fn run(controller: &mut dyn Controller, period_ns: u64, first_budget_ns: u64, demands_ns: &[u64]) -> Run {
+pub fn run(
+    controller: &mut dyn Controller,
+    period_ns: u64,
+    first_budget_ns: u64,
+    demands_ns: &[u64],
+) -> Run {
     let mut run = Run::default();
     let (mut budget, mut now) = (first_budget_ns.clamp(1, period_ns), 0u64);
     // Work that arrived, work that was done, and where each job's work ends.

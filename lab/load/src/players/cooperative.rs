@@ -25,7 +25,8 @@ pub fn play(player: Player, options: &Options, index: usize) -> Result<()> {
 
     let (begin, end) = (player.begin, player.end);
     let (first, last) = (player.clone(), player);
-    let begins = events.event("begin", move |events, _| first.count(events.transport().statistics(), false));
+    let begins =
+        events.event("begin", move |events, _| first.count(events.transport().statistics(), false));
     let ends = events.event("end", move |events, _| {
         last.count(events.transport().statistics(), true);
         events.stop();

@@ -1,5 +1,5 @@
-//! One player: what it does, and what it shows its parent of that. How it comes to its turns is another matter:
-//! [`super::cooperative`], [`super::unmodified`].
+//! One player: what it does, and what it shows its parent of that. How it comes to its turns is
+//! another matter: [`super::cooperative`], [`super::unmodified`].
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const PICTURE_WORK: f64 = 100.0;
 const MEMORY: usize = 128 * 1024 / 8;
 /// Words of a step.
 const STEP: usize = 512;
-/// Who misbehaves goes on for up to so long, in microseconds, after one unit in so many.
+/// A misbehaving player goes on for up to this long, in microseconds, after one unit in so many.
 const FORGETS_FOR: f64 = 10_000.0;
 const FORGETS_ONE_IN: u64 = 100;
 
@@ -53,7 +53,7 @@ pub struct Player {
     memory: RefCell<Vec<u64>>,
     at: Cell<usize>,
     random: Cell<u64>,
-    /// Of this player and its [twins](Player::twin).
+    /// Steps of this player and its [twins](Player::twin).
     steps: Arc<AtomicU64>,
     units: Cell<u64>,
     units_per_frame: u64,
@@ -104,7 +104,8 @@ impl Player {
         }
     }
 
-    /// Steps a microsecond where nobody disturbs: the fastest of some tries, so that a busy machine does not make players idle.
+    /// Steps a microsecond where nobody disturbs: the fastest of some tries, so that a busy machine
+    /// does not make players idle.
     pub fn speed(options: &Options) -> std::io::Result<f64> {
         let player = Player::new(child::shared(Shown::Late as usize)?, 0, options, 1.0, (0, 0));
         let tries = (0..20).map(|_| {
@@ -124,8 +125,18 @@ impl Player {
         let (phase, start) = (self.draw() % PICTURE, clock::now());
         let steps = |us: f64| (us * self.steps_per_us) as u64;
         [
-            Timer { name: "sound", release: start + phase % SOUND, period: SOUND, steps: steps(SOUND_WORK) },
-            Timer { name: "picture", release: start + phase, period: PICTURE, steps: steps(PICTURE_WORK) },
+            Timer {
+                name: "sound",
+                release: start + phase % SOUND,
+                period: SOUND,
+                steps: steps(SOUND_WORK),
+            },
+            Timer {
+                name: "picture",
+                release: start + phase,
+                period: PICTURE,
+                steps: steps(PICTURE_WORK),
+            },
         ]
     }
 
@@ -150,11 +161,11 @@ impl Player {
         self.units.get() / self.units_per_frame
     }
 
-    /// Called at `begin` and, with `ended`, at `end`: what was counted up to the beginning is taken off at the end.
+    /// Called at `begin` and, with `ended`, at `end`: what was counted up to the beginning is taken
+    /// off at the end.
     pub fn count(&self, polls: Statistics, ended: bool) {
         let (own, forced) = child::own_switches().unwrap_or_default();
-        // SAFETY: asks who we are.
-        let cpu = clock::cpu_time(unsafe { libc::getpid() }).unwrap_or(0);
+        let cpu = clock::cpu_time(std::process::id()).unwrap_or(0);
         let counts = [
             (Shown::Steps, self.steps.load(Relaxed)),
             (Shown::Frames, self.frames()),

@@ -1,10 +1,16 @@
-//! A player that has never heard of cooperation, as players are written: by what it knows that a timer is due.
+//! A player that has never heard of cooperation, as players are written: by what it knows that a
+//! timer is due.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::{io, mem, ptr, thread};
+use std::os::fd::OwnedFd;
+use std::{io, thread};
 
 use anyhow::{Context, Result};
 use attune_coop::Statistics;
+use attune_linux::poll::is_readable;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 
 use super::player::{Player, Timer};
 use crate::clock;
@@ -69,8 +75,10 @@ fn next(timers: &[Timer]) -> u64 {
 }
 
 fn serve_due(player: &Player, timers: &mut [Timer]) {
-    while let Some(due) =
-        timers.iter_mut().filter(|timer| timer.release <= clock::now()).min_by_key(|timer| timer.release)
+    while let Some(due) = timers
+        .iter_mut()
+        .filter(|timer| timer.release <= clock::now())
+        .min_by_key(|timer| timer.release)
     {
         player.serve(due);
     }
@@ -80,32 +88,20 @@ struct Timerfd(OwnedFd);
 
 impl Timerfd {
     fn new() -> io::Result<Timerfd> {
-        // SAFETY: numbers alone are passed.
-        match unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK) } {
-            -1 => Err(io::Error::last_os_error()),
-            // SAFETY: new, and nobody else's.
-            fd => Ok(Timerfd(unsafe { OwnedFd::from_raw_fd(fd) })),
-        }
+        Ok(Timerfd(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK)?))
     }
 
     fn arm(&self, time: u64) -> io::Result<()> {
-        // SAFETY: zeroes are a valid itimerspec: no period.
-        let mut at: libc::itimerspec = unsafe { mem::zeroed() };
-        at.it_value.tv_sec = (time / 1_000_000_000) as i64;
-        at.it_value.tv_nsec = (time % 1_000_000_000) as i64;
-        // SAFETY: our own descriptor, a valid itimerspec; the old one is not asked for.
-        match unsafe {
-            libc::timerfd_settime(self.0.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &at, ptr::null_mut())
-        } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let it_value = Timespec {
+            tv_sec: (time / 1_000_000_000) as i64,
+            tv_nsec: (time % 1_000_000_000) as i64,
+        };
+        let once = Itimerspec { it_interval: Timespec::default(), it_value };
+        Ok(timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &once).map(drop)?)
     }
 
     /// Asked as event loops ask that have work to do: poll without waiting.
     fn has_expired(&self) -> bool {
-        let mut asked = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd.
-        unsafe { libc::poll(&mut asked, 1, 0) > 0 }
+        is_readable(&self.0).unwrap_or(false)
     }
 }

@@ -24,7 +24,8 @@ impl Function {
     /// One of a library that the dynamic linker finds by its name.
     pub fn in_library(library: &str, name: &str) -> Result<Function> {
         let (file, symbol) = (CString::new(library)?, CString::new(name)?);
-        // SAFETY: the names are C strings. The library stays loaded, so that its mapping can be looked up; its initialisers may run.
+        // SAFETY: the names are C strings. The library stays loaded, so that its mapping can be
+        // looked up; its initialisers may run.
         let address = unsafe {
             let handle = libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL);
             ensure!(!handle.is_null(), "{library} cannot be loaded: {}", last_error());
@@ -39,7 +40,11 @@ fn last_error() -> String {
     // SAFETY: the answer is NULL or a C string, valid until the next call.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        if text.is_null() {
+            String::new()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
     }
 }
 
@@ -72,11 +77,19 @@ mod tests {
         let found = in_mapping(line, 0x7f00_0000_1870).expect("inside");
         assert_eq!(found.to_string(), "/usr/lib/x.so:0x9870");
         assert_eq!(in_mapping(line, 0x7f00_0000_3000), None);
-        assert_eq!(in_mapping("7f0000001000-7f0000003000 rw-p 00000000 00:00 0", 0x7f00_0000_1870), None);
-        let own =
-            Function::at(a_function_is_a_place_in_its_file as *const () as usize).expect("this program");
+        assert_eq!(
+            in_mapping("7f0000001000-7f0000003000 rw-p 00000000 00:00 0", 0x7f00_0000_1870),
+            None
+        );
+        let own = Function::at(a_function_is_a_place_in_its_file as *const () as usize)
+            .expect("this program");
         assert!(own.file.contains("attune"), "{own}");
-        assert!(Function::in_library("libc.so.6", "nanosleep").expect("the C library").file.contains("libc"));
+        assert!(
+            Function::in_library("libc.so.6", "nanosleep")
+                .expect("the C library")
+                .file
+                .contains("libc")
+        );
         assert!(Function::in_library("libc.so.6", "no_such_function").is_err());
     }
 }

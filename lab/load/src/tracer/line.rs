@@ -1,7 +1,7 @@
 //! A line of the tracer's text:
 //!
 //! ```text
-//!      attune-load-93      [000] d.h1.    12.345678: hrtimer_expire_entry: hrtimer=00000000ab function=hrtimer_wakeup now=12345678901
+//! attune-load-93 [000] d.h1. 12.345678: hrtimer_expire_entry: hrtimer=00ab function=.. now=123
 //! ```
 
 /// See the module.
@@ -53,10 +53,12 @@ mod tests {
 
     #[test]
     fn a_line_is_taken_apart() {
-        let text = "    a [b] c-93      [000] d.h1.    12.345678: hrtimer_expire_entry: hrtimer=00ab function=hrtimer_wakeup now=7";
+        let text = "    a [b] c-93      [000] d.h1.    12.345678: hrtimer_expire_entry: \
+            hrtimer=00ab function=hrtimer_wakeup now=7";
         // The name is cut at a bracket, so such a program's number is not read; others' are.
         assert_eq!(Line::read(text), None);
-        let text = "   web-server-93      [001] d.h1.    12.345678: hrtimer_expire_entry: hrtimer=00ab function=hrtimer_wakeup now=7";
+        let text = "   web-server-93      [001] d.h1.    12.345678: hrtimer_expire_entry: \
+            hrtimer=00ab function=hrtimer_wakeup now=7";
         let line = Line::read(text).expect("a line");
         assert_eq!((line.name, line.thread, line.time), ("web-server", 93, 12_345_678_000));
         assert_eq!(line.event, "hrtimer_expire_entry");

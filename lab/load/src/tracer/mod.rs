@@ -1,13 +1,15 @@
-//! The kernel's own tracer (tracefs) as a witness: what programs did and when, by the kernel's clock and not by their word. Needs root.
+//! The kernel's own tracer (tracefs) as a witness: what programs did and when, by the kernel's
+//! clock and not by their word. Needs root.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | here | an instance of the tracer of our own, from [`Tracer::start`] to [`Tracer::stop`] |
-//! | [`function`] | where a function lies in its file, which is how the kernel wants to hear of it |
+//! | [`function`] | the place of a function in its file, which the kernel wants to hear |
 //! | [`line`] | a line of the tracer's text, taken apart |
 //! | [`lateness`] | from release to running: timers of cooperating event loops, sleeping threads |
 //!
-//! Times are CLOCK_MONOTONIC's, printed in microseconds. A trace from which the kernel has lost events is an error.
+//! Times are CLOCK_MONOTONIC's, printed in microseconds. A trace from which the kernel has lost
+//! events is an error.
 
 pub mod function;
 pub mod lateness;
@@ -24,15 +26,16 @@ use function::Function;
 const TRACEFS: &str = "/sys/kernel/tracing";
 /// What our uprobes are called: a group of events.
 const GROUP: &str = "attune_load";
-/// Of each CPU, kB: half a minute of all switches of a CPU that is switched five thousand times a second.
+/// For each CPU, kB: half a minute of all switches of a CPU that is switched five thousand times a
+/// second.
 const BUFFER: &str = "49152";
 
 /// What to look at.
 pub enum Watch {
     /// An event of the kernel's, as `group/name`.
     Event(String),
-    /// Each call of a function by whoever has its file in memory, under this name; what is fetched of its arguments is as the kernel's
-    /// uprobe_events want it, such as `release=%di:u64`.
+    /// Each call of a function by any process, under this name; `fetch` names the arguments as the
+    /// kernel's uprobe_events want them, such as `release=%di:u64`.
     Call { function: Function, name: &'static str, fetch: &'static str },
 }
 
@@ -47,7 +50,10 @@ impl Tracer {
         let id = std::process::id();
         let instance = Path::new(TRACEFS).join(format!("instances/attune-load-{id}"));
         fs::create_dir(&instance).with_context(|| {
-            format!("cannot make {}: tracing needs root, and tracefs to be mounted", instance.display())
+            format!(
+                "cannot make {}: tracing needs root, and tracefs to be mounted",
+                instance.display()
+            )
         })?;
         let mut tracer = Tracer { instance, uprobes: vec![] };
         tracer.set("trace_clock", "mono")?;
@@ -70,14 +76,20 @@ impl Tracer {
     /// The trace so far, a line for each event. Err: it cannot be read, or is not whole.
     pub fn stop(self) -> Result<String> {
         self.set("tracing_on", "0")?;
-        let read =
-            |path: &Path| fs::read_to_string(path).with_context(|| format!("reading {}", path.display()));
+        let read = |path: &Path| {
+            fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))
+        };
         for cpu in fs::read_dir(self.instance.join("per_cpu"))? {
             let statistics = read(&cpu?.path().join("stats"))?;
             let lost: u64 = ["overrun: ", "dropped events: "]
                 .iter()
                 .filter_map(|what| {
-                    statistics.lines().find_map(|line| line.strip_prefix(what))?.trim().parse::<u64>().ok()
+                    statistics
+                        .lines()
+                        .find_map(|line| line.strip_prefix(what))?
+                        .trim()
+                        .parse::<u64>()
+                        .ok()
                 })
                 .sum();
             ensure!(lost == 0, "the tracer has lost {lost} events: measure for a shorter time");
@@ -87,7 +99,8 @@ impl Tracer {
 
     fn set(&self, file: &str, value: &str) -> Result<()> {
         let path = self.instance.join(file);
-        fs::write(&path, value).with_context(|| format!("cannot write {value} to {}", path.display()))
+        fs::write(&path, value)
+            .with_context(|| format!("cannot write {value} to {}", path.display()))
     }
 }
 
@@ -104,7 +117,8 @@ impl Drop for Tracer {
 
 fn change_uprobes(change: &str) -> Result<()> {
     let path = Path::new(TRACEFS).join("uprobe_events");
-    let open = |path: &Path| -> std::io::Result<File> { OpenOptions::new().append(true).open(path) };
+    let open =
+        |path: &Path| -> std::io::Result<File> { OpenOptions::new().append(true).open(path) };
     open(&path)
         .and_then(|mut file| file.write_all(change.as_bytes()))
         .with_context(|| format!("cannot write `{change}` to {}", path.display()))

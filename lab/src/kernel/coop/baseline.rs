@@ -1,34 +1,26 @@
 //! Experiment `coop-baseline`: one player and four hogs on one CPU.
 
 use super::{SETTING, at_most, everybody, players};
-use crate::experiment::Experiment;
 use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
-
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "tardiness of one player beside four hogs on one CPU",
-    method: &DESCRIPTION,
-};
 
 const WORST: &str = "worst (ms)";
 const LONG_WORST: &str = "0.92 ms: worst";
 /// What is claimed, ms.
 const LIMIT: f64 = 1.0;
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "coop-baseline",
+    about: "tardiness of one player beside four hogs on one CPU",
     title: "One player and four hogs on one CPU",
     text: &[SETTING],
-    published: "worst tardiness about 1 ms; the fair class over 20 ms on almost every event, SCHED_RR over 10 ms, both over 100 ms at worst.",
+    published: "worst tardiness about 1 ms; the fair class over 20 ms on almost every event, \
+        SCHED_RR over 10 ms, both over 100 ms at worst.",
     parts: &[Part {
         title: "One player and four hogs",
         place: Place::ONE_CPU,
         contestants: everybody,
-        workloads: &[
-            players("short", &["--count", "1"]),
-            players("long", &["--count", "1", "--unit", "920"]),
-        ],
+        workloads: &[players("short", "--count 1"), players("long", "--count 1 --unit 920")],
         figures: &[
             Figure::new("p50 (ms)", "short", "/late_ns/p50", 1e6),
             Figure::new("p99 (ms)", "short", "/late_ns/p99", 1e6),

@@ -1,15 +1,8 @@
-//! Experiment `coop-fairness`: who gets how much, each player alone and all in one group.
+//! Experiment `coop-fairness`: the shares of players, each alone and all in one group.
 
 use super::{COOP, SETTING, fair_and_coop, hogs_are_within, is_even, players};
-use crate::experiment::Experiment;
 use crate::kernel::{Description, FIVE_SEEDS, Figure, Part, Place, Results};
 use crate::report::Claim;
-
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "CPU shares and frame rates of unlike players that cooperate, each alone and in one group",
-    method: &DESCRIPTION,
-};
 
 const CPU: &str = "CPU: Jain";
 const HOGS: &str = "hogs' CPU (%)";
@@ -18,20 +11,24 @@ const GROUP_HOGS: &str = "group: hogs' CPU (%)";
 /// What is claimed, per cent.
 const MOST_DEVIATION: f64 = 2.0;
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "coop-fairness",
+    about: "CPU shares and frame rates of unlike players that cooperate, each alone and in one \
+        group",
     title: "Shares of unlike players",
     text: &[
         SETTING,
-        "The frames of the players cost one, two, three or four callbacks. Each alone, players should get equal CPU time; in one group, \
-         equal frame rates, and together what eight threads get. The hogs' fair share is a third.",
+        "The frames of the players cost one, two, three or four callbacks. Each alone, players \
+            should get equal CPU time; in one group, equal frame rates, and together what eight \
+            threads get. The hogs' fair share is a third.",
     ],
-    published: "several groups: Jain's index of CPU time 0.98, of frame rates 0.86; one group: of frame rates 0.97.",
+    published: "several groups: Jain's index of CPU time 0.98, of frame rates 0.86; one group: of \
+        frame rates 0.97.",
     parts: &[Part {
         title: "Unlike players",
         place: Place::ONE_CPU,
         contestants: fair_and_coop,
-        workloads: &[players("alone", &["--uneven"]), players("group", &["--uneven", "--group", "1"])],
+        workloads: &[players("alone", "--uneven"), players("group", "--uneven --group 1")],
         figures: &[
             Figure::new(CPU, "alone", "/jain", 1.0),
             Figure::new("frames: Jain", "alone", "/frames_jain", 1.0),

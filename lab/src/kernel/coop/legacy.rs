@@ -2,22 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::{FAIR, SHORT_TURNS, claim, implicit, implicit_with_short_turns, is_even, real};
-use crate::experiment::{Experiment, Options};
-use crate::kernel::{Contestant, Description, Figure, Films, Part, Place, Results, TWO_SEEDS, Workload};
+use super::{FAIR, SHORT_TURNS, implicit, implicit_with_short_turns, is_even, real};
+use crate::experiment::Options;
+use crate::kernel::{
+    Contestant, Description, Figure, Films, Part, Place, Results, TWO_SEEDS, Workload,
+};
 use crate::report::Claim;
 
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "three and six unmodified players at and beyond what the CPU can do: frame rates and how even they are",
-    method: &DESCRIPTION,
-};
-
-/// Three take about what this CPU can do, which counts instructions, six about twice as much. All must fit into the machine's memory.
+/// Three take about what this CPU can do, which counts instructions, six about twice as much. All
+/// must fit into the machine's memory.
 const FILMS: Films = Films { count: 6, seconds: 24, size: "848x480" };
-/// One for each: VLC hands over nothing for a window that others hide. Below 10: mplayer takes a display of a higher number for one of
-/// another machine, and does not share memory with it.
-const SERVER: &str = "Xvfb :{} -screen 0 848x480x24 -nolisten tcp -ac";
 /// What is claimed.
 const LEAST_RATE: f64 = 0.98;
 
@@ -42,28 +36,30 @@ const VLC: Player = Player {
     jain: "6 VLC: Jain",
 };
 
-/// `count` players, each on a server of its own, which show pictures by a function.
+/// `count` players, each on a server of its own, which show pictures by a function. One server for
+/// each, because VLC hands over nothing for a window that others hide. Below display 10: mplayer
+/// takes a higher one for another machine's, and does not share memory with it.
 macro_rules! players {
-    ($count:literal, $shown:literal, $($word:literal),*) => {
-        &["films", "--count", $count, "--server", SERVER, "--shown", $shown, "--begin", "8", "--seconds", "{seconds}", "--", $($word),*]
+    ($count:literal, $shown:literal, $player:literal) => {
+        concat!(
+            "films --count ",
+            $count,
+            " --server 'Xvfb :{} -screen 0 848x480x24 -nolisten tcp -ac' --shown ",
+            $shown,
+            " --begin 8 --seconds {seconds} -- ",
+            $player,
+            " {films}/film-{}.mkv"
+        )
     };
 }
 
-/// Sound that nobody hears gives it its clock, and pictures that are late are left out.
+/// Sound that nobody hears is its clock, and it leaves out late pictures.
 macro_rules! mplayer {
     ($count:literal) => {
         players!(
             $count,
             "libXext.so.6:XShmPutImage",
-            "mplayer",
-            "-really-quiet",
-            "-noconsolecontrols",
-            "-vo",
-            "x11",
-            "-ao",
-            "null",
-            "-framedrop",
-            "{films}/film-{}.mkv"
+            "mplayer -really-quiet -noconsolecontrols -vo x11 -ao null -framedrop"
         )
     };
 }
@@ -74,35 +70,30 @@ macro_rules! vlc {
         players!(
             $count,
             "libxcb-shm.so.0:xcb_shm_put_image_checked",
-            "setpriv",
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "vlc",
-            "-I",
-            "dummy",
-            "-q",
-            "--no-audio",
-            "--no-osd",
-            "--no-spu",
-            "--avcodec-hw=none",
-            "--vout=xcb_x11",
-            "{films}/film-{}.mkv"
+            "setpriv --reuid=65534 --regid=65534 --clear-groups vlc -I dummy -q --no-audio \
+              --no-osd \
+             --no-spu --avcodec-hw=none --vout=xcb_x11"
         )
     };
 }
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "coop-legacy",
+    about: "three and six unmodified players at and beyond what the CPU can do: frame rates and \
+        how even they are",
     title: "Unmodified players on one CPU",
     text: &[
-        "Three and six instances of mplayer and of VLC, as Debian has them, each with another film of 848x480 and 25 pictures a second and an X \
-         server of its own. The rates tell how many can be played. A picture counts when the player hands it to the server (XShmPutImage, \
-         xcb_shm_put_image_checked), as the kernel's tracer sees it. Deviation is that of the time between a player's pictures. With implicit \
-         cooperation the scheduler reads from what a thread blocks in when it wants to run again; 8 ms: with that `period` turns are as short as in the \
-         fair class. Who is late leaves pictures out; mplayer as many in a row as it is behind, so it stands still for seconds.",
+        "Three and six instances of mplayer and of VLC, as Debian has them, each with another film \
+            of 848x480 and 25 pictures a second and an X server of its own. The rates tell how \
+            many can be played. A picture counts when the player hands it to the server \
+            (XShmPutImage, xcb_shm_put_image_checked), as the kernel's tracer sees it. Deviation \
+            is that of the time between a player's pictures. With implicit cooperation the \
+            scheduler reads from what a thread blocks in when it wants to run again; 8 ms: with \
+            that `period` turns are as short as in the fair class. A late player leaves \
+            pictures out; mplayer as many in a row as it is behind: it stands still for seconds.",
     ],
-    published: "nobody has implicit cooperation in the kernel; of unmodified players under schedulers with cooperation there is no table.",
+    published: "Sinha's thesis (University of British Columbia, 2008), section 3.1, measures three \
+        and six instances of mplayer and VLC. No published kernel cooperates implicitly.",
     parts: &[
         Part {
             title: "mplayer, three and six",
@@ -175,13 +166,23 @@ fn claims_of(player: &Player, results: &Results) -> Vec<Claim> {
         .zip(player.rate.into_iter().zip(player.deviation))
         .flat_map(|(count, (rate, deviation))| {
             [
-                claim(
-                    format!("{count} of {name} that cooperate implicitly show at least {LEAST_RATE} times the pictures of the fair class"),
-                    both(rate).map(|(ours, fair)| (ours >= LEAST_RATE * fair, format!("{ours:.2} a second, fair class {fair:.2}"))),
+                Claim::new(
+                    format!(
+                        "{count} of {name} that cooperate implicitly show at least {LEAST_RATE} \
+                            times the pictures of the fair class"
+                    ),
+                    both(rate).map(|(ours, fair)| {
+                        (
+                            ours >= LEAST_RATE * fair,
+                            format!("{ours:.2} a second, fair class {fair:.2}"),
+                        )
+                    }),
                 ),
-                claim(
+                Claim::new(
                     format!("and {count} show them more evenly"),
-                    both(deviation).map(|(ours, fair)| (ours <= fair, format!("deviation {ours:.2} ms, fair class {fair:.2} ms"))),
+                    both(deviation).map(|(ours, fair)| {
+                        (ours <= fair, format!("deviation {ours:.2} ms, fair class {fair:.2} ms"))
+                    }),
                 ),
             ]
         })

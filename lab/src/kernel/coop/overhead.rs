@@ -1,15 +1,8 @@
 //! Experiment `coop-overhead`: what cooperating costs with one to fourteen players.
 
-use super::{COOP, FAIR, SETTING, claim};
-use crate::experiment::Experiment;
+use super::{COOP, FAIR, SETTING};
 use crate::kernel::{Contestant, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload};
 use crate::report::Claim;
-
-pub const EXPERIMENT: Experiment = Experiment {
-    name: DESCRIPTION.name,
-    about: "work done by one to fourteen cooperating players, against the fair class",
-    method: &DESCRIPTION,
-};
 
 const USEFUL_14: &str = "14: useful CPU (%)";
 /// What is claimed, in per cent of the fair class's.
@@ -20,14 +13,18 @@ const fn frames(name: &'static str, workload: &'static str) -> Figure {
 }
 
 /// Players that have the CPU for themselves.
-const fn alone(name: &'static str, words: &'static [&'static str]) -> Workload {
-    Workload::new(name, &["players", "--seconds", "{seconds}"]).with(words).lasting(5, 5)
+const fn alone(name: &'static str, words: &'static str) -> Workload {
+    Workload::new(name, "players --seconds {seconds}").with(words).lasting(5, 5)
 }
 
-const DESCRIPTION: Description = Description {
+pub const EXPERIMENT: Description = Description {
     name: "coop-overhead",
+    about: "work done by one to fourteen cooperating players, against the fair class",
     title: "What cooperating costs",
-    text: &[SETTING, "No hogs here: the players have the CPU for themselves. A frame is a callback."],
+    text: &[
+        SETTING,
+        "No hogs here: the players have the CPU for themselves. A frame is a callback.",
+    ],
     published: "at 14 players 6 % fewer frames than under the fair class.",
     parts: &[Part {
         title: "Frames a second of 1 to 14 players",
@@ -35,10 +32,10 @@ const DESCRIPTION: Description = Description {
         // The ratio is claimed: both in full.
         contestants: || vec![Contestant::fair_class(), Contestant::ours("coop")],
         workloads: &[
-            alone("1", &["--count", "1"]),
-            alone("4", &["--count", "4"]),
-            alone("8", &["--count", "8"]),
-            alone("14", &["--count", "14"]).lasting(30, 5),
+            alone("1", "--count 1"),
+            alone("4", "--count 4"),
+            alone("8", "--count 8"),
+            alone("14", "--count 14").lasting(30, 5),
         ],
         figures: &[
             frames("1: frames/s", "1"),
@@ -57,8 +54,10 @@ const DESCRIPTION: Description = Description {
 fn claims(results: &Results) -> Vec<Claim> {
     let times = results.worst_ratio((FAIR, USEFUL_14), (COOP, USEFUL_14));
     let lost = times.map(|times| (1.0 - 1.0 / times) * 100.0);
-    vec![claim(
-        format!("14 players lose at most {MAY_LOSE} % of the work that they do under the fair class"),
+    vec![Claim::new(
+        format!(
+            "14 players lose at most {MAY_LOSE} % of the work that they do under the fair class"
+        ),
         lost.map(|lost| (lost <= MAY_LOSE, format!("{lost:.2} % (published: 6 %)"))),
     )]
 }

@@ -1,4 +1,4 @@
-//! What real players need in a machine in which nothing else is.
+//! Lists the files that real players need in a virtual machine that holds nothing else.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,8 @@ pub fn coop_run(options: &Options) -> Vec<PathBuf> {
     ["attune", "libattune_coop_preload.so"].map(|name| options.programs.join(name)).to_vec()
 }
 
-/// Of VLC's hundreds of plugins those that show a film without sound on an X server; all of them would not fit into the machine.
+/// Of VLC's hundreds of plugins those that show a film without sound on an X server; all of them
+/// would not fit into the machine.
 const PLUGINS: [&str; 12] = [
     "access/libfilesystem_plugin.so",
     "codec/libavcodec_plugin.so",

@@ -1,4 +1,4 @@
-//! What a player does, seen from inside the kernel.
+//! Listens to what a player does, from inside the kernel.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -20,7 +20,8 @@ impl Ear {
     /// All that a player does, or only when it makes these system calls.
     pub fn on(process: u32, calls: Option<Vec<u32>>) -> Result<Ear> {
         let transitions = calls.is_none();
-        let mut tracer = Tracer::load(Settings { exits: false, transitions, calls, ..Settings::default() })?;
+        let mut tracer =
+            Tracer::load(Settings { exits: false, transitions, calls, ..Settings::default() })?;
         for process in descendants(process) {
             tracer.select(process, true)?;
         }
@@ -50,7 +51,12 @@ fn event(event: &attune_tracer::Event) -> Option<recording::Event> {
         Seen::Block { cpu_ns } => (Kind::Block, cpu_ns),
         Seen::Exit(_) | Seen::Start | Seen::End => return None,
     };
-    Some(recording::Event { time: event.time as f64 / 1e9, thread: Some(event.thread), kind, number })
+    Some(recording::Event {
+        time: event.time as f64 / 1e9,
+        thread: Some(event.thread),
+        kind,
+        number,
+    })
 }
 
 /// When mplayer hands a frame to the X server: the first write to it after a pause. Seconds.

@@ -1,7 +1,8 @@
-//! What the experiments with real players need: films and sounds, a display and a sound server of their own, loads, and a look into the
-//! players from inside the kernel. Nothing here touches the user's own display or sound.
+//! Supplies what the experiments with real players need: films and sounds, a display and a sound
+//! server of their own, loads, and a look into the players from inside the kernel. Nothing here
+//! touches the user's own display or sound.
 
-mod content;
+mod films;
 mod listen;
 mod needs;
 mod player;

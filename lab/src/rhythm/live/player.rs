@@ -1,11 +1,11 @@
-//! Real players and how they are started.
+//! Names the real players and starts them.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::content;
+use super::films;
 
 /// What it plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,13 @@ pub const PLAYERS: &[Player] = &[
         Media::Film("25"),
         25.0,
     ),
-    player_of("mpv 24", "mpv", &["--really-quiet", "--vo=x11", "--no-audio"], Media::Film("24"), 24.0),
+    player_of(
+        "mpv 24",
+        "mpv",
+        &["--really-quiet", "--vo=x11", "--no-audio"],
+        Media::Film("24"),
+        24.0,
+    ),
     Player {
         unprivileged: true,
         ..player_of(
@@ -61,7 +67,13 @@ pub const PLAYERS: &[Player] = &[
             30.0,
         )
     },
-    player_of("ffplay 20", "ffplay", &["-loglevel", "error", "-autoexit", "-an"], Media::Film("20"), 20.0),
+    player_of(
+        "ffplay 20",
+        "ffplay",
+        &["-loglevel", "error", "-autoexit", "-an"],
+        Media::Film("20"),
+        20.0,
+    ),
     Player {
         after: &["-t", "pulseaudio", "default"],
         ..player_of("sox", "sox", &["-q"], Media::Sound, PULSE)
@@ -77,16 +89,16 @@ impl Player {
     /// The heavy film that it plays, made if it is not there.
     pub fn film(&self, folder: &Path) -> Result<std::path::PathBuf> {
         match self.media {
-            Media::Film(rate) => content::film(folder, rate, true),
-            Media::Sound => content::sound(folder),
+            Media::Film(rate) => films::film(folder, rate, true),
+            Media::Sound => films::sound(folder),
         }
     }
 
     /// The command, but for the surroundings. What it plays is made in `folder` if it is not there.
     pub fn command(&self, folder: &Path, heavy: bool) -> Result<Command> {
         let media = match self.media {
-            Media::Film(rate) => content::film(folder, rate, heavy),
-            Media::Sound => content::sound(folder),
+            Media::Film(rate) => films::film(folder, rate, heavy),
+            Media::Sound => films::sound(folder),
         };
         let media = media.with_context(|| format!("making what {} plays", self.name))?;
         let mut command = match self.unprivileged {

@@ -1,9 +1,10 @@
-//! A program that runs while something is measured, and ends with its value.
+//! Runs a program while an experiment measures something, and ends it when its value is dropped.
 
 use std::ffi::OsStr;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result};
+use attune_linux::{process, signal};
 
 pub struct Running(Child);
 
@@ -17,7 +18,9 @@ impl Running {
     /// Starts it with the input and output that the command says.
     pub fn start(command: &mut Command) -> Result<Running> {
         let name = command.get_program().to_owned();
-        let child = command.spawn().with_context(|| format!("starting {}", OsStr::to_string_lossy(&name)))?;
+        let child = command
+            .spawn()
+            .with_context(|| format!("starting {}", OsStr::to_string_lossy(&name)))?;
         Ok(Running(child))
     }
 
@@ -36,8 +39,8 @@ impl Running {
     /// Asks it to end, and waits for at most two seconds before it is killed.
     pub fn end(&mut self) {
         if self.is_alive() {
-            // SAFETY: no memory is involved; the child was not waited for, so the number is its own.
-            unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
+            // It was not waited for, so the number is its own; it may end by itself just now.
+            let _ = process::signal(self.0.id(), signal::TERMINATE);
         }
         for _ in 0..100 {
             if !self.is_alive() {

@@ -1,4 +1,5 @@
-//! A display (Xvfb) and a sound server (PulseAudio into nothing) that belong to an experiment, and what runs beside the player.
+//! Starts a display (Xvfb) and a sound server (PulseAudio into nothing) that belong to an
+//! experiment, and what runs beside the player.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -43,7 +44,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Without display and sound.
+    /// Makes a stage without display and sound.
     pub fn bare(options: &Options) -> Result<Stage> {
         let folder = fs::canonicalize(&options.folder)
             .with_context(|| format!("opening {}", options.folder.display()))?
@@ -52,7 +53,7 @@ impl Stage {
         Ok(Stage { folder, programs: options.programs.clone(), display: None, sound: None })
     }
 
-    /// With a display, and a sound server if that is wanted.
+    /// Makes a stage with a display, and with a sound server if `sound` says so.
     pub fn set(options: &Options, sound: bool) -> Result<Stage> {
         let mut stage = Stage::bare(options)?;
         stage.display = Some(display()?);
@@ -78,7 +79,10 @@ impl Stage {
             "module-null-sink",
             "-L",
         ]);
-        command.arg(format!("module-native-protocol-unix auth-anonymous=1 socket={}", socket.display()));
+        command.arg(format!(
+            "module-native-protocol-unix auth-anonymous=1 socket={}",
+            socket.display()
+        ));
         command.env("HOME", &self.folder).env("XDG_RUNTIME_DIR", &self.folder);
         let mut running = Running::quietly(&mut command)?;
         let begun = Instant::now();
@@ -123,7 +127,7 @@ impl Stage {
         };
         command.args(["--seconds", &seconds.to_string()]);
         let mut running = Running::quietly(&mut command)?;
-        // Who is refused says so at once.
+        // A load that is refused ends at once.
         std::thread::sleep(Duration::from_millis(300));
         if !running.is_alive() {
             bail!("{load} cannot run here: try `{command:?}` by hand");

@@ -1,10 +1,11 @@
-//! `attune tune` on a running program: started as anybody would, and what it says.
+//! Runs `attune tune` on a running program as a user would, and reads what it says.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
+use attune_linux::scheduling::{Attributes, Class};
 use serde_json::Value;
 
 use super::{Running, Stage};
@@ -37,10 +38,9 @@ impl Tuning {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
                 let Ok(value) = serde_json::from_str::<Value>(&line) else { continue };
                 let mut told = sink.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-                if let Some(program) = value["status"]["programs"]
-                    .as_array()
-                    .and_then(|programs| programs.iter().find(|program| program["process"] == process))
-                {
+                if let Some(program) = value["status"]["programs"].as_array().and_then(|programs| {
+                    programs.iter().find(|program| program["process"] == process)
+                }) {
                     told.given_ms = program["given_ms"].as_f64().unwrap_or(told.given_ms);
                     told.used_ms = program["used_ms"].as_f64().unwrap_or(told.used_ms);
                     told.frequency_hz = program["frequency_hz"].as_f64().or(told.frequency_hz);
@@ -61,10 +61,7 @@ impl Tuning {
     }
 }
 
-/// Whether a thread of a process is under reservation (SCHED_DEADLINE).
+/// Whether a process's first thread is under reservation (SCHED_DEADLINE).
 pub fn is_reserved(process: u32) -> bool {
-    // SAFETY: a number alone is passed.
-    unsafe {
-        libc::sched_getscheduler(process as libc::pid_t) & !libc::SCHED_RESET_ON_FORK == libc::SCHED_DEADLINE
-    }
+    Attributes::of(process).is_ok_and(|its| its.class == Class::DEADLINE)
 }

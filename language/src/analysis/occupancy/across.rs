@@ -1,32 +1,37 @@
-//! Across handlers: what holds when a handler starts is what the engine's protocol lets other handlers leave behind.
+//! Across handlers: what holds when a handler starts is what the engine's protocol lets other
+//! handlers leave behind.
 //!
-//! The analysis follows one CPU through its [`Phase`]s. For each phase it keeps the states in which the CPU may be, for each
-//! [`Class`] of threads the places where such threads may sit, and goes on until an occasion adds nothing new:
+//! The analysis follows one CPU through its [`Phase`]s. For each phase it keeps the states in which
+//! the CPU may be, for each [`Class`] of threads the places where such threads may sit, and goes on
+//! until an occasion adds nothing new:
 //!
 //! ```text
-//!   states of a phase ──bind the parameter──▶ handler ──▶ handler ──fold it into its new class──▶ states of the next phase
-//!                            ▲                                                │
-//!                     places by class ◀───────────────────────────────────────┘
+//!   states of a phase ──bind the parameter──▶ handler ──▶ handler ──▶ states of the next phase
+//!                            ▲                                   │
+//!                     places by class ◀── the thread's new class ┘
 //! ```
 //!
-//! **Threads that no one names.** The first thread of a container may be of any class. [`Moves::flow`] records where threads that
-//! were not known moved; a class's places are closed under it.
+//! **Threads without a name.** The first thread of a container may be of any class.
+//! [`Moves::flow`] records where threads that were not known moved; a class's places are closed
+//! under it.
 //!
-//! **Several CPUs.** Handlers of other CPUs run between any two of this one's. What shared containers hold when a handler starts is
-//! therefore the join over the ends of all handlers. This CPU's own containers keep what this CPU left in them, except where
-//! another CPU's handler takes a thread from them or puts one in ([`Moves::taken_elsewhere`], [`Moves::put_elsewhere`]).
+//! **Several CPUs.** Handlers of other CPUs run between any two of this one's. What shared
+//! containers hold when a handler starts is therefore the join over the ends of all handlers. This
+//! CPU's own containers keep what this CPU left in them, except where another CPU's handler takes a
+//! thread from them or puts one in ([`Moves::taken_elsewhere`], [`Moves::put_elsewhere`]).
 
-use super::domain::{Grain, Places, Range, Size};
+use super::effects::Moves;
 use super::facts::{Cause, Count};
-use super::handler::Walker;
-use super::layout::{Layout, MOST_TRAITS, OTHER, RUNNING, Reach};
-use super::moves::Moves;
+use super::lattice::{Grain, Places, Range, Size};
+use super::layout::{Layout, OTHER, RUNNING, Reach};
 use super::paths::Meeting;
+use super::prepared::{MOST_TRAITS, Prepared};
 use super::state::{Scene, State};
 use super::verdict::Record;
-use crate::event::{Event, Parameter};
+use super::walker::Walker;
+use crate::engine::event::{Event, Parameter};
+use crate::engine::protocol::{ANY, Class, Cpus, Fate, Occasion, Phase, Protocol, Subject};
 use crate::ir::*;
-use crate::protocol::{ANY, Class, Cpus, Fate, Occasion, Phase, Protocol, Subject};
 
 /// States of a phase that are kept apart.
 const PHASE_LIMIT: usize = 4;
@@ -37,7 +42,7 @@ pub struct Across<'a> {
     program: &'a Program,
     protocol: &'a Protocol,
     layout: &'a Layout,
-    has_check: &'a [bool],
+    prepared: &'a Prepared,
     pub record: Record,
     pub moves: Moves,
     phases: [Meeting; 3],
@@ -45,6 +50,9 @@ pub struct Across<'a> {
     classes: [Places; 5],
     /// By class, then by trait: the values that such threads may have.
     class_traits: [[u64; MOST_TRAITS]; 5],
+    /// By class: the values that threads on their way to another instance may have. None before
+    /// one has left. The other instance runs the same text, so they come from there with these.
+    leaving_traits: [Option<[u64; MOST_TRAITS]>; 5],
     /// On several CPUs: what holds of shared containers and of globals between any two handlers.
     shared: Option<State>,
     /// Grows whenever something that handlers start with, other than a phase's states, does.
@@ -60,18 +68,19 @@ impl<'a> Across<'a> {
         program: &'a Program,
         protocol: &'a Protocol,
         layout: &'a Layout,
-        has_check: &'a [bool],
+        prepared: &'a Prepared,
     ) -> Across<'a> {
         Across {
             program,
             protocol,
             layout,
-            has_check,
+            prepared,
             record: Record::new(),
             moves: Moves::new(),
             phases: Default::default(),
             classes: [Places::UNBOUND; 5],
             class_traits: [[0; MOST_TRAITS]; 5],
+            leaving_traits: [None; 5],
             shared: None,
             version: 0,
             stamp: 0,
@@ -84,7 +93,8 @@ impl<'a> Across<'a> {
     pub fn run(&mut self) {
         self.start();
         let occasions = &self.protocol.occasions;
-        // What each occasion started with when it was last followed: its context, and the last stamp of each phase.
+        // What each occasion started with when it was last followed: its context, and the last
+        // stamp of each phase.
         let mut seen = vec![(Vec::new(), [0; 3]); occasions.len()];
         let mut changed = true;
         while changed && !self.record.gave_up() {
@@ -95,14 +105,24 @@ impl<'a> Across<'a> {
                 if context != seen[index].0 {
                     seen[index] = (context, [0; 3]);
                 }
+                let mut together = Vec::new();
                 for &phase in occasion.phases {
                     let stamp = std::mem::replace(&mut seen[index].1[phase as usize], self.stamp);
                     let states = self.phases[phase as usize].states.iter();
-                    let states: Vec<State> = states.filter(|state| state.stamp > stamp).cloned().collect();
-                    if !states.is_empty() {
-                        changed = true;
+                    let mut states: Vec<State> =
+                        states.filter(|state| state.stamp > stamp).cloned().collect();
+                    changed |= !states.is_empty();
+                    if occasion.chooses() {
+                        together.append(&mut states);
+                    } else if !states.is_empty() {
                         self.happens(index, occasion, phase, states);
                     }
+                }
+                // A choice leads to the same phases from wherever it is made.
+                if !together.is_empty() {
+                    let scene = Scene { layout: self.layout, in_schedule: false };
+                    super::paths::compact(&scene, &mut together, 2 * super::paths::LIMIT);
+                    self.happens(index, occasion, Phase::Idle, together);
                 }
             }
         }
@@ -115,16 +135,26 @@ impl<'a> Across<'a> {
             return vec![self.version];
         }
         let mut context = vec![0];
-        let mut depends_on = |class: Class| {
+        let depends_on = |context: &mut Vec<u64>, class: Class| {
             context.push(self.places_of_class(class).0);
             let traits = self.class_traits[class as usize].iter().zip(&self.moves.assigned);
-            context.extend(traits.take(self.layout.traits.len()).map(|(own, assigned)| own | assigned));
+            context.extend(
+                traits.take(self.layout.traits.len()).map(|(own, assigned)| own | assigned),
+            );
         };
         for call in &occasion.calls {
             match call.subject {
-                Subject::Other(pairs) => pairs.iter().for_each(|(class, _)| depends_on(*class)),
-                // Who is dispatched is ready.
-                Subject::Nobody => depends_on(Class::Ready),
+                Subject::Other(pairs) => {
+                    pairs.iter().for_each(|(class, _)| depends_on(&mut context, *class))
+                }
+                Subject::Arriving(_) => {
+                    for traits in &self.leaving_traits {
+                        context.push(u64::from(traits.is_some()));
+                        context.extend(traits.unwrap_or_default());
+                    }
+                }
+                // A thread that is dispatched is ready.
+                Subject::Nobody => depends_on(&mut context, Class::Ready),
                 Subject::New | Subject::Running => {}
             }
         }
@@ -163,11 +193,12 @@ impl<'a> Across<'a> {
         Walker {
             program: self.program,
             scene: Scene { layout: self.layout, in_schedule: event == Some(Event::Schedule) },
-            has_check: self.has_check,
+            prepared: self.prepared,
             moves: &mut self.moves,
             recording: &mut self.record,
             parameter,
             elsewhere_roles: 0,
+            incidental_roles: 0,
             ready_traits: self.class_traits[Class::Ready as usize],
             event,
             occasion,
@@ -178,7 +209,6 @@ impl<'a> Across<'a> {
 
     fn happens(&mut self, index: usize, occasion: &Occasion, phase: Phase, mut states: Vec<State>) {
         let before = self.moves.clone();
-        let mut dispatches = false;
         if occasion.calls.is_empty() {
             self.between_handlers(&mut states, Event::SwitchOut);
         }
@@ -187,7 +217,6 @@ impl<'a> Across<'a> {
             states = self.call(index, call.event, call.subject, states);
             states.iter().for_each(|state| self.publish(state));
             self.running_elsewhere(&states);
-            dispatches |= call.event == Event::Schedule;
         }
         if let Some(fate) = occasion.stops {
             states = self.retire(RUNNING, fate, states);
@@ -195,8 +224,9 @@ impl<'a> Across<'a> {
         if before != self.moves {
             self.version += 1;
         }
-        if dispatches {
-            let (mut running, idle): (Vec<State>, _) = states.into_iter().partition(|state| state.dispatched);
+        if occasion.chooses() {
+            let (mut running, idle): (Vec<State>, _) =
+                states.into_iter().partition(|state| state.dispatched);
             running.iter_mut().for_each(|state| state.dispatched = false);
             self.arrive(Phase::Running, running);
             self.arrive(Phase::Idle, idle);
@@ -211,19 +241,32 @@ impl<'a> Across<'a> {
     }
 
     /// Calls one handler, about one thread.
-    fn call(&mut self, occasion: usize, event: Event, subject: Subject, states: Vec<State>) -> Vec<State> {
-        let Some(handler) = self.program.handler(event) else { return states };
+    fn call(
+        &mut self,
+        occasion: usize,
+        event: Event,
+        subject: Subject,
+        states: Vec<State>,
+    ) -> Vec<State> {
         let states = self.bind(subject, states);
         if states.is_empty() {
             return states;
         }
+        let Some(handler) = self.program.handler(event) else {
+            // A policy need not know that a thread leaves.
+            return match subject {
+                Subject::Other(pairs) => self.release(pairs, states),
+                _ => states,
+            };
+        };
         self.called[event as usize] = true;
         let program = self.program;
         let (parameter, elsewhere_roles) = match subject {
             Subject::Running => (RUNNING, 0),
             Subject::Nobody | Subject::New => (OTHER, 0),
-            Subject::Other(pairs) => {
-                // What is done to a thread that dies matters to no handler of the CPU on which it ran.
+            Subject::Other(pairs) | Subject::Arriving(pairs) => {
+                // What is done to a thread that dies matters to no handler of the CPU on which it
+                // ran.
                 let elsewhere = pairs
                     .iter()
                     .enumerate()
@@ -233,9 +276,11 @@ impl<'a> Across<'a> {
         };
         let mut walker = self.walker(Some(event), occasion, parameter);
         walker.elsewhere_roles = elsewhere_roles;
+        walker.incidental_roles = incidental_roles(event, subject);
         let mut states = states;
         if event.is_query() && event.parameter() != Parameter::None {
-            // `set_dead` on another CPU may have destroyed the thread that runs here, but nobody asks about one that is gone.
+            // `set_dead` on another CPU may have destroyed the thread that runs here, but no query
+            // is about a thread that is gone.
             states.retain_mut(|state| {
                 let alive = state.places[parameter].without(Places::DESTROYED);
                 state.learn_places(&walker.scene, parameter, alive)
@@ -250,7 +295,7 @@ impl<'a> Across<'a> {
         match subject {
             Subject::Nobody | Subject::Running => states,
             Subject::New => self.retire(OTHER, Fate::Becomes(Class::Ready), states),
-            Subject::Other(pairs) => self.release(pairs, states),
+            Subject::Other(pairs) | Subject::Arriving(pairs) => self.release(pairs, states),
         }
     }
 
@@ -269,16 +314,27 @@ impl<'a> Across<'a> {
                 }
                 states
             }
-            Subject::Other(pairs) => {
+            Subject::Other(pairs) | Subject::Arriving(pairs) => {
                 let mut bound = Vec::new();
+                let arriving = matches!(subject, Subject::Arriving(_));
                 for (role, (class, _)) in pairs.iter().enumerate() {
-                    let places = self.places_of_class(*class);
+                    let left = self.leaving_traits[*class as usize];
+                    let places = match (arriving, left) {
+                        (false, _) => self.places_of_class(*class),
+                        (true, Some(_)) => Places::NOWHERE,
+                        (true, None) => Places::UNBOUND,
+                    };
                     for state in states.iter().filter(|_| places.is_bound()) {
                         let mut state = state.clone();
                         state.places[OTHER] = places;
                         state.roles = 1 << role;
                         for (index, values) in state.traits_of_mut(OTHER).iter_mut().enumerate() {
-                            *values = self.class_traits[*class as usize][index] | self.moves.assigned[index];
+                            if let (true, Some(left)) = (arriving, left) {
+                                *values = left[index];
+                                continue;
+                            }
+                            *values = self.class_traits[*class as usize][index]
+                                | self.moves.assigned[index];
                             if *class == Class::Elsewhere {
                                 *values |= self.moves.assigned_elsewhere[index];
                             }
@@ -299,20 +355,24 @@ impl<'a> Across<'a> {
         let mut released = Vec::new();
         for mut state in states {
             let mut dies = false;
-            for (role, &(_, fate)) in pairs.iter().enumerate() {
+            for (role, &(class, fate)) in pairs.iter().enumerate() {
                 if state.roles >> role & 1 == 0 {
                     continue;
                 }
                 match fate {
                     Fate::Becomes(class) => self.joins(class, &state, OTHER),
                     Fate::Dies => dies = true,
+                    Fate::GoesOver => {
+                        self.leaves(class, &state);
+                        dies = true;
+                    }
                 }
             }
             state.roles = 0;
             if dies {
                 self.remove(OTHER, state, &mut released);
             } else {
-                state.unbind(OTHER);
+                state.unbind(self.layout, OTHER);
                 released.push(state);
             }
         }
@@ -326,10 +386,10 @@ impl<'a> Across<'a> {
             match fate {
                 Fate::Becomes(class) => {
                     self.joins(class, &state, individual);
-                    state.unbind(individual);
+                    state.unbind(self.layout, individual);
                     retired.push(state);
                 }
-                Fate::Dies => self.remove(individual, state, &mut retired),
+                Fate::Dies | Fate::GoesOver => self.remove(individual, state, &mut retired),
             }
         }
         retired
@@ -342,9 +402,11 @@ impl<'a> Across<'a> {
             let mut state = state.clone();
             let scene = walker.scene;
             if state.learn_places(&scene, individual, place) {
-                state.unbind(individual);
-                // A policy that is not told of an end cannot have meant the container for it.
-                if walker.program.handler(Event::SetDead).is_some() {
+                state.unbind(scene.layout, individual);
+                // A thread that ends by itself leaves the container where the policy left it, if
+                // the policy is told of ends. A thread that is killed may sit anywhere: that says
+                // nothing of what a container is for.
+                if individual == RUNNING && walker.program.handler(Event::SetDead).is_some() {
                     walker.moves.left = walker.moves.left.with(place);
                 }
                 if walker.depart(place, true, true, Cause::Entry, &mut state) {
@@ -354,8 +416,23 @@ impl<'a> Across<'a> {
         }
     }
 
+    /// The parameter goes over to another instance with the attributes that it has.
+    fn leaves(&mut self, class: Class, state: &State) {
+        let known = self.leaving_traits[class as usize];
+        let mut traits = known.unwrap_or_default();
+        for (old, new) in traits.iter_mut().zip(state.traits_of(OTHER)) {
+            *old |= new;
+        }
+        if known != Some(traits) {
+            self.leaving_traits[class as usize] = Some(traits);
+            self.version += 1;
+        }
+    }
+
     fn joins(&mut self, class: Class, state: &State, individual: usize) {
-        for (old, new) in self.class_traits[class as usize].iter_mut().zip(state.traits_of(individual)) {
+        for (old, new) in
+            self.class_traits[class as usize].iter_mut().zip(state.traits_of(individual))
+        {
             self.version += u64::from(new & !*old != 0);
             *old |= new;
         }
@@ -367,7 +444,13 @@ impl<'a> Across<'a> {
         }
     }
 
-    fn places_of_class(&self, class: Class) -> Places {
+    /// Where threads sit when they become one of the class.
+    pub fn joins_class(&self, class: Class) -> Places {
+        self.classes[class as usize]
+    }
+
+    /// Where threads of the class may sit, closed under what is done to threads without a name.
+    pub fn places_of_class(&self, class: Class) -> Places {
         let mut places = self.classes[class as usize];
         loop {
             let next = self.layout.on_any_cpu(places.with(self.moves.flow_from(places)));
@@ -389,7 +472,8 @@ impl<'a> Across<'a> {
         }
     }
 
-    /// What may have happened since this CPU's last handler ended; then what is read from outside when a handler starts.
+    /// What may have happened since this CPU's last handler ended; then what is read from outside
+    /// when a handler starts.
     fn between_handlers(&mut self, states: &mut Vec<State>, next: Event) {
         let scene = Scene { layout: self.layout, in_schedule: next == Event::Schedule };
         if self.layout.cpus == Cpus::Many {
@@ -437,10 +521,15 @@ impl<'a> Across<'a> {
                 Reach::Shared | Reach::Array(_) => {
                     let held = shared.cells[index].count.held;
                     let filtered = scene.is_filtered(index as u16);
-                    *count = Count { held, seen: if filtered { Size::at_most(held.hi) } else { held } };
+                    *count =
+                        Count { held, seen: if filtered { Size::at_most(held.hi) } else { held } };
                 }
                 Reach::PerCpu => {
-                    let lo = if self.moves.taken_elsewhere.overlaps(home.there) { 0 } else { count.held.lo };
+                    let lo = if self.moves.taken_elsewhere.overlaps(home.there) {
+                        0
+                    } else {
+                        count.held.lo
+                    };
                     let hi = if self.moves.put_elsewhere.overlaps(home.there) {
                         home.capacity
                     } else {
@@ -495,7 +584,9 @@ impl<'a> Across<'a> {
         for (cell, home) in state.cells.iter_mut().zip(&self.layout.homes) {
             cell.cause = Cause::Entry;
             cell.count = match (self.layout.cpus, home.reach) {
-                (Cpus::Many, Reach::Shared | Reach::Array(_)) => Count::both(Size::at_most(home.capacity)),
+                (Cpus::Many, Reach::Shared | Reach::Array(_)) => {
+                    Count::both(Size::at_most(home.capacity))
+                }
                 _ => Count::both(cell.count.held),
             };
         }
@@ -525,4 +616,17 @@ impl<'a> Across<'a> {
             }
         }
     }
+}
+
+/// The roles in which an event befalls a thread wherever it sits: it is suspended, killed, chosen
+/// by name, or what it waits for comes while it is suspended.
+fn incidental_roles(event: Event, subject: Subject) -> u8 {
+    let Subject::Other(pairs) = subject else { return 0 };
+    let befalls = |class: Class| match event {
+        Event::SuspendThread | Event::SetNextThread | Event::SetDead | Event::Leaves => true,
+        Event::EventRaised => class == Class::SuspendedWaiting,
+        _ => false,
+    };
+    let roles = pairs.iter().enumerate().filter(|(_, (class, _))| befalls(*class));
+    roles.map(|(role, _)| 1 << role).sum()
 }

@@ -1,9 +1,9 @@
 //! Checks: each place that can fail is looked at on every path, and holds from there on.
 
-use super::domain::{Places, Range, Size, Truth};
-use super::handler::Walker;
+use super::lattice::{Places, Range, Size, Truth};
 use super::state::State;
 use super::values::{MOST_CPUS, Meant};
+use super::walker::Walker;
 use crate::ir::*;
 
 impl Walker<'_> {
@@ -18,10 +18,15 @@ impl Walker<'_> {
             ExprKind::Read(place) => self.observe_place(state, &place),
             ExprKind::Size(of) => self.observe_index(state, &of),
             ExprKind::Same(left, right) => {
-                self.observe_thread(state, &left).is_some() && self.observe_thread(state, &right).is_some()
+                self.observe_thread(state, &left).is_some()
+                    && self.observe_thread(state, &right).is_some()
             }
-            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => self.observe(state, operand),
-            ExprKind::Binary(_, left, right) => self.observe(state, left) && self.observe(state, right),
+            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => {
+                self.observe(state, operand)
+            }
+            ExprKind::Binary(_, left, right) => {
+                self.observe(state, left) && self.observe(state, right)
+            }
             ExprKind::Let { temporary, value, body } => {
                 self.observe(state, value) && {
                     self.keep(state, temporary, value);
@@ -104,9 +109,11 @@ impl Walker<'_> {
         }
         match self.program.exprs[expr].kind {
             ExprKind::Cpu => true,
-            // Less than the number of CPUs, and as that is positive the difference does not wrap around.
+            // Less than the number of CPUs, and as that is positive the difference does not wrap
+            // around.
             ExprKind::Binary(BinaryOp::Subtract, left, right) => {
-                matches!(self.program.exprs[left].kind, ExprKind::Cpus) && self.range(state, right).lo >= 1
+                matches!(self.program.exprs[left].kind, ExprKind::Cpus)
+                    && self.range(state, right).lo >= 1
             }
             ExprKind::Binary(BinaryOp::Remainder, _, right) => {
                 matches!(self.program.exprs[right].kind, ExprKind::Cpus)
@@ -115,8 +122,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Performs a thread expression's checks, after which there is such a thread (unless that is no check here). None if one
-    /// certainly fails.
+    /// Performs a thread expression's checks, after which there is such a thread (unless that is no
+    /// check here). None if one certainly fails.
     pub fn observe_thread(&mut self, state: &mut State, thread: &ThreadExpr) -> Option<Meant> {
         if let ThreadKind::First(of) = thread.kind
             && !self.observe_index(state, &of)
@@ -128,11 +135,16 @@ impl Walker<'_> {
         let alive = match meant {
             Meant::Individual(individual) => {
                 let places = state.places[individual];
-                let truth = Truth::of(!places.overlaps(Places::DESTROYED), places == Places::DESTROYED);
+                let truth =
+                    Truth::of(!places.overlaps(Places::DESTROYED), places == Places::DESTROYED);
                 self.record(check, truth, state, None);
                 truth == Truth::Yes
                     || truth == Truth::Maybe
-                        && state.learn_places(&self.scene, individual, places.without(Places::DESTROYED))
+                        && state.learn_places(
+                            &self.scene,
+                            individual,
+                            places.without(Places::DESTROYED),
+                        )
             }
             Meant::First(site) => {
                 let seen = state.count(&self.scene, site).seen;
@@ -151,11 +163,13 @@ pub fn expressions_with_checks(program: &Program) -> Vec<bool> {
     let mut checked: Vec<bool> = Vec::with_capacity(program.exprs.len());
     for (_, expr) in program.exprs.iter() {
         // Lowering makes operands before what is made of them; if it did not, there may be a check.
-        let has =
-            |operand: ExprId| checked.get(u32::from(operand.into_raw()) as usize).copied().unwrap_or(true);
+        let has = |operand: ExprId| {
+            checked.get(u32::from(operand.into_raw()) as usize).copied().unwrap_or(true)
+        };
         let in_container = |of: &ContainerRef| of.index.is_some();
         let in_thread = |thread: &ThreadExpr| {
-            thread.check.is_some() || matches!(thread.kind, ThreadKind::First(of) if in_container(&of))
+            thread.check.is_some()
+                || matches!(thread.kind, ThreadKind::First(of) if in_container(&of))
         };
         let found = match &expr.kind {
             ExprKind::Constant(_) | ExprKind::Now | ExprKind::Cpu | ExprKind::Cpus => false,
@@ -164,9 +178,9 @@ pub fn expressions_with_checks(program: &Program) -> Vec<bool> {
             ExprKind::Size(of) => in_container(of),
             ExprKind::Same(left, right) => in_thread(left) || in_thread(right),
             ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => has(*operand),
-            ExprKind::Binary(_, left, right) | ExprKind::And(left, right) | ExprKind::Or(left, right) => {
-                has(*left) || has(*right)
-            }
+            ExprKind::Binary(_, left, right)
+            | ExprKind::And(left, right)
+            | ExprKind::Or(left, right) => has(*left) || has(*right),
             ExprKind::Let { value, body, .. } => has(*value) || has(*body),
         };
         checked.push(found);

@@ -2,17 +2,10 @@
 
 use super::facts::Cause;
 use super::verdict::Witness;
-use crate::event::Event;
+use crate::engine::event::Event;
+use crate::engine::protocol::{Phase, Protocol};
+use crate::engine::report::Explanation;
 use crate::ir::*;
-use crate::protocol::{Phase, Protocol};
-use crate::source::Span;
-
-/// One sentence without a full stop, with the place that it speaks of as "here" if there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    pub text: String,
-    pub place: Option<Span>,
-}
 
 impl Witness {
     /// Why the check may fail: the fact that is missing, and what took it away.
@@ -20,10 +13,14 @@ impl Witness {
         let check = &program.checks[check];
         let doubt = match check.kind {
             CheckKind::NamedTransfer | CheckKind::NamedUse => {
-                return Explanation { text: "the thread may have been destroyed before".into(), place: None };
+                return Explanation {
+                    text: "the thread may have been destroyed before".into(),
+                    place: None,
+                };
             }
             CheckKind::Stored => {
-                let text = "there is a path on which the new thread is put into no container".into();
+                let text =
+                    "there is a path on which the new thread is put into no container".into();
                 return Explanation { text, place: None };
             }
             CheckKind::IndexInRange => {
@@ -40,22 +37,36 @@ impl Witness {
             Cause::Entry | Cause::Several => None,
         };
         let why = match self.cause {
-            Cause::At(_) if doubt == "may be empty" => ": this may have taken its last thread".to_string(),
+            Cause::At(_) if doubt == "may be empty" => {
+                ": this may have taken its last thread".to_string()
+            }
             Cause::At(_) => ": this may have filled it".to_string(),
             Cause::Several => ": what it holds differs between the ways that lead here".to_string(),
             Cause::Entry if self.filtered && check.kind == CheckKind::DestinationEmpty => {
-                ": other CPUs may have filled it, and `schedule` reads only threads that may run on its CPU".to_string()
+                ": other CPUs may have filled it, and `schedule` reads only threads that \
+                 may run on its CPU"
+                    .to_string()
             }
             Cause::Entry if self.filtered => {
-                " of threads that may run on this CPU: what other handlers left in it does not tell, and no condition before asks".to_string()
+                " of threads that may run on this CPU: what other handlers left in it does \
+                 not tell, and no condition before asks"
+                    .to_string()
             }
-            Cause::Entry => format!(" already when {}, and no condition before asks", self.start(protocol)),
+            Cause::Entry => format!(
+                " already when {}, and no condition before asks",
+                self.start(program, protocol)
+            ),
         };
         Explanation { text: format!("{name} {doubt}{why}"), place }
     }
 
     /// Why the check always fails.
-    pub fn contradiction(&self, program: &Program, protocol: &Protocol, kind: CheckKind) -> Explanation {
+    pub fn contradiction(
+        &self,
+        program: &Program,
+        protocol: &Protocol,
+        kind: CheckKind,
+    ) -> Explanation {
         let place = match self.cause {
             Cause::At(cause) => Some(program.checks[cause].span),
             Cause::Entry | Cause::Several => None,
@@ -66,9 +77,9 @@ impl Witness {
             }
             (Cause::At(_), _) => "its last thread leaves here".into(),
             (Cause::Entry, CheckKind::DestinationEmpty) => {
-                format!("it is full when {}", self.start(protocol))
+                format!("it is full when {}", self.start(program, protocol))
             }
-            (Cause::Entry, _) => format!("it is empty when {}", self.start(protocol)),
+            (Cause::Entry, _) => format!("it is empty when {}", self.start(program, protocol)),
             (Cause::Several, _) => "on every way that leads here".into(),
         };
         Explanation { text, place }
@@ -92,15 +103,16 @@ impl Witness {
     }
 
     /// "`schedule` starts because the CPU needs a thread".
-    fn start(&self, protocol: &Protocol) -> String {
+    fn start(&self, program: &Program, protocol: &Protocol) -> String {
         let Some(event) = self.event else { return "the scheduler starts".into() };
+        let name = program.handler_name(event);
         match protocol.occasions.get(self.occasion) {
             Some(occasion) if event != Event::Init => {
                 let idle = occasion.phases == [Phase::Idle];
                 let phase = if idle { " and the CPU is idle" } else { "" };
-                format!("`{event}` is called because {}{phase}", occasion.what)
+                format!("`{name}` is called because {}{phase}", occasion.what)
             }
-            _ => format!("`{event}` is called"),
+            _ => format!("`{name}` is called"),
         }
     }
 }

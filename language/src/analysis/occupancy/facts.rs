@@ -1,7 +1,7 @@
-//! The single facts that a [`State`](super::state::State) is made of: how many threads a container holds, who changed that last, and
-//! what a variable has to do with it.
+//! The single facts that a [`State`](super::state::State) is made of: how many threads a container
+//! holds, which transfer changed that last, and what a variable has to do with it.
 
-use super::domain::{Grain, Size};
+use super::lattice::{Grain, Size};
 use crate::ir::CheckId;
 
 /// Which container a size is of.

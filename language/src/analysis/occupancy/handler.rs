@@ -1,34 +1,13 @@
 //! One handler, from what holds when it starts to what holds when it ends.
 
-use super::domain::{Places, Range, Truth};
 use super::facts::{Cause, Count, Link, Site};
-use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING, Reach, number};
-use super::moves::Moves;
+use super::lattice::{Places, Range, Truth};
+use super::layout::{FIRST_VISITED, OTHER, RUNNING, Reach, number};
 use super::paths::{self, LIMIT};
-use super::state::{Scene, State};
+use super::state::State;
 use super::values::{Meant, is_comparison};
-use super::verdict::Record;
-use crate::event::Event;
+use super::walker::Walker;
 use crate::ir::*;
-
-/// Walks routines, taking every path at once.
-pub struct Walker<'a> {
-    pub program: &'a Program,
-    pub scene: Scene<'a>,
-    /// Whether an expression has a check in it, by the number of its id.
-    pub has_check: &'a [bool],
-    pub moves: &'a mut Moves,
-    pub recording: &'a mut Record,
-    /// Which individual the handler's parameter is.
-    pub parameter: usize,
-    /// The roles in which the parameter runs on another CPU.
-    pub elsewhere_roles: u8,
-    /// By trait: the values of ready threads.
-    pub ready_traits: [u64; MOST_TRAITS],
-    /// What is analysed, for messages.
-    pub event: Option<Event>,
-    pub occasion: usize,
-}
 
 /// States that leave a block other than at its end.
 #[derive(Default)]
@@ -39,15 +18,7 @@ pub struct Exits {
     pub returns: Vec<State>,
 }
 
-impl<'a> Walker<'a> {
-    pub fn has_check(&self, expr: ExprId) -> bool {
-        self.has_check[u32::from(expr.into_raw()) as usize]
-    }
-
-    pub fn record(&mut self, check: CheckId, truth: Truth, state: &State, site: Option<Site>) {
-        self.recording.add(check, truth, state, &self.scene, site, (self.event, self.occasion));
-    }
-
+impl Walker<'_> {
     /// The handler's parts one after another, then the checks at its end.
     pub fn handler(&mut self, handler: &Handler, states: Vec<State>) -> Vec<State> {
         let mut states = states;
@@ -76,7 +47,7 @@ impl<'a> Walker<'a> {
         let mut states = self.block(&routine.body, states, &mut exits);
         states.append(&mut exits.returns);
         for state in &mut states {
-            state.forget_visited();
+            state.forget_visited(self.scene.layout);
         }
         if states.len() > LIMIT {
             paths::compact(&self.scene, &mut states, LIMIT);
@@ -88,7 +59,8 @@ impl<'a> Walker<'a> {
         let places = state.places[self.parameter];
         let truth = Truth::of(!places.overlaps(Places::NOWHERE), places == Places::NOWHERE);
         self.record(check, truth, state, None);
-        truth != Truth::No && state.learn_places(&self.scene, self.parameter, places.without(Places::NOWHERE))
+        truth != Truth::No
+            && state.learn_places(&self.scene, self.parameter, places.without(Places::NOWHERE))
     }
 
     fn emptied(&mut self, container: ContainerId, check: CheckId, state: &mut State) -> bool {
@@ -106,7 +78,12 @@ impl<'a> Walker<'a> {
         state.reduce(&self.scene)
     }
 
-    pub fn block(&mut self, block: &Block, mut states: Vec<State>, exits: &mut Exits) -> Vec<State> {
+    pub fn block(
+        &mut self,
+        block: &Block,
+        mut states: Vec<State>,
+        exits: &mut Exits,
+    ) -> Vec<State> {
         for statement in &block.statements {
             if states.is_empty() {
                 break;
@@ -115,11 +92,29 @@ impl<'a> Walker<'a> {
                 return Vec::new();
             }
             states = self.statement(statement, states, exits);
+            self.forget(self.prepared.lifetimes.end_after(statement), &mut states);
         }
         states
     }
 
-    fn statement(&mut self, statement: &Statement, states: Vec<State>, exits: &mut Exits) -> Vec<State> {
+    /// Paths that only these variables kept apart become one.
+    fn forget(&self, variables: &[LocalId], states: &mut Vec<State>) {
+        if variables.is_empty() {
+            return;
+        }
+        for state in states.iter_mut() {
+            let places = variables.iter().filter_map(|local| self.scene.layout.locals.get(*local));
+            places.for_each(|variable| state.assign(*variable, Range::ALL));
+        }
+        paths::compact(&self.scene, states, LIMIT);
+    }
+
+    fn statement(
+        &mut self,
+        statement: &Statement,
+        states: Vec<State>,
+        exits: &mut Exits,
+    ) -> Vec<State> {
         let before = states.len();
         let mut out = Vec::with_capacity(before);
         match &statement.kind {
@@ -128,7 +123,8 @@ impl<'a> Walker<'a> {
                 for state in states {
                     self.branch(*condition, state, &mut yes, &mut no);
                 }
-                for side in [&mut yes, &mut no] {
+                for (block, side) in [(then, &mut yes), (otherwise, &mut no)] {
+                    self.forget(self.prepared.lifetimes.end_before(block), side);
                     if side.len() > LIMIT {
                         paths::compact(&self.scene, side, LIMIT);
                     }
@@ -156,7 +152,13 @@ impl<'a> Walker<'a> {
     }
 
     /// A statement without statements in it.
-    fn simple(&mut self, statement: &Statement, mut state: State, out: &mut Vec<State>, exits: &mut Exits) {
+    fn simple(
+        &mut self,
+        statement: &Statement,
+        mut state: State,
+        out: &mut Vec<State>,
+        exits: &mut Exits,
+    ) {
         match &statement.kind {
             StatementKind::Assign { place, value } => self.assign(place, *value, state, out),
             StatementKind::Clear(_) => out.push(state),
@@ -171,7 +173,8 @@ impl<'a> Walker<'a> {
                     out.push(state);
                 }
             }
-            // The scheduler's names stand in it under their own spelling: any variable may have changed.
+            // The scheduler's names stand in it under their own spelling: any variable may have
+            // changed.
             StatementKind::Verbatim { .. } | StatementKind::VerbatimValue { .. } => {
                 for variable in 0..state.variables.len() {
                     state.assign(variable as u16, Range::ALL);
@@ -200,19 +203,25 @@ impl<'a> Walker<'a> {
                 }
             }
             StatementKind::Alarm { thread, at } => {
-                if self.observe_thread(&mut state, thread).is_some() && self.observe(&mut state, *at) {
+                if self.observe_thread(&mut state, thread).is_some()
+                    && self.observe(&mut state, *at)
+                {
                     out.push(state);
                 }
             }
             StatementKind::Preempt { cpu, at } => {
-                if self.observe(&mut state, *cpu) && at.is_none_or(|at| self.observe(&mut state, at)) {
+                if self.observe(&mut state, *cpu)
+                    && at.is_none_or(|at| self.observe(&mut state, at))
+                {
                     out.push(state);
                 }
             }
             StatementKind::Return(returned) => {
                 let alive = match returned {
                     Some(Returned::Number(value)) => self.observe(&mut state, *value),
-                    Some(Returned::Thread(thread)) => self.observe_thread(&mut state, thread).is_some(),
+                    Some(Returned::Thread(thread)) => {
+                        self.observe_thread(&mut state, thread).is_some()
+                    }
                     None => true,
                 };
                 if alive {
@@ -227,7 +236,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The thread runs from now on; where it sits does not change. If there was a decision already, either may stand.
+    /// The thread runs from now on; where it sits does not change. If there was a decision already,
+    /// either may stand.
     fn dispatch(&mut self, who: Meant, state: &mut State) {
         let places = match who {
             Meant::Individual(individual) => state.places[individual],
@@ -236,7 +246,9 @@ impl<'a> Walker<'a> {
         let known = match who {
             Meant::Individual(individual) if individual < FIRST_VISITED => Some(individual),
             Meant::Individual(_) => None,
-            Meant::First(site) => state.only_thread(&self.scene, site).filter(|&known| known < FIRST_VISITED),
+            Meant::First(site) => {
+                state.only_thread(&self.scene, site).filter(|&known| known < FIRST_VISITED)
+            }
         };
         for index in 0..self.scene.layout.traits.len() {
             // A policy that dispatches a thread that is not ready is stopped.
@@ -246,14 +258,20 @@ impl<'a> Walker<'a> {
         }
         let running = &mut state.places[RUNNING];
         *running = running.with(places);
+        state.forget_attributes(self.scene.layout, RUNNING);
         state.dispatched = true;
     }
 
     fn assign(&mut self, place: &Place, value: ExprId, mut state: State, out: &mut Vec<State>) {
-        let Some(variable) = self.variable(place) else {
+        let variable = match place {
+            Place::Attribute(..) => None,
+            place => self.variable(place),
+        };
+        let Some(variable) = variable else {
             if self.observe(&mut state, value) && self.observe_place(&mut state, place) {
                 if let Place::Attribute(thread, attribute) = place {
                     self.assign_trait(thread, *attribute, value, &mut state);
+                    self.assign_indexing(thread, *attribute, value, &mut state);
                 }
                 // Another element of what has one value on this CPU.
                 if let Place::Global(global, Some(_)) = place
@@ -292,7 +310,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An attribute takes a constant: of the thread that is meant, and of whatever other name that thread has.
+    /// An attribute takes a constant: of the thread that is meant, and of whatever other name that
+    /// thread has.
     fn assign_trait(
         &mut self,
         thread: &ThreadExpr,
@@ -300,7 +319,9 @@ impl<'a> Walker<'a> {
         value: ExprId,
         state: &mut State,
     ) {
-        let Some(index) = self.scene.layout.traits.iter().position(|each| each.attribute == attribute) else {
+        let Some(index) =
+            self.scene.layout.traits.iter().position(|each| each.attribute == attribute)
+        else {
             return;
         };
         let Some(value @ 0..64) = self.range(state, value).constant() else { return };
@@ -316,12 +337,39 @@ impl<'a> Walker<'a> {
             self.moves.assigned_elsewhere[index] |= bit;
         }
         for individual in 0..state.places.len() {
-            let apart = matches!((known, individual), (Some(RUNNING), OTHER) | (Some(OTHER), RUNNING));
+            let apart =
+                matches!((known, individual), (Some(RUNNING), OTHER) | (Some(OTHER), RUNNING));
             if known == Some(individual) {
                 state.traits_of_mut(individual)[index] = bit;
             } else if !apart && state.places[individual].overlaps(places) {
                 state.traits_of_mut(individual)[index] |= bit;
             }
+        }
+    }
+
+    /// An attribute by which arrays are indexed takes a value: of the thread that is meant, and
+    /// perhaps of each other individual, which may be the same thread.
+    fn assign_indexing(
+        &self,
+        thread: &ThreadExpr,
+        attribute: AttributeId,
+        value: ExprId,
+        state: &mut State,
+    ) {
+        let layout = self.scene.layout;
+        if !layout.indexing.contains(&attribute) {
+            return;
+        }
+        // What the application does to a value that is written to it is not known.
+        let new = match self.program.attributes[attribute].import {
+            true => Range::ALL,
+            false => self.range(state, value),
+        };
+        let known = self.known(state, thread);
+        for individual in 0..state.places.len() {
+            let Some(variable) = layout.attribute_of(individual, attribute) else { continue };
+            let old = state.variables[usize::from(variable)];
+            state.assign(variable, if known == Some(individual) { new } else { old.hull(new) });
         }
     }
 
@@ -357,9 +405,10 @@ impl<'a> Walker<'a> {
     /// Whether the expression is 0 or 1 by what it is.
     fn is_truth(&self, expr: ExprId) -> bool {
         match self.program.exprs[expr].kind {
-            ExprKind::Same(..) | ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Unary(UnaryOp::Not, _) => {
-                self.is_integer(expr)
-            }
+            ExprKind::Same(..)
+            | ExprKind::And(..)
+            | ExprKind::Or(..)
+            | ExprKind::Unary(UnaryOp::Not, _) => self.is_integer(expr),
             ExprKind::Binary(op, ..) => is_comparison(op) && self.is_integer(expr),
             _ => false,
         }

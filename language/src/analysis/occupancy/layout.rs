@@ -1,10 +1,13 @@
-//! Where in a [`State`](super::state::State) the facts about each container, variable and thread name stand.
+//! Where in a [`State`](super::state::State) the facts about each container, variable and thread
+//! name stand.
 
 use la_arena::ArenaMap;
 
-use super::domain::{MANY, Places, Range};
+use super::lattice::{MANY, Places, Range};
+use super::prepared::{Prepared, Trait};
+use super::relevance::Relevance;
+use crate::engine::protocol::Cpus;
 use crate::ir::*;
-use crate::protocol::Cpus;
 
 /// Index of the thread that runs on this CPU among a state's individuals.
 pub const RUNNING: usize = 0;
@@ -37,7 +40,7 @@ pub enum Reach {
     Array(u32),
     /// One instance a CPU, on an engine with several.
     PerCpu,
-    /// Of the handler that declares it.
+    /// It belongs to the handler that declares it.
     Local,
 }
 
@@ -54,30 +57,21 @@ pub struct Layout {
     /// Globals first, then the locals of one handler at a time.
     pub global_count: usize,
     pub local_count: usize,
-    /// Individuals: of parameters not set here, as it depends on the occasion.
+    /// Individuals by name; a parameter has no entry, as its individual depends on the occasion.
     pub visited: ArenaMap<NameId, u16>,
     pub visited_count: usize,
-    /// Attributes that are followed: those that only ever hold a few small constants, like a thread's state.
+    /// Attributes that are followed: those that only ever hold a few small constants, like a
+    /// thread's state.
     pub traits: Vec<Trait>,
+    /// Other attributes by which arrays are indexed: each is a variable of each individual, behind
+    /// the locals.
+    pub indexing: Vec<AttributeId>,
     /// Ascending; growing ranges of integers come to rest at them.
     pub thresholds: Vec<i64>,
 }
 
-/// An attribute whose values are all known: a set of values is a set of bits.
-#[derive(Clone, Copy, Debug)]
-pub struct Trait {
-    pub attribute: AttributeId,
-    /// Its value in a new thread.
-    pub initial: u64,
-    /// All that are ever assigned.
-    pub values: u64,
-}
-
-/// Traits followed at once.
-pub const MOST_TRAITS: usize = 8;
-
 impl Layout {
-    pub fn new(program: &Program, cpus: Cpus) -> Layout {
+    pub fn new(program: &Program, prepared: &Prepared, cpus: Cpus) -> Layout {
         let mut by_bit = Vec::new();
         let mut place = |container: u16, elsewhere: bool| {
             let bit = by_bit.len() as u32;
@@ -99,7 +93,8 @@ impl Layout {
                 };
                 let number = number(id);
                 let here = place(number, false);
-                let there = if reach == Reach::PerCpu { place(number, true) } else { Places::UNBOUND };
+                let there =
+                    if reach == Reach::PerCpu { place(number, true) } else { Places::UNBOUND };
                 let array = matches!(reach, Reach::Array(_));
                 Home {
                     capacity: if container.kind == ContainerKind::Threadref { 1 } else { MANY },
@@ -117,7 +112,10 @@ impl Layout {
         let mut globals = ArenaMap::default();
         let mut global_count = 0;
         for (id, global) in program.globals.iter() {
-            if global.ty != Type::Float && !matches!(global.extent, Extent::Array(_)) {
+            if global.ty != Type::Float
+                && !matches!(global.extent, Extent::Array(_))
+                && prepared.relevance.has_global(id)
+            {
                 globals.insert(id, global_count as u16);
                 global_count += 1;
             }
@@ -133,21 +131,54 @@ impl Layout {
             local_count: 0,
             visited: ArenaMap::default(),
             visited_count: 0,
-            traits: traits(program),
-            thresholds: thresholds(program),
+            traits: prepared.traits.clone(),
+            indexing: prepared.indexing.clone(),
+            thresholds: prepared.thresholds.clone(),
         };
-        let handlers =
-            program.handlers.iter().map(|handler| handler.parts.iter().map(|part| &part.routine).collect());
+        let handlers = program
+            .handlers
+            .iter()
+            .map(|handler| handler.parts.iter().map(|part| &part.routine).collect());
         let prologues = [&program.prologue, &program.thread_prologue].map(|routine| vec![routine]);
         let invariants = program.invariants.iter().map(|invariant| vec![&invariant.routine]);
         for routines in handlers.chain(prologues).chain(invariants) {
-            layout.place_routines(program, &routines);
+            layout.place_routines(program, &routines, &prepared.relevance);
+        }
+        if layout.variable_count() > usize::from(u16::MAX) {
+            layout.indexing.clear();
         }
         layout
     }
 
-    /// Routines that run one after another share no variable; different handlers' variables share places.
-    fn place_routines(&mut self, program: &Program, routines: &[&Routine]) {
+    /// The individuals that a state speaks of.
+    pub fn individual_count(&self) -> usize {
+        FIRST_VISITED + self.visited_count
+    }
+
+    pub fn variable_count(&self) -> usize {
+        self.attributes_start() + self.individual_count() * self.indexing.len()
+    }
+
+    /// The first variable that is an individual's attribute.
+    pub fn attributes_start(&self) -> usize {
+        self.global_count + self.local_count
+    }
+
+    /// The variable that is this attribute of this individual.
+    pub fn attribute_of(&self, individual: usize, attribute: AttributeId) -> Option<u16> {
+        let index = self.indexing.iter().position(|&each| each == attribute)?;
+        Some((self.attributes_start() + individual * self.indexing.len() + index) as u16)
+    }
+
+    /// The variables that are this individual's attributes.
+    pub fn attributes_of(&self, individual: usize) -> std::ops::Range<usize> {
+        let start = self.attributes_start() + individual * self.indexing.len();
+        start..start + self.indexing.len()
+    }
+
+    /// Routines that run one after another share no variable; different handlers' variables share
+    /// places.
+    fn place_routines(&mut self, program: &Program, routines: &[&Routine], relevance: &Relevance) {
         let mut locals = 0;
         let mut names = Names(Vec::new());
         for routine in routines {
@@ -155,6 +186,7 @@ impl Layout {
                 let declared = &program.locals[local];
                 if declared.ty != Type::Float
                     && declared.length.is_none()
+                    && relevance.has_local(local)
                     && self.global_count + locals < usize::from(u16::MAX)
                 {
                     self.locals.insert(local, (self.global_count + locals) as u16);
@@ -176,7 +208,10 @@ impl Layout {
 
     /// Places as another CPU sees them: what is here for it may be there for us.
     pub fn seen_from_elsewhere(&self, places: Places) -> Places {
-        self.map_per_cpu(places, |home, here| if here { home.there } else { home.here.with(home.there) })
+        self.map_per_cpu(
+            places,
+            |home, here| if here { home.there } else { home.here.with(home.there) },
+        )
     }
 
     /// Places without knowing which CPU's they are.
@@ -214,70 +249,13 @@ impl Layout {
     }
 }
 
-/// A container's id as an index. The analysis gives up on programs with more than [`MOST_CONTAINERS`].
+/// A container's id as an index. The analysis gives up on programs with more than
+/// [`MOST_CONTAINERS`].
 pub fn number(container: ContainerId) -> u16 {
     u32::from(container.into_raw()) as u16
 }
 
 pub const MOST_CONTAINERS: usize = 1 << 12;
-
-/// A small constant as a set of one.
-fn value_bit(value: Value) -> Option<u64> {
-    match value {
-        Value::Int(value @ 0..64) => Some(1 << value),
-        _ => None,
-    }
-}
-
-fn traits(program: &Program) -> Vec<Trait> {
-    // Verbatim text may assign anything.
-    if !program.verbatim.is_empty() {
-        return Vec::new();
-    }
-    let candidates =
-        program.attributes.iter().filter(|(_, attribute)| !attribute.import && attribute.ty == Type::Int);
-    let candidates = candidates.filter_map(|(id, attribute)| {
-        let initial = value_bit(attribute.initial)?;
-        Some(Trait { attribute: id, initial, values: initial })
-    });
-    let mut assigned = Assigned { traits: candidates.collect() };
-    for handler in &program.handlers {
-        visit::handler(program, handler, &mut assigned);
-    }
-    let invariants = program.invariants.iter().map(|invariant| &invariant.routine);
-    for routine in [&program.prologue, &program.thread_prologue].into_iter().chain(invariants) {
-        visit::block(program, &routine.body, &mut assigned);
-    }
-    let mut traits = assigned.traits;
-    traits.retain(|each| each.values.count_ones() > 1);
-    traits.truncate(MOST_TRAITS);
-    traits
-}
-
-struct Assigned {
-    traits: Vec<Trait>,
-}
-
-impl visit::Visitor for Assigned {
-    fn statement(&mut self, program: &Program, statement: &Statement) {
-        let StatementKind::Assign { place: Place::Attribute(_, attribute), value } = statement.kind else {
-            return;
-        };
-        let bit = match program.exprs[value].kind {
-            ExprKind::Constant(value) => value_bit(value),
-            _ => None,
-        };
-        match bit {
-            Some(bit) => {
-                self.traits
-                    .iter_mut()
-                    .filter(|each| each.attribute == attribute)
-                    .for_each(|each| each.values |= bit);
-            }
-            None => self.traits.retain(|each| each.attribute != attribute),
-        }
-    }
-}
 
 struct Names(Vec<NameId>);
 
@@ -287,39 +265,4 @@ impl visit::Visitor for Names {
             self.0.push(name);
         }
     }
-}
-
-/// The numbers that a program speaks of, with their neighbours.
-fn thresholds(program: &Program) -> Vec<i64> {
-    let constants = program.exprs.iter().filter_map(|(_, expr)| match expr.kind {
-        ExprKind::Constant(Value::Int(value)) => Some(value),
-        _ => None,
-    });
-    let initial = program.globals.iter().filter_map(|(_, global)| match global.initial {
-        Value::Int(value) => Some(value),
-        Value::Float(_) => None,
-    });
-    let lengths = program.containers.iter().filter_map(|(_, container)| match container.extent {
-        Extent::Array(length) => Some(i64::from(length)),
-        _ => None,
-    });
-    let mut thresholds: Vec<i64> = constants
-        .chain(initial)
-        .chain(lengths)
-        .chain([0])
-        .flat_map(|value| [value.saturating_sub(1), value, value.saturating_add(1)])
-        .collect();
-    thresholds.sort_unstable();
-    thresholds.dedup();
-    // Each threshold is a step that a loop's analysis may take.
-    if thresholds.len() > 64 {
-        let all = thresholds.len();
-        let near_zero = |value: i64| (-1..=16).contains(&value);
-        let mut kept = 0;
-        thresholds.retain(|&value| {
-            kept += 1;
-            near_zero(value) || kept % all.div_ceil(32) == 0
-        });
-    }
-    thresholds
 }

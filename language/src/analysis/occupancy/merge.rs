@@ -2,8 +2,8 @@
 //!
 //! Invariant: a join describes every situation of both states; rounding outwards never loses one.
 
-use super::domain::{Grain, MANY, Range, Size};
 use super::facts::{Cause, Count, Fact, Key, Link, Site};
+use super::lattice::{Grain, MANY, Places, Range, Size};
 use super::layout::Layout;
 use super::state::{MOST_FACTS, Scene, State};
 
@@ -13,27 +13,61 @@ pub enum Relation {
     /// It describes every situation of the other.
     Includes,
     Included,
-    /// The join describes nothing but what one of the two describes: they differ in one independent fact, and their values for
-    /// it lie side by side.
+    /// The join describes nothing but what one of the two describes: they differ in one independent
+    /// fact, and their values for it lie side by side.
     JoinsExactly,
-    /// Joining them loses something: the more, the larger the number.
-    Apart(u32),
+    /// Joining them loses something; [`State::distance`] says how much.
+    Apart,
     /// They speak of different individuals, and must not be joined.
     Separate,
 }
 
 impl State {
     pub fn relate(&self, scene: &Scene, other: &State) -> Relation {
-        let bound = |(a, b): (&super::domain::Places, &super::domain::Places)| a.is_bound() == b.is_bound();
-        if self.dispatched != other.dispatched || !self.places.iter().zip(&other.places).all(bound) {
+        if self.is_separate(other) {
             return Relation::Separate;
         }
         let mut found = Comparison::default();
+        let groups = [
+            State::compare_cells,
+            State::compare_threads,
+            State::compare_variables,
+            State::compare_relations,
+        ];
+        for compare in groups {
+            compare(self, scene, other, &mut found);
+            if found.relation() == Relation::Apart {
+                break;
+            }
+        }
+        found.relation()
+    }
+
+    /// Whether they speak of different individuals.
+    pub fn is_separate(&self, other: &State) -> bool {
+        let bound = |(a, b): (&Places, &Places)| a.is_bound() == b.is_bound();
+        self.dispatched != other.dispatched || !self.places.iter().zip(&other.places).all(bound)
+    }
+
+    /// How much joining the two loses, of states that are apart.
+    pub fn distance(&self, scene: &Scene, other: &State) -> u32 {
+        let mut found = Comparison::default();
+        self.compare_cells(scene, other, &mut found);
+        self.compare_threads(scene, other, &mut found);
+        self.compare_variables(scene, other, &mut found);
+        self.compare_relations(scene, other, &mut found);
+        found.distance
+    }
+
+    fn compare_cells(&self, scene: &Scene, other: &State, found: &mut Comparison) {
         for (index, (a, b)) in self.cells.iter().zip(&other.cells).enumerate() {
             if a.count != b.count {
                 found.count(a.count, b.count, scene.is_filtered(index as u16));
             }
         }
+    }
+
+    fn compare_threads(&self, _scene: &Scene, other: &State, found: &mut Comparison) {
         for (a, b) in self.places.iter().zip(&other.places) {
             if a != b {
                 found.differ(b.within(*a), a.within(*b), true, 3);
@@ -44,6 +78,12 @@ impl State {
                 found.differ(b & !a == 0, a & !b == 0, true, 2);
             }
         }
+        if self.roles != other.roles {
+            found.differ(other.roles & !self.roles == 0, self.roles & !other.roles == 0, true, 4);
+        }
+    }
+
+    fn compare_variables(&self, _scene: &Scene, other: &State, found: &mut Comparison) {
         for (a, b) in self.variables.iter().zip(&other.variables) {
             if a != b {
                 // Values apart are a flag that tells two ways from each other.
@@ -51,9 +91,9 @@ impl State {
                 found.differ(a.includes(*b), b.includes(*a), touch(*a, *b), weight);
             }
         }
-        if self.roles != other.roles {
-            found.differ(other.roles & !self.roles == 0, self.roles & !other.roles == 0, true, 4);
-        }
+    }
+
+    fn compare_relations(&self, scene: &Scene, other: &State, found: &mut Comparison) {
         for (a, b) in [
             (self.below_cpus, other.below_cpus),
             (self.sighted, other.sighted),
@@ -64,7 +104,8 @@ impl State {
             }
         }
         if self.facts != other.facts {
-            let knows = |one: &State, fact: &Fact| fact.count.includes(one.count(scene, fact.site()));
+            let knows =
+                |one: &State, fact: &Fact| fact.count.includes(one.count(scene, fact.site()));
             let includes = found.includes() && self.facts.iter().all(|fact| knows(other, fact));
             let included = found.included() && other.facts.iter().all(|fact| knows(self, fact));
             found.differ(includes, included, false, 4);
@@ -74,7 +115,6 @@ impl State {
             let included = found.included() && other.links.iter().all(|link| self.has(scene, link));
             found.differ(includes, included, false, 1);
         }
-        found.relation()
     }
 
     fn has(&self, scene: &Scene, link: &Link) -> bool {
@@ -95,7 +135,12 @@ impl State {
     pub fn join(&mut self, scene: &Scene, other: &State) {
         let facts = self.common_facts(scene, other);
         let links: Vec<Link> = (self.links.iter().filter(|link| other.has(scene, link)))
-            .chain(other.links.iter().filter(|link| !self.links.contains(link) && self.has(scene, link)))
+            .chain(
+                other
+                    .links
+                    .iter()
+                    .filter(|link| !self.links.contains(link) && self.has(scene, link)),
+            )
             .copied()
             .collect();
         for (a, b) in self.cells.iter_mut().zip(&other.cells) {
@@ -119,13 +164,15 @@ impl State {
         self.roles |= other.roles;
     }
 
-    /// What both know of elements, also where one knows it of a constant index and the other of a variable.
+    /// What both know of elements, also where one knows it of a constant index and the other of a
+    /// variable.
     fn common_facts(&self, scene: &Scene, other: &State) -> Vec<Fact> {
         let mut common: Vec<Fact> = Vec::new();
         let mut consider = |container: u16, key: Key| {
             let site = Site::Element(container, key);
             let count = self.count(scene, site).hull(other.count(scene, site));
-            let known = self.any_element(scene, container).hull(other.any_element(scene, container));
+            let known =
+                self.any_element(scene, container).hull(other.any_element(scene, container));
             let new = common.iter().all(|fact| (fact.container, fact.key) != (container, key));
             if count != known && new && common.len() < MOST_FACTS {
                 common.push(Fact { container, key, count });
@@ -137,7 +184,10 @@ impl State {
                 if fact.key.variable.is_none() {
                     for (variable, range) in one.variables.iter().enumerate() {
                         if range.constant() == Some(fact.key.offset) {
-                            consider(fact.container, Key { variable: Some(variable as u16), offset: 0 });
+                            consider(
+                                fact.container,
+                                Key { variable: Some(variable as u16), offset: 0 },
+                            );
                         }
                     }
                 }
@@ -154,8 +204,11 @@ impl State {
         for (cell, home) in self.cells.iter_mut().zip(&layout.homes) {
             // A queue of at most one thread will hold more before long.
             let queue = grain == Grain::Phase && home.capacity > 1 && cell.count.held.hi > 0;
-            let count =
-                if queue { cell.count.hull(Count::both(Size { lo: MANY, hi: MANY })) } else { cell.count };
+            let count = if queue {
+                cell.count.hull(Count::both(Size { lo: MANY, hi: MANY }))
+            } else {
+                cell.count
+            };
             cell.count = count.coarse(grain);
         }
         for range in &mut self.variables {
@@ -188,8 +241,9 @@ impl Comparison {
 
     fn count(&mut self, a: Count, b: Count, filtered: bool) {
         let one_of_two = !filtered || a.held == b.held || a.seen == b.seen;
-        let side_by_side =
-            one_of_two && touch(a.held.range(), b.held.range()) && touch(a.seen.range(), b.seen.range());
+        let side_by_side = one_of_two
+            && touch(a.held.range(), b.held.range())
+            && touch(a.seen.range(), b.seen.range());
         // Whether a `threadref` is full matters most.
         let tells = a.held.hi <= 1 && b.held.hi <= 1;
         self.differ(a.includes(b), b.includes(a), side_by_side, if tells { 3 } else { 1 });
@@ -211,7 +265,7 @@ impl Comparison {
         } else if self.differences <= 1 && !self.not_side_by_side {
             Relation::JoinsExactly
         } else {
-            Relation::Apart(self.distance)
+            Relation::Apart
         }
     }
 }

@@ -1,30 +1,13 @@
-//! Threads that move: what a transfer and a `destroy` do to a [`State`], and what they tell other handlers.
+//! Threads that move: what a transfer and a `destroy` do to a [`State`], and what they tell other
+//! handlers.
 
-use super::domain::{Places, Size, Truth};
 use super::facts::{Cause, Change, Site};
-use super::handler::Walker;
-use super::layout::{FIRST_VISITED, MOST_TRAITS, OTHER, RUNNING};
+use super::lattice::{Places, Size, Truth};
+use super::layout::{FIRST_VISITED, OTHER, RUNNING};
 use super::state::State;
 use super::values::Meant;
+use super::walker::Walker;
 use crate::ir::CheckId;
-
-/// What handlers did to threads that they did not know, gathered over all of them. Only grows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moves {
-    /// By place: where a thread that sat there may have been moved to.
-    pub flow: [Places; Places::BITS as usize + 1],
-    /// Other CPUs' containers from which threads were taken, and into which threads were put.
-    pub taken_elsewhere: Places,
-    pub put_elsewhere: Places,
-    /// Where threads that run on other CPUs were moved to.
-    pub running_moved: Places,
-    /// By trait: what was assigned to threads that were not known, and to threads that run on other CPUs.
-    pub assigned: [u64; MOST_TRAITS],
-    pub assigned_elsewhere: [u64; MOST_TRAITS],
-    /// Containers that some thread entered, and left.
-    pub entered: Places,
-    pub left: Places,
-}
 
 /// Where a thread goes.
 #[derive(Clone, Copy)]
@@ -40,35 +23,6 @@ struct Journey {
 
 /// Splitting a thread's places further than this tells too little for what it costs.
 const MOST_SPLITS: u32 = 3;
-
-impl Moves {
-    pub fn new() -> Moves {
-        Moves {
-            flow: [Places::UNBOUND; Places::BITS as usize + 1],
-            taken_elsewhere: Places::UNBOUND,
-            put_elsewhere: Places::UNBOUND,
-            running_moved: Places::UNBOUND,
-            assigned: [0; MOST_TRAITS],
-            assigned_elsewhere: [0; MOST_TRAITS],
-            entered: Places::UNBOUND,
-            left: Places::UNBOUND,
-        }
-    }
-
-    /// A thread of these places may go on to those.
-    fn add_flow(&mut self, from: Places, to: Places) {
-        for place in from.without(Places::NOWHERE.with(Places::DESTROYED)).each() {
-            let flow = &mut self.flow[place.bit() as usize];
-            *flow = flow.with(to);
-        }
-    }
-
-    /// Where a thread at one of these places may have been moved, not knowing which thread it was.
-    pub fn flow_from(&self, places: Places) -> Places {
-        let containers = places.without(Places::NOWHERE.with(Places::DESTROYED));
-        containers.each().fold(Places::UNBOUND, |all, place| all.with(self.flow[place.bit() as usize]))
-    }
-}
 
 impl Walker<'_> {
     /// Where a thread in that container is.
@@ -89,6 +43,9 @@ impl Walker<'_> {
         state: State,
         out: &mut Vec<State>,
     ) {
+        if let (Meant::Individual(individual), [Some(check), _]) = (who, checks) {
+            self.recording.note_origin(check, state.places[individual]);
+        }
         let [leaving, entering] = checks.map(|check| check.map_or(Cause::Several, Cause::At));
         let arrives = to.map_or(Places::DESTROYED, |site| self.places_of(site));
         self.moves.entered = self.moves.entered.with(arrives);
@@ -99,12 +56,20 @@ impl Walker<'_> {
         let journey = Journey { to, arrives, leaving, entering };
         match who {
             Meant::First(from) => self.relocate_first(from, journey, state, out),
-            Meant::Individual(individual) => self.relocate_individual(individual, journey, state, out),
+            Meant::Individual(individual) => {
+                self.relocate_individual(individual, journey, state, out)
+            }
         }
     }
 
     /// The first thread of `from`, another container than `to`.
-    fn relocate_first(&mut self, from: Site, journey: Journey, mut state: State, out: &mut Vec<State>) {
+    fn relocate_first(
+        &mut self,
+        from: Site,
+        journey: Journey,
+        mut state: State,
+        out: &mut Vec<State>,
+    ) {
         let Journey { to, arrives, leaving, entering } = journey;
         let layout = self.scene.layout;
         let departs = self.places_of(from);
@@ -115,8 +80,8 @@ impl Walker<'_> {
         }
         let alone = state.count(&self.scene, from).held.hi <= 1;
         let is_here = |state: &State, individual: usize| {
-            alone
-                && matches!(from, Site::One(container) if state.certain(layout, individual) == Some(container))
+            let Site::One(container) = from else { return false };
+            alone && state.certain(layout, individual) == Some(container)
         };
         if !is_here(&state, RUNNING) && !is_here(&state, OTHER) {
             self.moves.add_flow(departs, arrives);
@@ -155,7 +120,11 @@ impl Walker<'_> {
     ) {
         let arrives = journey.arrives;
         let places = state.places[individual];
-        self.moves.left = self.moves.left.with(places);
+        let incidental =
+            individual == OTHER && state.roles != 0 && state.roles & !self.incidental_roles == 0;
+        if !incidental {
+            self.moves.left = self.moves.left.with(places);
+        }
         if individual >= FIRST_VISITED {
             self.moves.add_flow(places, arrives);
         }
@@ -188,7 +157,10 @@ impl Walker<'_> {
         let certain = places.count() == 1;
         let sighted = state.sighted >> individual.min(63) & 1 == 1 || !self.scene.in_schedule;
         if let Some(to) = to {
-            if matches!(to, Site::One(_)) && certain && places == arrives && layout.home(to.container()).exact
+            if matches!(to, Site::One(_))
+                && certain
+                && places == arrives
+                && layout.home(to.container()).exact
             {
                 out.push(state);
                 return;
@@ -254,7 +226,8 @@ impl Walker<'_> {
         state.change_size(&self.scene, site, leave, cause)
     }
 
-    /// `from => to` where both are containers, or a name and a container. Checks hold, but for the destination's.
+    /// `from => to` where both are containers, or a name and a container. Checks hold, but for the
+    /// destination's.
     pub fn transfer(
         &mut self,
         who: Meant,
@@ -270,13 +243,15 @@ impl Walker<'_> {
             Meant::First(from) => state.same_site(&scene, from, to),
             Meant::Individual(individual) => {
                 let (places, there) = (state.places[individual], self.places_of(to));
-                let exact = matches!(to, Site::One(container) if scene.layout.home(container).exact);
+                let exact =
+                    matches!(to, Site::One(container) if scene.layout.home(container).exact);
                 Truth::of(exact && places == there, !places.overlaps(there))
             }
         };
         if let Some(check) = destination_check {
             let held = state.count(&scene, to).held;
-            let truth = Truth::of(held.hi == 0 || within == Truth::Yes, held.lo > 0 && within == Truth::No);
+            let truth =
+                Truth::of(held.hi == 0 || within == Truth::Yes, held.lo > 0 && within == Truth::No);
             self.record(check, truth, &state, Some(to));
         }
         if within != Truth::No {
@@ -302,10 +277,11 @@ impl Walker<'_> {
         }
         if within != Truth::Yes {
             let mut outside = state;
-            let empty = destination_check.is_none() || outside.learn_size(&scene, to, Size::NONE, Size::NONE);
+            let empty = destination_check.is_none()
+                || outside.learn_size(&scene, to, Size::NONE, Size::NONE);
+            let exact = matches!(to, Site::One(container) if scene.layout.home(container).exact);
             let elsewhere = match who {
-                Meant::Individual(individual) if matches!(to, Site::One(container) if scene.layout.home(container).exact) =>
-                {
+                Meant::Individual(individual) if exact => {
                     let left = outside.places[individual].without(self.places_of(to));
                     left.is_bound() && outside.learn_places(&scene, individual, left)
                 }

@@ -1,10 +1,10 @@
 //! Several paths side by side: a list of [`State`]s describes the situations of each of them.
 //!
-//! Keeping paths apart is what relates one fact to another ("either `next` was empty, or `current` holds a thread").
-//! Lists stay short: states that another includes are dropped, states that join without loss are joined, and beyond a limit
-//! those join that lose least.
+//! Keeping paths apart is what relates one fact to another ("either `next` was empty, or `current`
+//! holds a thread"). Lists stay short: states that another includes are dropped, states that join
+//! without loss are joined, and beyond a limit those join that lose least.
 
-use super::domain::Grain;
+use super::lattice::Grain;
 use super::merge::Relation;
 use super::state::{Scene, State};
 
@@ -16,76 +16,12 @@ pub fn compact(scene: &Scene, paths: &mut Vec<State>, limit: usize) {
     if paths.len() < 2 {
         return;
     }
-    let mut pool = Pool::default();
+    let mut gathering = Gathering { scene, grain: Grain::Exact, states: Vec::new() };
     for state in paths.drain(..) {
-        pool.insert(scene, state);
+        gathering.add(state);
     }
-    while pool.states.len() > limit && pool.join_nearest(scene) {}
-    *paths = pool.states;
-}
-
-/// States of which none includes another or joins with it without loss, and what joining two of them would lose.
-#[derive(Default)]
-struct Pool {
-    states: Vec<State>,
-    /// Symmetric; [`SEPARATE`] where two cannot be joined.
-    distances: Vec<Vec<u32>>,
-}
-
-const SEPARATE: u32 = u32::MAX;
-
-impl Pool {
-    fn insert(&mut self, scene: &Scene, mut state: State) {
-        let mut row = Vec::with_capacity(self.states.len() + 1);
-        while let Some(other) = self.states.get(row.len()) {
-            match other.relate(scene, &state) {
-                Relation::Includes => return,
-                Relation::Included => {
-                    self.remove(row.len());
-                }
-                Relation::JoinsExactly => {
-                    let mut joined = self.remove(row.len());
-                    joined.join(scene, &state);
-                    state = joined;
-                    // It may now include or join an earlier one.
-                    row.clear();
-                }
-                Relation::Apart(distance) => row.push(distance),
-                Relation::Separate => row.push(SEPARATE),
-            }
-        }
-        for (other, distance) in self.distances.iter_mut().zip(&row) {
-            other.push(*distance);
-        }
-        row.push(SEPARATE);
-        self.states.push(state);
-        self.distances.push(row);
-    }
-
-    fn remove(&mut self, index: usize) -> State {
-        self.distances.swap_remove(index);
-        self.distances.iter_mut().for_each(|row| {
-            row.swap_remove(index);
-        });
-        self.states.swap_remove(index)
-    }
-
-    /// Joins the two that lose least; false if no two can be joined.
-    fn join_nearest(&mut self, scene: &Scene) -> bool {
-        let pairs = (0..self.states.len()).flat_map(|right| (0..right).map(move |left| (left, right)));
-        let Some((left, right)) = pairs.min_by_key(|&(left, right)| self.distances[left][right]) else {
-            return false;
-        };
-        if self.distances[left][right] == SEPARATE {
-            return false;
-        }
-        // The later one first: removing it moves none before it.
-        let later = self.remove(right);
-        let mut joined = self.remove(left);
-        joined.join(scene, &later);
-        self.insert(scene, joined);
-        true
-    }
+    while gathering.states.len() > limit && gathering.join_nearest() {}
+    paths.extend(gathering.states.into_iter().map(|(state, _)| state));
 }
 
 /// States that come to one place again and again: the head of a loop, a phase of a CPU.
@@ -95,8 +31,9 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Adds states; yields those from which the analysis has to go on, new or grown, which get the stamp. Unless the grain is
-    /// exact, it rounds outwards: then there are finitely many states, and adding comes to an end.
+    /// Adds states; yields those from which the analysis has to go on, new or grown, which get the
+    /// stamp. Unless the grain is exact, it rounds outwards: then there are finitely many states,
+    /// and adding comes to an end.
     pub fn absorb(
         &mut self,
         scene: &Scene,
@@ -124,7 +61,8 @@ impl Meeting {
     }
 }
 
-/// States on their way into a meeting, each with whether it is fresh.
+/// States of which none includes another or joins with it without loss, each with whether it was
+/// added or grew.
 struct Gathering<'a> {
     scene: &'a Scene<'a>,
     grain: Grain,
@@ -144,7 +82,7 @@ impl Gathering<'_> {
                     state = self.joined(index, state);
                     index = 0;
                 }
-                Relation::Apart(_) | Relation::Separate => index += 1,
+                Relation::Apart | Relation::Separate => index += 1,
             }
         }
         self.states.push((state, true));
@@ -162,10 +100,12 @@ impl Gathering<'_> {
         let mut best: Option<(u32, usize, usize)> = None;
         for right in 1..self.states.len() {
             for left in 0..right {
-                if let Relation::Apart(distance) =
-                    self.states[left].0.relate(self.scene, &self.states[right].0)
-                    && best.is_none_or(|(least, ..)| distance < least)
-                {
+                let (a, b) = (&self.states[left].0, &self.states[right].0);
+                if a.is_separate(b) {
+                    continue;
+                }
+                let distance = a.distance(self.scene, b);
+                if best.is_none_or(|(least, ..)| distance < least) {
                     best = Some((distance, left, right));
                 }
             }

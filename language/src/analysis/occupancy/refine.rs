@@ -1,17 +1,25 @@
 //! Conditions: what a state learns where one holds or fails.
 //!
-//! Learning may split a state: `|RQ| + |NQ| > 0` holds where `RQ` holds a thread, or where it holds none and `NQ` does.
+//! Learning may split a state: `|RQ| + |NQ| > 0` holds where `RQ` holds a thread, or where it holds
+//! none and `NQ` does.
 
-use super::domain::{Places, Range, Size, Truth};
 use super::facts::{Link, Site};
-use super::handler::Walker;
+use super::lattice::{Places, Range, Size, Truth};
 use super::state::State;
 use super::values::{Meant, is_comparison};
+use super::walker::Walker;
 use crate::ir::*;
 
 impl Walker<'_> {
-    /// Sends a state on where the condition holds, and where it fails. Performs the condition's checks.
-    pub fn branch(&mut self, condition: ExprId, mut state: State, yes: &mut Vec<State>, no: &mut Vec<State>) {
+    /// Sends a state on where the condition holds, and where it fails. Performs the condition's
+    /// checks.
+    pub fn branch(
+        &mut self,
+        condition: ExprId,
+        mut state: State,
+        yes: &mut Vec<State>,
+        no: &mut Vec<State>,
+    ) {
         match self.program.exprs[condition].kind {
             ExprKind::And(left, right) => {
                 let mut held = Vec::new();
@@ -43,7 +51,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Adds to `out` what a state becomes where the condition holds (or fails). Its checks hold already.
+    /// Adds to `out` what a state becomes where the condition holds (or fails). Its checks hold
+    /// already.
     fn learn(&self, condition: ExprId, holds: bool, state: State, out: &mut Vec<State>) {
         if !self.is_integer(condition) {
             out.push(state);
@@ -62,7 +71,9 @@ impl Walker<'_> {
                 self.learn(left, is_and, state, &mut open);
                 open.into_iter().for_each(|state| self.learn(right, holds, state, out));
             }
-            ExprKind::Binary(op, left, _) if is_comparison(op) && !self.is_integer(left) => out.push(state),
+            ExprKind::Binary(op, left, _) if is_comparison(op) && !self.is_integer(left) => {
+                out.push(state)
+            }
             ExprKind::Binary(op, left, right) if is_comparison(op) => {
                 let op = if holds { op } else { op.negated() };
                 self.learn_comparison(op, left, right, state, out);
@@ -90,19 +101,24 @@ impl Walker<'_> {
         let (left_wanted, right_wanted) = match op {
             BinaryOp::Equal => (a.meet(b), a.meet(b)),
             BinaryOp::NotEqual => {
-                let other =
-                    |range: Range, other: Range| other.constant().map_or(range, |value| range.without(value));
+                let other = |range: Range, other: Range| {
+                    other.constant().map_or(range, |value| range.without(value))
+                };
                 (other(a, b), other(b, a))
             }
             BinaryOp::Less => (below(a, b), above(b, a)),
             BinaryOp::Greater => (above(a, b), below(b, a)),
-            BinaryOp::LessEqual => (Range { hi: a.hi.min(b.hi), ..a }, Range { lo: b.lo.max(a.lo), ..b }),
+            BinaryOp::LessEqual => {
+                (Range { hi: a.hi.min(b.hi), ..a }, Range { lo: b.lo.max(a.lo), ..b })
+            }
             _ => (Range { lo: a.lo.max(b.lo), ..a }, Range { hi: b.hi.min(a.hi), ..b }),
         };
         if left_wanted.is_empty() || right_wanted.is_empty() {
             return;
         }
-        for (op_below, index, bound) in [(BinaryOp::Less, left, right), (BinaryOp::Greater, right, left)] {
+        for (op_below, index, bound) in
+            [(BinaryOp::Less, left, right), (BinaryOp::Greater, right, left)]
+        {
             if op == op_below
                 && matches!(self.program.exprs[bound].kind, ExprKind::Cpus)
                 && let Some(variable) = self.read_variable(index)
@@ -144,14 +160,18 @@ impl Walker<'_> {
             (Meant::Individual(a), Meant::Individual(b)) => {
                 let common = state.places[a].and(state.places[b]);
                 let dead = state.places[a].with(state.places[b]).overlaps(Places::DESTROYED);
-                !holds || dead || state.learn_places(scene, a, common) && state.learn_places(scene, b, common)
+                !holds
+                    || dead
+                    || state.learn_places(scene, a, common) && state.learn_places(scene, b, common)
             }
-            (Meant::Individual(a), Meant::First(site)) | (Meant::First(site), Meant::Individual(a)) => {
+            (Meant::Individual(a), Meant::First(site))
+            | (Meant::First(site), Meant::Individual(a)) => {
                 let places = self.places_of(site);
                 if state.places[a].overlaps(Places::DESTROYED) {
                     true
                 } else if holds {
-                    state.learn_places(scene, a, places) && state.learn_seen(scene, site, Size::SOME)
+                    state.learn_places(scene, a, places)
+                        && state.learn_seen(scene, site, Size::SOME)
                 } else if let Site::One(container) = site
                     && scene.layout.home(container).exact
                     && !scene.is_filtered(container)
@@ -199,19 +219,21 @@ impl Walker<'_> {
                     out.push(state);
                 }
             }
-            ExprKind::Read(place) => match (self.variable(&place), self.trait_read(&state, expr)) {
-                (Some(variable), _) => self.restrict_variable(variable, wanted, state, out),
-                (None, Some((individual, index))) => {
-                    let values = &mut state.traits_of_mut(individual)[index];
-                    *values &= (0..64)
-                        .filter(|&value| wanted.contains(value))
-                        .fold(0, |all, value| all | 1 << value);
-                    if *values != 0 {
-                        out.push(state);
+            ExprKind::Read(place) => {
+                match (self.read(&state, &place), self.trait_read(&state, expr)) {
+                    (Some(variable), _) => self.restrict_variable(variable, wanted, state, out),
+                    (None, Some((individual, index))) => {
+                        let values = &mut state.traits_of_mut(individual)[index];
+                        *values &= (0..64)
+                            .filter(|&value| wanted.contains(value))
+                            .fold(0, |all, value| all | 1 << value);
+                        if *values != 0 {
+                            out.push(state);
+                        }
                     }
+                    (None, None) => out.push(state),
                 }
-                (None, None) => out.push(state),
-            },
+            }
             ExprKind::Convert(operand) if self.is_integer(operand) => {
                 self.restrict(operand, wanted, state, out)
             }
@@ -237,15 +259,20 @@ impl Walker<'_> {
                 self.keep(&mut state, temporary, value);
                 self.restrict(body, wanted, state, out);
             }
-            ExprKind::Same(..) | ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Unary(UnaryOp::Not, _) => {
+            ExprKind::Same(..)
+            | ExprKind::And(..)
+            | ExprKind::Or(..)
+            | ExprKind::Unary(UnaryOp::Not, _) => {
                 self.restrict_truth(expr, wanted, state, out);
             }
-            ExprKind::Binary(op, ..) if is_comparison(op) => self.restrict_truth(expr, wanted, state, out),
+            ExprKind::Binary(op, ..) if is_comparison(op) => {
+                self.restrict_truth(expr, wanted, state, out)
+            }
             _ => out.push(state),
         }
     }
 
-    /// Of an expression that is 0 or 1.
+    /// The same for an expression that is 0 or 1.
     fn restrict_truth(&self, expr: ExprId, wanted: Range, state: State, out: &mut Vec<State>) {
         match (wanted.contains(0), wanted.contains(1)) {
             (true, true) => out.push(state),
@@ -256,11 +283,19 @@ impl Walker<'_> {
     }
 
     /// `left + right` lies in `wanted`, and no addition wraps.
-    fn restrict_sum(&self, left: ExprId, right: ExprId, wanted: Range, state: State, out: &mut Vec<State>) {
+    fn restrict_sum(
+        &self,
+        left: ExprId,
+        right: ExprId,
+        wanted: Range,
+        state: State,
+        out: &mut Vec<State>,
+    ) {
         let (a, b) = (self.range(&state, left), self.range(&state, right));
         let given_right = Range::binary(BinaryOp::Subtract, wanted, b).meet(a);
-        let undecided =
-            a.constant().is_none() && b.constant().is_none() && wanted.lo > a.lo.saturating_add(b.lo);
+        let undecided = a.constant().is_none()
+            && b.constant().is_none()
+            && wanted.lo > a.lo.saturating_add(b.lo);
         let mut narrowed = Vec::new();
         if undecided && given_right.lo == a.lo {
             // Either the left is at its least and the right makes up for it, or the left is more.
@@ -275,14 +310,21 @@ impl Walker<'_> {
             self.restrict(left, given_right, state, &mut narrowed);
         }
         for state in narrowed {
-            let given_left = Range::binary(BinaryOp::Subtract, wanted, self.range(&state, left)).meet(b);
+            let given_left =
+                Range::binary(BinaryOp::Subtract, wanted, self.range(&state, left)).meet(b);
             if !given_left.is_empty() {
                 self.restrict(right, given_left, state, out);
             }
         }
     }
 
-    fn restrict_variable(&self, variable: u16, wanted: Range, mut state: State, out: &mut Vec<State>) {
+    fn restrict_variable(
+        &self,
+        variable: u16,
+        wanted: Range,
+        mut state: State,
+        out: &mut Vec<State>,
+    ) {
         let range = &mut state.variables[usize::from(variable)];
         *range = range.meet(wanted);
         if range.is_empty() {
@@ -313,7 +355,13 @@ impl Walker<'_> {
     }
 
     /// The sum of the sizes seen at the sites lies in `wanted`.
-    fn restrict_sites(&self, sites: &[Site], wanted: Range, mut state: State, out: &mut Vec<State>) {
+    fn restrict_sites(
+        &self,
+        sites: &[Site],
+        wanted: Range,
+        mut state: State,
+        out: &mut Vec<State>,
+    ) {
         let scene = &self.scene;
         let Some((&site, rest)) = sites.split_first() else {
             if wanted.contains(0) {
@@ -330,7 +378,8 @@ impl Walker<'_> {
             return;
         }
         let go_on = |state: State, out: &mut Vec<State>| {
-            let left = Range::binary(BinaryOp::Subtract, wanted, state.count(scene, site).seen.range());
+            let left =
+                Range::binary(BinaryOp::Subtract, wanted, state.count(scene, site).seen.range());
             self.restrict_sites(rest, left, state, out);
         };
         if !rest.is_empty() && possible.lo == 0 && wanted.lo > 0 {

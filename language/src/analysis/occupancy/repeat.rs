@@ -1,11 +1,13 @@
-//! Loops, to a fixed point: `while`, `do` and `for`, and `foreach`, which ends with the container that it visits.
+//! Loops, to a fixed point: `while`, `do` and `for`, and `foreach`, which ends with the container
+//! that it visits.
 
-use super::domain::{Grain, Size};
 use super::facts::Site;
-use super::handler::{Exits, Walker};
+use super::handler::Exits;
+use super::lattice::{Grain, Size};
 use super::layout::number;
 use super::paths::{self, LIMIT, Meeting};
 use super::state::State;
+use super::walker::Walker;
 use crate::ir::*;
 
 /// Rounds of a loop before its states are rounded outwards.
@@ -43,7 +45,8 @@ impl Walker<'_> {
             exits.returns.append(&mut inner.returns);
             paths::compact(&self.scene, &mut left, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
+            fresh =
+                head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
         }
         paths::compact(&self.scene, &mut exits.returns, LIMIT);
         left
@@ -65,8 +68,8 @@ impl Walker<'_> {
         inside
     }
 
-    /// Visits what the container held at the start. With nothing put in meanwhile, it is empty after a body that always moves
-    /// its thread away.
+    /// Visits what the container held at the start. With nothing put in meanwhile, it is empty
+    /// after a body that always moves its thread away.
     pub fn foreach(
         &mut self,
         name: NameId,
@@ -101,8 +104,11 @@ impl Walker<'_> {
             let mut inner = Exits::default();
             let mut inside = Vec::new();
             for mut state in std::mem::take(&mut fresh) {
-                let site =
-                    if steady.index { self.site(&state, of) } else { Site::Some(number(of.container)) };
+                let site = if steady.index {
+                    self.site(&state, of)
+                } else {
+                    Site::Some(number(of.container))
+                };
                 state.places[individual] = self.places_of(site);
                 for (index, each) in self.scene.layout.traits.iter().enumerate() {
                     state.traits_of_mut(individual)[index] = each.values;
@@ -117,10 +123,11 @@ impl Walker<'_> {
             inside = self.block(body, inside, &mut inner);
             inside.append(&mut inner.continues);
             let home = *self.scene.layout.home(number(of.container));
-            always_moves &=
-                inside.iter().all(|state| !state.places[individual].overlaps(home.here.with(home.there)));
+            always_moves &= inside
+                .iter()
+                .all(|state| !state.places[individual].overlaps(home.here.with(home.there)));
             for state in inside.iter_mut().chain(&mut inner.breaks) {
-                state.unbind(individual);
+                state.unbind(self.scene.layout, individual);
             }
             left.append(&mut inner.breaks);
             exits.returns.append(&mut inner.returns);
@@ -128,7 +135,8 @@ impl Walker<'_> {
             ended.extend(inside.iter().cloned());
             paths::compact(&self.scene, &mut ended, LIMIT);
             round += 1;
-            fresh = head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
+            fresh =
+                head.absorb(&self.scene, inside, grain_of_round(round), paths_of_round(round), 0);
         }
         for mut state in ended {
             let emptied = always_moves && steady.index && steady.nothing_enters;
@@ -187,9 +195,9 @@ struct Uses {
 
 impl Uses {
     fn changes_index(&self, written: impl Fn(&Place) -> bool) -> bool {
-        self.read
-            .iter()
-            .any(|read| written(read) || !matches!(read, Place::Local(_, None) | Place::Global(_, None)))
+        self.read.iter().any(|read| {
+            written(read) || !matches!(read, Place::Local(_, None) | Place::Global(_, None))
+        })
     }
 }
 
@@ -202,7 +210,9 @@ impl visit::Visitor for Uses {
             }
             StatementKind::Assign { place, .. } => {
                 if let Place::Attribute(_, attribute) = place
-                    && program.containers[self.container].sort.is_some_and(|sort| sort.by == *attribute)
+                    && program.containers[self.container]
+                        .sort
+                        .is_some_and(|sort| sort.by == *attribute)
                 {
                     self.steady.nothing_enters = false;
                 }

@@ -1,15 +1,17 @@
 //! What is known at one point of a handler, on one path to it.
 //!
-//! A [`State`] describes a set of situations by independent facts (a box), with three kinds of relations that schedulers live
-//! by: an individual thread's place bounds that container's size ([`State::reduce`]); a variable may equal a sum of sizes
-//! ([`Link`]); an array's element at an index that a variable holds has a size of its own ([`Fact`]).
+//! A [`State`] describes a set of situations by independent facts (a box), with three kinds of
+//! relations that schedulers live by: an individual thread's place bounds that container's size
+//! ([`State::reduce`]); a variable may equal a sum of sizes ([`Link`]); an array's element at an
+//! index that a variable holds has a size of its own ([`Fact`]).
 //!
-//! **Held and seen.** `held` counts the threads physically in a container, `seen` those that the handler can read. They differ only
-//! inside `schedule` on an engine with several CPUs, where shared containers show just the threads that may run on this one;
-//! `seen` is never more than `held`. Everywhere else the two are kept equal.
+//! **Held and seen.** `held` counts the threads physically in a container, `seen` those that the
+//! handler can read. They differ only inside `schedule` on an engine with several CPUs, where
+//! shared containers show just the threads that may run on this one; `seen` is never more than
+//! `held`. Everywhere else the two are kept equal.
 
-use super::domain::{Places, Range, Size, Truth};
 use super::facts::{Cause, Cell, Change, Count, Fact, Key, Link, Site};
+use super::lattice::{Places, Range, Size, Truth};
 use super::layout::{Layout, OTHER, RUNNING, Reach};
 
 /// What surrounds a state: does not change while a handler is analysed.
@@ -56,11 +58,13 @@ pub const MOST_FACTS: usize = 8;
 impl State {
     /// All containers empty, no thread, every variable zero.
     pub fn start(layout: &Layout) -> State {
+        let mut variables = vec![Range::ZERO; layout.variable_count()];
+        variables[layout.attributes_start()..].fill(Range::ALL);
         State {
             cells: vec![Cell { count: Count::NONE, cause: Cause::Entry }; layout.homes.len()],
-            places: vec![Places::UNBOUND; super::layout::FIRST_VISITED + layout.visited_count],
-            traits: vec![0; (super::layout::FIRST_VISITED + layout.visited_count) * layout.traits.len()],
-            variables: vec![Range::ZERO; layout.global_count + layout.local_count],
+            places: vec![Places::UNBOUND; layout.individual_count()],
+            traits: vec![0; layout.individual_count() * layout.traits.len()],
+            variables,
             facts: Vec::new(),
             links: Vec::new(),
             below_cpus: 0,
@@ -81,7 +85,9 @@ impl State {
             Site::Element(container, key) => self
                 .facts
                 .iter()
-                .find(|fact| fact.container == container && self.same_key(fact.key, key) == Truth::Yes)
+                .find(|fact| {
+                    fact.container == container && self.same_key(fact.key, key) == Truth::Yes
+                })
                 .map_or_else(|| self.any_element(scene, container), |fact| fact.count),
         }
     }
@@ -123,9 +129,11 @@ impl State {
     pub fn key_range(&self, key: Key) -> Range {
         let offset = Range::exactly(key.offset);
         match key.variable {
-            Some(variable) => {
-                Range::binary(crate::ir::BinaryOp::Add, self.variables[usize::from(variable)], offset)
-            }
+            Some(variable) => Range::binary(
+                crate::ir::BinaryOp::Add,
+                self.variables[usize::from(variable)],
+                offset,
+            ),
             None => offset,
         }
     }
@@ -197,7 +205,8 @@ impl State {
                     let cell = &mut self.cells[usize::from(container)];
                     let filtered = scene.is_filtered(container);
                     let seen = if filtered { Size::ANY } else { Size::SOME };
-                    cell.count = cell.count.meet(Count { held: Size::SOME, seen }).consistent(filtered);
+                    cell.count =
+                        cell.count.meet(Count { held: Size::SOME, seen }).consistent(filtered);
                     if cell.count.is_impossible() {
                         return false;
                     }
@@ -217,8 +226,8 @@ impl State {
         (layout.home(container).exact && !elsewhere).then_some(container)
     }
 
-    /// Whether the only thread of the container is another individual. Only the running thread and the parameter are known
-    /// to differ; a `foreach` variable may be either.
+    /// Whether the only thread of the container is another individual. Only the running thread and
+    /// the parameter are known to differ; a `foreach` variable may be either.
     fn is_taken(&self, layout: &Layout, individual: usize, container: u16) -> bool {
         let rival = match individual {
             RUNNING => OTHER,
@@ -232,7 +241,9 @@ impl State {
     fn set_fact(&mut self, container: u16, key: Key, count: Count) {
         let key = self.normal(key);
         let mut facts = std::mem::take(&mut self.facts);
-        facts.retain(|fact| fact.container != container || self.same_key(fact.key, key) != Truth::Yes);
+        facts.retain(|fact| {
+            fact.container != container || self.same_key(fact.key, key) != Truth::Yes
+        });
         self.facts = facts;
         if self.facts.len() == MOST_FACTS {
             self.facts.remove(0);
@@ -293,7 +304,8 @@ impl State {
     pub fn assign(&mut self, variable: u16, range: Range) {
         self.facts.retain(|fact| fact.key.variable != Some(variable));
         self.links.retain(|link| {
-            link.variable != variable && !link.sites.into_iter().flatten().any(|site| site.uses(variable))
+            link.variable != variable
+                && !link.sites.into_iter().flatten().any(|site| site.uses(variable))
         });
         self.variables[usize::from(variable)] = range;
         self.set_below_cpus(variable, false);
@@ -355,26 +367,37 @@ impl State {
         }
     }
 
-    /// Forgets what the locals of a handler are, and gives them new values.
+    /// Forgets what the locals of a handler are, and gives them new values. What individuals'
+    /// attributes are is known inside one handler only: the application may assign them in between.
     pub fn forget_locals(&mut self, layout: &Layout, values: Range) {
-        self.variables[layout.global_count..].fill(values);
+        self.variables[layout.global_count..layout.attributes_start()].fill(values);
+        self.variables[layout.attributes_start()..].fill(Range::ALL);
         self.facts.clear();
         self.links.clear();
         self.below_cpus = 0;
         self.sighted = 0;
         self.allowed = 0;
-        self.forget_visited();
+        self.forget_visited(layout);
     }
 
     /// `foreach` variables name no threads any more.
-    pub fn forget_visited(&mut self) {
-        (super::layout::FIRST_VISITED..self.places.len()).for_each(|individual| self.unbind(individual));
+    pub fn forget_visited(&mut self, layout: &Layout) {
+        (super::layout::FIRST_VISITED..self.places.len())
+            .for_each(|individual| self.unbind(layout, individual));
     }
 
     /// The individual names no thread any more.
-    pub fn unbind(&mut self, individual: usize) {
+    pub fn unbind(&mut self, layout: &Layout, individual: usize) {
         self.places[individual] = Places::UNBOUND;
         self.traits_of_mut(individual).fill(0);
+        self.forget_attributes(layout, individual);
+    }
+
+    /// The individual may be another thread than before.
+    pub fn forget_attributes(&mut self, layout: &Layout, individual: usize) {
+        for variable in layout.attributes_of(individual) {
+            self.assign(variable as u16, Range::ALL);
+        }
     }
 
     fn trait_count(&self) -> usize {
@@ -397,7 +420,8 @@ impl State {
         if self.cells[usize::from(container)].count.held.hi > 1 {
             return None;
         }
-        (0..self.places.len()).find(|&individual| self.certain(scene.layout, individual) == Some(container))
+        (0..self.places.len())
+            .find(|&individual| self.certain(scene.layout, individual) == Some(container))
     }
 
     /// Whether each thread in the container may certainly run on this CPU.
@@ -410,8 +434,8 @@ impl State {
         if container < 64 {
             let alone = self.cells[usize::from(container)].count.held.hi == 0;
             let before = self.allowed >> container & 1 == 1;
-            self.allowed =
-                self.allowed & !(1 << container) | u64::from(allowed && (alone || before)) << container;
+            self.allowed = self.allowed & !(1 << container)
+                | u64::from(allowed && (alone || before)) << container;
         }
     }
 }

@@ -1,12 +1,13 @@
-//! What expressions mean in a [`State`]: the values that they may have, the containers and threads that they speak of.
+//! What expressions mean in a [`State`]: the values that they may have, the containers and threads
+//! that they speak of.
 
-use super::domain::{Places, Range, Truth};
 use super::facts::{Key, Site};
-use super::handler::Walker;
+use super::lattice::{Places, Range, Truth};
 use super::layout::{OTHER, RUNNING, Reach, number};
 use super::state::State;
+use super::walker::Walker;
+use crate::engine::protocol::Cpus;
 use crate::ir::*;
-use crate::protocol::Cpus;
 
 /// Which thread is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +29,12 @@ impl Walker<'_> {
         match node.kind {
             ExprKind::Constant(Value::Int(value)) => Range::exactly(value),
             ExprKind::Constant(Value::Float(_)) | ExprKind::Now => Range::ALL,
-            ExprKind::Read(place) => match (self.variable(&place), self.trait_read(state, expr)) {
+            ExprKind::Read(place) => match (self.read(state, &place), self.trait_read(state, expr))
+            {
                 (Some(variable), _) => state.variables[usize::from(variable)],
-                (None, Some((individual, index))) => values_range(state.traits_of(individual)[index]),
+                (None, Some((individual, index))) => {
+                    values_range(state.traits_of(individual)[index])
+                }
                 (None, None) => Range::ALL,
             },
             ExprKind::Size(of) => state.count(&self.scene, self.site(state, &of)).seen.range(),
@@ -47,16 +51,19 @@ impl Walker<'_> {
                 true => Range::binary(op, self.range(state, left), self.range(state, right)),
                 false => default_range(is_comparison(op)),
             },
-            ExprKind::And(left, right) => match (self.truth(state, left), self.truth(state, right)) {
+            ExprKind::And(left, right) => match (self.truth(state, left), self.truth(state, right))
+            {
                 (Truth::No, _) | (_, Truth::No) => Range::ZERO,
                 (Truth::Yes, Truth::Yes) => Range::ONE,
                 _ => Range::TRUTH,
             },
-            ExprKind::Or(left, right) => match (self.truth(state, left), self.truth(state, right)) {
-                (Truth::Yes, _) | (_, Truth::Yes) => Range::ONE,
-                (Truth::No, Truth::No) => Range::ZERO,
-                _ => Range::TRUTH,
-            },
+            ExprKind::Or(left, right) => {
+                match (self.truth(state, left), self.truth(state, right)) {
+                    (Truth::Yes, _) | (_, Truth::Yes) => Range::ONE,
+                    (Truth::No, Truth::No) => Range::ZERO,
+                    _ => Range::TRUTH,
+                }
+            }
             ExprKind::Convert(operand) if self.is_integer(operand) => self.range(state, operand),
             ExprKind::Convert(_) => Range::ALL,
             ExprKind::Let { temporary, value, body } => {
@@ -91,21 +98,42 @@ impl Walker<'_> {
         match *place {
             Place::Local(local, None) => self.scene.layout.locals.get(local).copied(),
             Place::Global(global, None) => self.scene.layout.globals.get(global).copied(),
+            Place::Attribute(ThreadExpr { kind: ThreadKind::Name(name), .. }, attribute) => {
+                self.scene.layout.attribute_of(self.individual(name), attribute)
+            }
             _ => None,
         }
     }
 
+    /// The same where the state knows which thread is the first of a container.
+    pub fn read(&self, state: &State, place: &Place) -> Option<u16> {
+        match place {
+            Place::Attribute(thread, attribute) => {
+                let layout = self.scene.layout;
+                layout.indexing.contains(attribute).then_some(())?;
+                layout.attribute_of(self.known(state, thread)?, *attribute)
+            }
+            place => self.variable(place),
+        }
+    }
+
+    /// The individual that a thread expression means, if it is one of those that are followed.
+    pub fn known(&self, state: &State, thread: &ThreadExpr) -> Option<usize> {
+        match self.meant(state, thread) {
+            Meant::Individual(individual) => Some(individual),
+            Meant::First(site) => state.only_thread(&self.scene, site),
+        }
+        .filter(|&individual| state.places[individual].is_bound())
+    }
+
     /// The individual and the trait that an expression reads, if it is known whose.
     pub fn trait_read(&self, state: &State, expr: ExprId) -> Option<(usize, usize)> {
-        let ExprKind::Read(Place::Attribute(thread, attribute)) = self.program.exprs[expr].kind else {
+        let ExprKind::Read(Place::Attribute(thread, attribute)) = self.program.exprs[expr].kind
+        else {
             return None;
         };
         let index = self.scene.layout.traits.iter().position(|each| each.attribute == attribute)?;
-        match self.meant(state, &thread) {
-            Meant::Individual(individual) => Some((individual, index)),
-            Meant::First(site) => Some((state.only_thread(&self.scene, site)?, index)),
-        }
-        .filter(|&(individual, _)| state.places[individual].is_bound())
+        Some((self.known(state, &thread)?, index))
     }
 
     pub fn read_variable(&self, expr: ExprId) -> Option<u16> {
@@ -125,7 +153,8 @@ impl Walker<'_> {
         let per_cpu = match self.scene.layout.home(container).reach {
             Reach::Array(_) => false,
             Reach::PerCpu => true,
-            // Only per-CPU containers have an index without being arrays: on one CPU, that of CPU 0.
+            // Only per-CPU containers have an index without being arrays: on one CPU, that of CPU
+            // 0.
             Reach::Shared | Reach::Local => return Site::One(container),
         };
         if per_cpu && matches!(self.program.exprs[index.at].kind, ExprKind::Cpu) {
@@ -205,12 +234,14 @@ impl Walker<'_> {
         let scene = &self.scene;
         match (self.meant(state, left), self.meant(state, right)) {
             (Meant::Individual(a), Meant::Individual(b)) => {
-                let alive = |individual: usize| !state.places[individual].overlaps(Places::DESTROYED);
+                let alive =
+                    |individual: usize| !state.places[individual].overlaps(Places::DESTROYED);
                 let apart = matches!((a, b), (RUNNING, OTHER) | (OTHER, RUNNING))
                     || !state.places[a].overlaps(state.places[b]);
                 Truth::of(a == b, alive(a) && alive(b) && apart)
             }
-            (Meant::Individual(a), Meant::First(site)) | (Meant::First(site), Meant::Individual(a)) => {
+            (Meant::Individual(a), Meant::First(site))
+            | (Meant::First(site), Meant::Individual(a)) => {
                 let places = state.places[a];
                 let away = !places.overlaps(self.places_of(site).with(Places::DESTROYED));
                 Truth::of(false, away)
@@ -219,7 +250,9 @@ impl Walker<'_> {
                 let (here, there) = (state.count(scene, a).seen, state.count(scene, b).seen);
                 match state.same_site(scene, a, b) {
                     Truth::Yes => Truth::Yes,
-                    Truth::No => Truth::of(here.hi == 0 && there.hi == 0, here.lo > 0 || there.lo > 0),
+                    Truth::No => {
+                        Truth::of(here.hi == 0 && there.hi == 0, here.lo > 0 || there.lo > 0)
+                    }
                     Truth::Maybe => Truth::Maybe,
                 }
             }

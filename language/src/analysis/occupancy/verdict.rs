@@ -2,10 +2,10 @@
 
 use la_arena::ArenaMap;
 
-use super::domain::{Size, Truth};
 use super::facts::{Cause, Count, Site};
+use super::lattice::{Places, Size, Truth};
 use super::state::{Scene, State};
-use crate::event::Event;
+use crate::engine::event::Event;
 use crate::ir::*;
 
 /// A check as one path found it.
@@ -28,6 +28,8 @@ pub struct Witness {
 pub struct Outcome {
     pub holds: bool,
     pub fails: bool,
+    /// It fails on one path, whatever happens there.
+    pub fails_certainly: bool,
     /// The first path on which it may or does fail.
     pub witness: Option<Witness>,
 }
@@ -35,6 +37,8 @@ pub struct Outcome {
 /// Outcomes of all checks of one program, and how much work is left to spend.
 pub struct Record {
     outcomes: ArenaMap<CheckId, Outcome>,
+    /// By the check of a named thread's transfer: where the thread may sit before it.
+    origins: ArenaMap<CheckId, Places>,
     work: usize,
 }
 
@@ -43,10 +47,11 @@ const MOST_WORK: usize = 8_000_000;
 
 impl Record {
     pub fn new() -> Record {
-        Record { outcomes: ArenaMap::default(), work: MOST_WORK }
+        Record { outcomes: ArenaMap::default(), origins: ArenaMap::default(), work: MOST_WORK }
     }
 
-    /// Takes note of what a path finds at a check. Paths of an unfinished fixed point may be noted: later ones cover them.
+    /// Takes note of what a path finds at a check. Paths of an unfinished fixed point may be noted:
+    /// later ones cover them.
     pub fn add(
         &mut self,
         check: CheckId,
@@ -62,6 +67,7 @@ impl Record {
         let Some(outcome) = self.outcomes.get_mut(check) else { return };
         outcome.holds |= truth != Truth::No;
         outcome.fails |= truth != Truth::Yes;
+        outcome.fails_certainly |= truth == Truth::No;
         if truth != Truth::Yes && outcome.witness.is_none() {
             let count = site.map_or(Count::both(Size::ANY), |site| state.count(scene, site));
             outcome.witness = Some(Witness {
@@ -71,9 +77,21 @@ impl Record {
                 held: count.held,
                 seen: count.seen,
                 filtered: site.is_some_and(|site| scene.is_filtered(site.container())),
-                cause: site.map_or(Cause::Several, |site| state.cells[usize::from(site.container())].cause),
+                cause: site.map_or(Cause::Several, |site| {
+                    state.cells[usize::from(site.container())].cause
+                }),
             });
         }
+    }
+
+    /// Takes note of where a named thread sits when a transfer takes it.
+    pub fn note_origin(&mut self, check: CheckId, places: Places) {
+        let known = self.origins.get(check).copied().unwrap_or(Places::UNBOUND);
+        self.origins.insert(check, known.with(places));
+    }
+
+    pub fn origins(&self) -> impl Iterator<Item = (CheckId, Places)> {
+        self.origins.iter().map(|(check, places)| (check, *places))
     }
 
     pub fn outcome(&self, check: CheckId) -> Option<&Outcome> {

@@ -2,8 +2,9 @@
 
 codes! {
     NOT_DISTRIBUTED = "E0701", "a word of distributed schedulers in an ordinary one";
-        "`GLOBAL.x` is a variable that the nodes of a distributed scheduler share, and `n is family` asks what a \
-         node is. A node scheduler is checked together with its master, by checking the master.";
+        "`GLOBAL.x` is a variable that the nodes of a distributed scheduler share, and `n \
+         is family` asks what a node is. A node scheduler is checked together with its \
+         master, by checking the master.";
         wrong r#"
 scheduler s {
     data { int n; }
@@ -114,13 +115,14 @@ scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
         ];
 
     NODE_NOT_STORED = "E0705", "a node that has come and is not stored";
-        "A node is in exactly one container of the master, always: `arrival` puts it into one, on every path.";
+        "A node is in exactly one container of the master, always: `arrival` puts it into \
+         one, on every path.";
         wrong [
             ("cluster.sched", r#"
 distributed scheduler cluster {
     nodefamilies { "worker.subsched" : worker; }
     nodes { queue workers; }
-    arrival (n) { if (n is worker) n => workers; }
+    arrival (n) { if (|workers| < 9) n => workers; }
 }
 "#),
             ("worker.subsched", r#"
@@ -169,9 +171,150 @@ scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
 "#),
         ];
 
+    FOREIGN_CONTAINER = "E0707", "a container of another node";
+        "A thread never leaves its node, so another node's containers can only be counted, \
+         `|node.C|`, and commanded: `suspend node.C;` and `resume node.C;` tell the node \
+         to suspend or resume the threads in it.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { node first; }
+    arrival (n) { if (n.RQ > 0) n => first; else n => first; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker extends fifo { data { queue RQ; } }
+"#),
+            ("fifo.sched", r#"
+scheduler fifo { event newthread(t) { t => RQ; } }
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue busy, idle; }
+    arrival (n) { if (|n.RQ| > 0) n => busy; else n => idle; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+
+    NOT_A_NODE = "E0708", "a node is needed";
+        "`n is family`, `suspend n.C` and `resume n.C` speak of a node: in the master a \
+         parameter, a `foreach` variable or the first of a container; in a node scheduler \
+         one that the master declares as `node`.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { node first; queue others; }
+    arrival (n) { if (|first| == 0) n => first; else n => others; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; }
+    event newthread(t) { if (t is worker) t => RQ; else t => RQ; }
+}
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { node first; queue others; }
+    arrival (n) { if (|first| == 0) n => first; else n => others; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; stack SQ; }
+    event newthread(t) { if (first is worker) t => RQ; else t => SQ; }
+}
+"#),
+        ];
+
+    NOT_REMOTE = "E0709", "the age of a variable that is here";
+        "`age(GLOBAL.x)` and `age(node.x)` tell how long ago a value was heard of that belongs \
+         to the cluster or to another node. A node's own variables have no age.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; int mine; }
+    event newthread(t) { if (age(mine) < 1s) mine++; t => RQ; }
+}
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; int mine; }
+    event newthread(t) { if (age(total) < 1s) mine++; t => RQ; }
+}
+"#),
+        ];
+
+    ATOMIC = "E0710", "an atomic block that does more than write";
+        "Other nodes see the assignments of `atomic { .. }` together. Nothing in the \
+         block waits, so it holds assignments to shared variables and to other nodes' \
+         variables, and nothing else.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total, last; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; }
+    event newthread(t) { atomic { total += 1; t => RQ; last = 1; } }
+}
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int total, last; }
+    arrival (n) { n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker {
+    data { queue RQ; }
+    event newthread(t) { atomic { total += 1; last = 1; } t => RQ; }
+}
+"#),
+        ];
+
     HIDDEN = "W0701", "a name that a name further out hides";
-        "In a node scheduler a name means a shared global, then a global of the node, then a local: unlike \
-         elsewhere, the outer one comes first. The inner declaration can never be used.";
+        "In a node scheduler a name means a shared global, then a global of the node, \
+         then a local: unlike elsewhere, the outer one comes first. The inner declaration \
+         can never be used.";
         wrong [
             ("cluster.sched", r#"
 distributed scheduler cluster {

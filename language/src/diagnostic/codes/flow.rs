@@ -2,7 +2,8 @@
 
 codes! {
     QUERY_WITHOUT_VALUE = "E0801", "a query without a value on some path";
-        "A query answers a question, whatever the situation. Each path through it ends in a `return`.";
+        "A query answers a question, whatever the situation. Each path through it ends \
+         in a `return`.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }
@@ -35,8 +36,8 @@ scheduler s {
 "#;
 
     QUERY_EFFECT = "E0802", "a query that changes something";
-        "An engine may ask a query at any time, as often as it likes, or not at all. What it finds must \
-         not depend on that.";
+        "An engine may ask a query at any time, as often as it likes, or not at all. What \
+         it finds must not depend on that.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; int asked; }
@@ -69,8 +70,8 @@ scheduler s {
 "#;
 
     EVENT_WITHOUT_EFFECT = "W0801", "an event that changes nothing";
-        "The handler has a body, but moves no thread and assigns nothing that is still there when it \
-         ends.";
+        "The handler has a body, but moves no thread and assigns nothing that is still \
+         there when it ends.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }
@@ -103,8 +104,8 @@ scheduler s {
 "#;
 
     UNREACHABLE = "W0802", "code that is never reached";
-        "`dispatch` and `return` end a handler, `break` ends a loop, `continue` a turn of it. What \
-         follows them in the same block is never executed.";
+        "`dispatch` and `return` end a handler, `break` ends a loop, `continue` a turn of it. \
+         What follows them in the same block is never executed.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }
@@ -137,8 +138,8 @@ scheduler s {
 
     ENDLESS = "W0803", "a loop that may not end";
         "A loop is seen to end if each turn counts towards a bound, or moves a thread out of the \
-         container that the condition asks about. Any other is bounded at run time: 1 048 576 turns of \
-         all loops of a handler call are the scheduler's error.";
+         container that the condition asks about. Any other is bounded at run time: 1 048 576 \
+         turns of all loops of a handler call are the scheduler's error.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }

@@ -2,8 +2,8 @@
 
 codes! {
     UNKNOWN_HANDLER = "E0501", "a handler that no engine calls";
-        "The names of events and queries are fixed, for engines call them by name. A misspelt handler would never \
-         run.";
+        "The names of events and queries are fixed, for engines call them by name. A \
+         misspelt handler would never run.";
         wrong r#"
 scheduler s {
     data { queue RQ; }
@@ -33,8 +33,8 @@ scheduler s {
 "#;
 
     PARAMETER_MISSING = "E0503", "a handler without its parameter";
-        "The handler is about a thread, and has to give it a name. Only `switch_out` may do without, for \
-         `current` holds that thread unless a handler moved it.";
+        "The handler is about a thread, and has to give it a name. Only `switch_out` may do \
+         without, for `current` holds that thread unless a handler moved it.";
         wrong r#"
 scheduler s {
     data { queue RQ; threadref current; }
@@ -64,8 +64,8 @@ scheduler s {
 "#;
 
     DISPATCH_OUTSIDE_SCHEDULE = "E0505", "a dispatch outside of `schedule`";
-        "Only `schedule` is asked which thread runs next. Other handlers move threads to where `schedule` will \
-         find them, and may make a processor choose again with `preempt`.";
+        "Only `schedule` is asked which thread runs next. Other handlers move threads to where \
+         `schedule` will find them, and may make a processor choose again with `preempt`.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }
@@ -95,7 +95,8 @@ scheduler s {
 "#;
 
     RETURN_VALUE = "E0507", "a returned value in an event, or none in a query";
-        "A query is asked for a value; an event is told that something happened, and nobody waits for an answer.";
+        "An engine asks a query for a value. It tells an event that something happened, \
+         and expects no answer.";
         wrong r#"
 scheduler s {
     data { queue RQ; }
@@ -110,8 +111,8 @@ scheduler s {
 "#;
 
     INVARIANT_EFFECT = "E0508", "an invariant that changes something";
-        "An invariant runs in debug builds only. It says what holds and must not change what the scheduler does; \
-         its own variables it may assign.";
+        "An invariant runs in debug builds only. It says what holds and must not change what \
+         the scheduler does; its own variables it may assign.";
         wrong r#"
 scheduler s {
     data { queue RQ; int most; }
@@ -125,9 +126,10 @@ scheduler s {
 }
 "#;
 
-    ASPECT_WITHOUT_HANDLER = "W0501", "an aspect around an event that the scheduler does not handle";
-        "Aspects add code before and after a handler. Without the handler they run alone, which is seldom meant: \
-         perhaps the event's name is another one.";
+    ASPECT_WITHOUT_HANDLER = "W0501", "an aspect around an event that the scheduler \
+        does not handle";
+        "Aspects add code before and after a handler. Without the handler they run alone, which \
+         is seldom meant: perhaps the event's name is another one.";
         wrong r#"
 scheduler s {
     data { int n; }

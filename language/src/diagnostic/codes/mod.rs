@@ -7,8 +7,9 @@
 //!     right r#"scheduler s { .. }"#;
 //! ```
 //!
-//! An example of several files is a list of names and texts, `wrong [("a.sched", ".."), ("b.sched", "..")]`, the first of
-//! which is checked; an empty list stands for an example that is too long to be shown.
+//! An example of several files is a list of names and texts, `wrong [("a.sched", ".."), ("b.sched",
+//! "..")]`, the first of which is checked; an empty list stands for an example that is too long to
+//! be shown.
 
 use super::Code;
 
@@ -85,10 +86,16 @@ mod tests {
             for code in codes {
                 let name = code.name();
                 assert!(seen.insert(name), "{name} is there twice");
-                assert!(name.len() == 5 && (name.starts_with('E') || name.starts_with('W')), "{name}");
+                assert!(
+                    name.len() == 5 && (name.starts_with('E') || name.starts_with('W')),
+                    "{name}"
+                );
                 assert_eq!(&name[1..3], group, "{name} stands in the wrong table");
                 assert!(!code.title().ends_with('.'), "{name}: the title is no sentence");
-                assert!(code.explanation().ends_with('.'), "{name}: the explanation is made of sentences");
+                assert!(
+                    code.explanation().ends_with('.'),
+                    "{name}: the explanation is made of sentences"
+                );
             }
         }
         assert_eq!(all().count(), seen.len());

@@ -2,9 +2,9 @@
 
 codes! {
     UNKNOWN_NAME = "E0301", "a name that nothing declares";
-        "Every variable and container is declared: in `data`, `imports`, in the handler before its use, or as the \
-         handler's parameter. Variables of threads are declared in `thread` or `threadimports` and need to say \
-         whose they are: `t.prio`.";
+        "Every variable and container is declared: in `data`, `imports`, in the handler before \
+         its use, or as the handler's parameter. Variables of threads are declared in `thread` \
+         or `threadimports` and need to say whose they are: `t.prio`.";
         wrong r#"
 scheduler s {
     data { queue RQ; }
@@ -19,9 +19,9 @@ scheduler s {
 "#;
 
     DUPLICATE_NAME = "E0302", "a name that is declared twice";
-        "In one place a name means one thing. A scheduler that extends another one shares its names, so a name of \
-         the base cannot be declared anew. In an inner block a name may be declared again and then means the \
-         inner one.";
+        "In one place a name means one thing. A scheduler that extends another one shares its \
+         names, so a name of the base cannot be declared anew. In an inner block a name may \
+         be declared again and then means the inner one.";
         wrong r#"
 scheduler s {
     data { queue RQ; int RQ; }
@@ -53,8 +53,8 @@ scheduler s {
 "#;
 
     UNKNOWN_ATTRIBUTE = "E0304", "a variable that threads do not have";
-        "What stands behind the dot is a variable of the thread, declared in `thread { .. }` or `threadimports { \
-         .. }`.";
+        "What stands behind the dot is a variable of the thread, declared in `thread { .. \
+         }` or `threadimports { .. }`.";
         wrong r#"
 scheduler s {
     thread { int prio; }
@@ -71,8 +71,8 @@ scheduler s {
 "#;
 
     UNKNOWN_FUNCTION = "E0305", "a function that the language does not have";
-        "The only function is `random(n)`. A function of the target language is called in verbatim text, which \
-         ties the scheduler to engines that compile that language.";
+        "The only function is `random(n)`. A function of the target language is called in verbatim \
+         text, which ties the scheduler to engines that compile that language.";
         wrong r#"
 scheduler s {
     data { int luck; }
@@ -87,8 +87,9 @@ scheduler s {
 "#;
 
     NOT_CONSTANT = "E0306", "a value that must be a constant and is none";
-        "The length of an array, the default of an import and the value of a tunable are known before the \
-         scheduler runs: they are made of numbers and of constants declared before them.";
+        "The length of an array, the default of an import and the value of a tunable \
+         are known before the scheduler runs: they are made of numbers and of constants \
+         declared before them.";
         wrong r#"
 scheduler s {
     imports { int wanted default 4; }
@@ -115,9 +116,9 @@ scheduler s {
 "#;
 
     MISPLACED_DECLARATION = "E0308", "a declaration that has no meaning here";
-        "`const`, `tunable` and `percpu` stand alone before a declaration in `data` (`const` also in a handler). \
-         Constants and tunables are single numbers. A per-CPU variable is no array: its elements are the CPUs. \
-         Imports and variables of threads are single numbers as well.";
+        "`const`, `tunable` and `percpu` stand alone before a declaration in `data` (`const` also \
+         in a handler). Constants and tunables are single numbers. A per-CPU variable is no array: \
+         its elements are the CPUs. Imports and variables of threads are single numbers as well.";
         wrong r#"
 scheduler s {
     data { tunable queue RQ; }
@@ -130,7 +131,8 @@ scheduler s {
 "#;
 
     SORT_MISSING = "E0309", "a sorted container without a key";
-        "A `pqueue` and a `pstack` are sorted by a variable of their threads, and have to say by which one.";
+        "A `pqueue` and a `pstack` are sorted by a variable of their threads, and have \
+         to say by which one.";
         wrong r#"
 scheduler s {
     thread { int prio; }
@@ -145,8 +147,8 @@ scheduler s {
 "#;
 
     SORT_UNEXPECTED = "E0310", "a key for something that is not sorted";
-        "A `queue` is ordered by arrival, a `stack` by arrival from the end, a `threadref` holds one thread. \
-         Sorted are `pqueue` and `pstack`.";
+        "A `queue` is ordered by arrival, a `stack` by arrival from the end, a `threadref` \
+         holds one thread. Sorted are `pqueue` and `pstack`.";
         wrong r#"
 scheduler s {
     thread { int prio; }

@@ -21,7 +21,8 @@ scheduler s {
 "#;
 
     THREAD_AS_NUMBER = "E0402", "a thread where a number is needed";
-        "A thread is no number; its variables are. Whether a `threadref` C holds a thread is `|C| > 0`.";
+        "A thread is no number; its variables are. Whether a `threadref` C holds a thread \
+         is `|C| > 0`.";
         wrong r#"
 scheduler s {
     thread { int ready; }
@@ -38,8 +39,8 @@ scheduler s {
 "#;
 
     NOT_A_CONTAINER = "E0403", "something else where a container is needed";
-        "`|C|`, `*C`, `foreach t in C` and invariants are about containers: `threadref`, `queue`, `stack`, \
-         `pqueue`, `pstack`.";
+        "`|C|`, `*C`, `foreach t in C` and invariants are about containers: `threadref`, \
+         `queue`, `stack`, `pqueue`, `pstack`.";
         wrong r#"
 scheduler s {
     data { int n; }
@@ -54,8 +55,8 @@ scheduler s {
 "#;
 
     NOT_A_THREAD = "E0404", "something else where a thread is needed";
-        "A thread is named by a handler's parameter, by a `foreach` variable, or as the first thread of a \
-         container.";
+        "A thread is named by a handler's parameter, by a `foreach` variable, or as the \
+         first thread of a container.";
         wrong r#"
 scheduler s {
     data { int n; queue RQ; }
@@ -85,8 +86,8 @@ scheduler s {
 "#;
 
     NOT_ASSIGNABLE = "E0406", "an assignment to a container or to a thread's name";
-        "Numbers are assigned, threads are moved: `source => destination;` takes a thread out of one container \
-         and puts it into another, so that it is never in two places or in none.";
+        "Numbers are assigned, threads are moved: `source => destination;` takes a thread out of \
+         one container and puts it into another, so that it is never in two places or in none.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }
@@ -146,8 +147,8 @@ scheduler s {
 "#;
 
     INDEX_OUT_OF_RANGE = "E0410", "an index that the array does not have";
-        "The elements of an array of length n are numbered from 0 to n-1. An index that is not known here is \
-         checked when the scheduler runs.";
+        "The elements of an array of length n are numbered from 0 to n-1. An index that is \
+         not known here is checked when the scheduler runs.";
         wrong r#"
 scheduler s {
     data { queue RQ[4]; }
@@ -162,7 +163,8 @@ scheduler s {
 "#;
 
     THREAD_AND_NUMBER = "E0411", "a thread compared with a number";
-        "`==` and `!=` compare two numbers or two threads. Whether a `threadref` C is empty is `|C| == 0`.";
+        "`==` and `!=` compare two numbers or two threads. Whether a `threadref` C is \
+         empty is `|C| == 0`.";
         wrong r#"
 scheduler s {
     data { threadref current; queue RQ; }
@@ -177,8 +179,8 @@ scheduler s {
 "#;
 
     TIME_PRODUCT = "E0412", "the product of two times";
-        "A time multiplied by a time is no time. Divide one of them by a unit first: the quotient of two times is \
-         a plain number.";
+        "A time multiplied by a time is no time. Divide one of them by a unit first: the \
+         quotient of two times is a plain number.";
         wrong r#"
 scheduler s {
     data { time a = 2ms, b = 3ms, c; }
@@ -208,9 +210,9 @@ scheduler s {
 "#;
 
     TIME_AND_NUMBER = "W0401", "a time and a plain number";
-        "A plain number that is added to a time, compared with one or stored as one is taken as nanoseconds, \
-         which is seldom what is meant. Write the unit: `5ms`, or `n * 1ms` for a number n of milliseconds. The \
-         number 0 needs no unit.";
+        "A plain number that is added to a time, compared with one or stored as one is taken \
+         as nanoseconds, which is seldom what is meant. Write the unit: `5ms`, or `n * 1ms` \
+         for a number n of milliseconds. The number 0 needs no unit.";
         wrong r#"
 scheduler s {
     data { time next; }
@@ -225,8 +227,8 @@ scheduler s {
 "#;
 
     NO_EFFECT = "W0402", "a statement without an effect";
-        "The value of the expression is not used, and computing it changes nothing. Perhaps an assignment was \
-         meant, or a call.";
+        "The value of the expression is not used, and computing it changes nothing. Perhaps \
+         an assignment was meant, or a call.";
         wrong r#"
 scheduler s {
     data { int n; queue RQ; }
@@ -241,7 +243,8 @@ scheduler s {
 "#;
 
     ASSIGNMENT_AS_CONDITION = "W0403", "an assignment as a condition";
-        "`=` assigns and `==` compares. Where the assignment is meant, another pair of parentheses says so.";
+        "`=` assigns and `==` compares. Where the assignment is meant, another pair of \
+         parentheses says so.";
         wrong r#"
 scheduler s {
     data { int n, m; }
@@ -256,8 +259,8 @@ scheduler s {
 "#;
 
     FIRST_IMPLIED = "W0404", "a variable of a container's threads";
-        "A queue holds many threads, and each has its own variable. `*C.a` says that the first one's is meant. A \
-         `threadref` holds one thread only and needs no star.";
+        "A queue holds many threads, and each has its own variable. `*C.a` says that the first \
+         one's is meant. A `threadref` holds one thread only and needs no star.";
         wrong r#"
 scheduler s {
     thread { int prio; }
@@ -274,7 +277,8 @@ scheduler s {
 "#;
 
     DIVISION_BY_ZERO = "W0405", "a division by zero";
-        "Arithmetic never fails: x / 0 is 0 and x % 0 is x. A divisor that is always zero is a slip all the same.";
+        "Arithmetic never fails: x / 0 is 0 and x % 0 is x. A divisor that is always zero \
+         is a slip all the same.";
         wrong r#"
 scheduler s {
     data { const int PARTS = 0; int n; }

@@ -13,7 +13,8 @@ use crate::syntax::ast::{self, Expr as Syntax, SortOrder, Storage as Word, TypeK
 /// The most elements that an array may have.
 const LONGEST_ARRAY: i64 = 1 << 20;
 
-const PERCPU_ARRAY: &str = "its elements are those of the CPUs: `x[c]` is CPU c's; declare several variables";
+const PERCPU_ARRAY: &str =
+    "its elements are those of the CPUs: `x[c]` is CPU c's; declare several variables";
 
 impl Lowering {
     pub(in crate::lower) fn data(&mut self, declaration: &Sited<ast::Declaration>) {
@@ -25,7 +26,9 @@ impl Lowering {
             let Some(name) = declarator.name() else { continue };
             let (text, span) = (name.text(), self.span(&name));
             let entity = match scalar(kind) {
-                None => self.container_declaration(kind, &declarator, &text, word, Scope::Scheduler),
+                None => {
+                    self.container_declaration(kind, &declarator, &text, word, Scope::Scheduler)
+                }
                 Some(ty) => self.global(ty, &declarator, &text, word),
             };
             self.pending.remove(&text);
@@ -33,8 +36,16 @@ impl Lowering {
         }
     }
 
-    fn global(&mut self, ty: Type, declarator: &ast::Declarator, name: &str, word: Option<Word>) -> Entity {
-        let Some(span) = declarator.name().map(|name| self.span(&name)) else { return Entity::Broken };
+    fn global(
+        &mut self,
+        ty: Type,
+        declarator: &ast::Declarator,
+        name: &str,
+        word: Option<Word>,
+    ) -> Entity {
+        let Some(span) = declarator.name().map(|name| self.span(&name)) else {
+            return Entity::Broken;
+        };
         if let Some(sort) = declarator.sort() {
             self.unexpected_sort(&sort);
         }
@@ -56,7 +67,11 @@ impl Lowering {
                 }
                 if word == Some(Word::Percpu) {
                     let at = self.span(&array);
-                    self.misplaced(at, "a per-CPU variable cannot be an array as well", PERCPU_ARRAY);
+                    self.misplaced(
+                        at,
+                        "a per-CPU variable cannot be an array as well",
+                        PERCPU_ARRAY,
+                    );
                     return Entity::Broken;
                 }
                 match self.array_length(declarator, &array) {
@@ -69,7 +84,8 @@ impl Lowering {
         };
         // An array's initial value was refused with the syntax.
         let initial = declarator.initial();
-        let mut global = Global { name: name.to_string(), ty, storage, extent, initial: zero(ty), span };
+        let mut global =
+            Global { name: name.to_string(), ty, storage, extent, initial: zero(ty), span };
         let Some(initial) = initial.filter(|_| !matches!(extent, Extent::Array(_))) else {
             if storage == Storage::Const {
                 self.const_without_value(name, span);
@@ -78,7 +94,8 @@ impl Lowering {
             return Entity::Global(self.program.globals.alloc(global));
         };
         if storage == Storage::Tunable {
-            if let Some(value) = self.constant_value(initial, ty, "the initial value of a tunable") {
+            if let Some(value) = self.constant_value(initial, ty, "the initial value of a tunable")
+            {
                 global.initial = value;
             }
             return Entity::Global(self.program.globals.alloc(global));
@@ -93,7 +110,11 @@ impl Lowering {
         if let (Some(value), true) = (self.constant(value), routine.body.statements.is_empty()) {
             global.initial = value;
             let id = self.program.globals.alloc(global);
-            return if storage == Storage::Const { Entity::Constant(ty, value) } else { Entity::Global(id) };
+            return if storage == Storage::Const {
+                Entity::Constant(ty, value)
+            } else {
+                Entity::Global(id)
+            };
         }
         let id = self.program.globals.alloc(global);
         self.initialise(id, value, routine, at);
@@ -110,7 +131,8 @@ impl Lowering {
         value.map(|value| (value, routine))
     }
 
-    /// Assigns a computed initial value in the prologue: to every CPU's instance of a per-CPU variable.
+    /// Assigns a computed initial value in the prologue: to every CPU's instance of a per-CPU
+    /// variable.
     fn initialise(&mut self, global: GlobalId, value: ExprId, routine: Routine, span: Span) {
         let per_cpu = self.program.globals[global].extent == Extent::PerCpu;
         let context = Context { purpose: Purpose::Prologue, ..Context::default() };
@@ -118,7 +140,10 @@ impl Lowering {
             if per_cpu {
                 this.initialise_each(global, value, span);
             } else {
-                this.emit(StatementKind::Assign { place: Place::Global(global, None), value }, span);
+                this.emit(
+                    StatementKind::Assign { place: Place::Global(global, None), value },
+                    span,
+                );
             }
         });
         append(&mut self.program.prologue, routine);
@@ -127,7 +152,9 @@ impl Lowering {
 
     /// `for (c = 0; c < cpus; c = c + 1) global[c] = value;` with the value evaluated once.
     fn initialise_each(&mut self, global: GlobalId, value: ExprId, span: Span) {
-        let int = |this: &mut Self, value| this.expr(ExprKind::Constant(Value::Int(value)), Type::Int, span);
+        let int = |this: &mut Self, value| {
+            this.expr(ExprKind::Constant(Value::Int(value)), Type::Int, span)
+        };
         let kept = self.temporary(self.program.globals[global].ty, span);
         self.emit(StatementKind::Assign { place: Place::Local(kept, None), value }, span);
         let cpu = self.temporary(Type::Int, span);
@@ -161,7 +188,9 @@ impl Lowering {
         word: Option<Word>,
         scope: Scope,
     ) -> Entity {
-        let Some(span) = declarator.name().map(|name| self.span(&name)) else { return Entity::Broken };
+        let Some(span) = declarator.name().map(|name| self.span(&name)) else {
+            return Entity::Broken;
+        };
         if let Some(word @ (Word::Const | Word::Tunable)) = word {
             let word = if word == Word::Const { "const" } else { "tunable" };
             self.misplaced(
@@ -183,14 +212,22 @@ impl Lowering {
                 Some(length) => Extent::Array(length),
                 None => return Entity::Broken,
             },
-            None if word == Some(Word::Percpu) || (scope == Scope::Scheduler && name == "current") => {
+            None if word == Some(Word::Percpu)
+                || (scope == Scope::Scheduler && name == "current") =>
+            {
                 Extent::PerCpu
             }
             None => Extent::One,
         };
         let Some(sort) = self.sort(kind, declarator, name, span) else { return Entity::Broken };
-        let container =
-            Container { name: name.to_string(), kind: container_kind(kind), sort, extent, scope, span };
+        let container = Container {
+            name: name.to_string(),
+            kind: container_kind(kind),
+            sort,
+            extent,
+            scope,
+            span,
+        };
         Entity::Container(self.program.containers.alloc(container))
     }
 
@@ -206,8 +243,12 @@ impl Lowering {
             if !kind.is_sorted() {
                 return Some(None);
             }
-            let example =
-                self.program.attributes.iter().next().map_or("priority", |(_, it)| it.name.as_str());
+            let example = self
+                .program
+                .attributes
+                .iter()
+                .next()
+                .map_or("priority", |(_, it)| it.name.as_str());
             let diagnostic = Diagnostic::new(
                 codes::names::SORT_MISSING,
                 span,
@@ -236,7 +277,8 @@ impl Lowering {
         array: &ast::ArraySize,
     ) -> Option<u32> {
         let span = self.span(array);
-        let length = self.constant_value(declarator.size()?, Type::Int, "the length of an array")?;
+        let length =
+            self.constant_value(declarator.size()?, Type::Int, "the length of an array")?;
         match length {
             Value::Int(length @ 1..=LONGEST_ARRAY) => u32::try_from(length).ok(),
             _ => {
@@ -266,6 +308,8 @@ fn container_kind(kind: TypeKind) -> ContainerKind {
         TypeKind::Stack => ContainerKind::Stack,
         TypeKind::Pqueue => ContainerKind::PQueue,
         TypeKind::Pstack => ContainerKind::PStack,
-        TypeKind::Threadref | TypeKind::Int | TypeKind::Float | TypeKind::Time => ContainerKind::Threadref,
+        TypeKind::Threadref | TypeKind::Int | TypeKind::Float | TypeKind::Time => {
+            ContainerKind::Threadref
+        }
     }
 }

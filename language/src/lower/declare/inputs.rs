@@ -20,7 +20,11 @@ impl Lowering {
             let Some(name) = declarator.name() else { continue };
             if let Some(array) = declarator.array() {
                 let span = self.span(&array);
-                self.misplaced(span, "a thread's variable is no array", "declare several variables");
+                self.misplaced(
+                    span,
+                    "a thread's variable is no array",
+                    "declare several variables",
+                );
             }
             if let Some(sort) = declarator.sort() {
                 self.unexpected_sort(&sort);
@@ -40,7 +44,12 @@ impl Lowering {
         }
     }
 
-    fn declare_attribute(&mut self, name: &ast::Name, ty: Option<Type>, import: bool) -> Option<AttributeId> {
+    fn declare_attribute(
+        &mut self,
+        name: &ast::Name,
+        ty: Option<Type>,
+        import: bool,
+    ) -> Option<AttributeId> {
         let (text, span) = (name.text(), self.span(name));
         if let Some(earlier) = self.attributes.get(&text) {
             let earlier = earlier.map(|attribute| self.program.attributes[attribute].span);
@@ -49,7 +58,13 @@ impl Lowering {
         }
         let attribute = ty.map(|ty| {
             let initial = zero(ty);
-            self.program.attributes.alloc(Attribute { name: text.clone(), ty, initial, import, span })
+            self.program.attributes.alloc(Attribute {
+                name: text.clone(),
+                ty,
+                initial,
+                import,
+                span,
+            })
         });
         self.attributes.insert(text, attribute);
         attribute
@@ -69,7 +84,9 @@ impl Lowering {
                 value = this.number(Some(initial), Some(ty)).map(|value| this.store(value, ty));
             });
             let Some(value) = value else { continue };
-            if let (Some(constant), true) = (self.constant(value), routine.body.statements.is_empty()) {
+            if let (Some(constant), true) =
+                (self.constant(value), routine.body.statements.is_empty())
+            {
                 self.program.attributes[attribute].initial = constant;
                 continue;
             }
@@ -81,7 +98,10 @@ impl Lowering {
             let check = Some(self.check(CheckKind::NamedUse, span));
             let thread = ThreadExpr { kind: ThreadKind::Name(name), check, span };
             let place = Place::Attribute(thread, attribute);
-            routine.body.statements.push(Statement { kind: StatementKind::Assign { place, value }, span });
+            routine
+                .body
+                .statements
+                .push(Statement { kind: StatementKind::Assign { place, value }, span });
             append(&mut self.program.thread_prologue, routine);
         }
     }

@@ -25,9 +25,13 @@ impl Lowering {
             let (text, span) = (name.text(), self.span(&name));
             let entity = match (scalar(kind), self.routine.event()) {
                 (Some(ty), _) => self.local(ty, &declarator, &text, word, span),
-                (None, Some(event)) => {
-                    self.container_declaration(kind, &declarator, &text, word, Scope::Handler(event))
-                }
+                (None, Some(event)) => self.container_declaration(
+                    kind,
+                    &declarator,
+                    &text,
+                    word,
+                    Scope::Handler(event),
+                ),
                 (None, None) => {
                     self.misplaced(
                         span,
@@ -93,7 +97,9 @@ impl Lowering {
         let id = self.program.locals.alloc(local);
         self.routine.locals.push(id);
         match value {
-            Some(value) => self.emit(StatementKind::Assign { place: Place::Local(id, None), value }, span),
+            Some(value) => {
+                self.emit(StatementKind::Assign { place: Place::Local(id, None), value }, span)
+            }
             None => self.emit(StatementKind::Clear(id), span),
         };
         match known {

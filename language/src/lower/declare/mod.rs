@@ -1,9 +1,11 @@
 //! Declarations: attributes, imports, variables, containers, of the scheduler and of a routine.
 //!
-//! Initial values are constants where they can be; others are assigned by the prologues, or where a local variable's
-//! declaration stands. Invariant: a name is declared even if its declaration is wrong, so that its uses are no errors.
+//! Initial values are constants where they can be; others are assigned by the prologues, or where a
+//! local variable's declaration stands. Invariant: a name is declared even if its declaration is
+//! wrong, so that its uses are no errors.
 //!
-//! - `inputs` what each thread has and what the application tells; `data` variables and containers; `local` those of a handler
+//! - `inputs` what each thread has and what the application tells; `data` variables and containers;
+//!   `local` those of a handler
 
 mod data;
 mod inputs;
@@ -20,8 +22,9 @@ use crate::source::Span;
 use crate::syntax::ast::{self, AstNode, Expr as Syntax, Storage as Word, TypeKind};
 
 impl Lowering {
-    /// All sections. Attributes come first, for containers are sorted by them; then the names of imports, the data in the
-    /// order of its declaration, and last what attributes and imports start with.
+    /// All sections. Attributes come first, for containers are sorted by them; then the names of
+    /// imports, the data in the order of its declaration, and last what attributes and imports
+    /// start with.
     pub(in crate::lower) fn declarations(&mut self, flat: &Flat) {
         self.pending = names_of(&flat.data);
         flat.thread.iter().for_each(|it| self.attributes_of(it));
@@ -77,7 +80,12 @@ impl Lowering {
     }
 
     /// The value of an expression that must be a constant.
-    pub(in crate::lower) fn constant_value(&mut self, syntax: Syntax, ty: Type, what: &str) -> Option<Value> {
+    pub(in crate::lower) fn constant_value(
+        &mut self,
+        syntax: Syntax,
+        ty: Type,
+        what: &str,
+    ) -> Option<Value> {
         let span = self.span(&syntax);
         let (value, routine) = self.initial_value(syntax, ty)?;
         match self.constant(value) {
@@ -89,7 +97,7 @@ impl Lowering {
         }
     }
 
-    fn not_constant(&mut self, span: Span, what: &str) {
+    pub(in crate::lower) fn not_constant(&mut self, span: Span, what: &str) {
         self.report(
             Diagnostic::new(codes::names::NOT_CONSTANT, span, format!("{what} must be a constant"))
                 .label("known only when the scheduler runs")
@@ -119,16 +127,25 @@ impl Lowering {
                 format!("the container `{name}` starts empty"),
             )
             .label("a container has no initial value")
-            .hint(format!("move a thread into it: `{} => {name};`", source.trim_start_matches('*'))),
+            .hint(format!(
+                "move a thread into it: `{} => {name};`",
+                source.trim_start_matches('*')
+            )),
         );
     }
 
     fn unexpected_sort(&mut self, clause: &ast::SortClause) {
         let span = self.span(clause);
         self.report(
-            Diagnostic::new(codes::names::SORT_UNEXPECTED, span, "only a `pqueue` or a `pstack` is sorted")
-                .label("sorts nothing")
-                .hint("declare it as a `pqueue`, which is a sorted queue, or a `pstack`, a sorted stack"),
+            Diagnostic::new(
+                codes::names::SORT_UNEXPECTED,
+                span,
+                "only a `pqueue` or a `pstack` is sorted",
+            )
+            .label("sorts nothing")
+            .hint(
+                "declare it as a `pqueue`, which is a sorted queue, or a `pstack`, a sorted stack",
+            ),
         );
     }
 
@@ -141,10 +158,13 @@ impl Lowering {
     }
 
     pub(in crate::lower) fn duplicate(&mut self, name: &str, span: Span, earlier: Option<Span>) {
-        let mut diagnostic =
-            Diagnostic::new(codes::names::DUPLICATE_NAME, span, format!("`{name}` is declared twice"))
-                .label("the second time")
-                .hint("give one of them another name");
+        let mut diagnostic = Diagnostic::new(
+            codes::names::DUPLICATE_NAME,
+            span,
+            format!("`{name}` is declared twice"),
+        )
+        .label("the second time")
+        .hint("give one of them another name");
         if let Some(earlier) = earlier {
             diagnostic = diagnostic.also(earlier, "the first time");
         }

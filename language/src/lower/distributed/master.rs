@@ -1,53 +1,69 @@
-//! The master: families, shared globals, containers of nodes, and what happens when a node comes and goes.
+//! The master: families, shared globals, containers of nodes, and what happens when a node comes
+//! and goes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::{Distribution, NodeVariable, Role, node_declarations};
-use crate::diagnostic::{Diagnostic, codes, has_errors};
+use super::{Distribution, Member, node_declarations};
+use crate::diagnostic::{Diagnostic, codes};
+use crate::engine::event::Event;
 use crate::ir::*;
 use crate::lower::Lowering;
-use crate::lower::declare::zero;
-use crate::lower::routine::{Context, Purpose};
-use crate::resolve::{Family, FlatDistributed, FlatHandler, Sited};
+use crate::lower::routine::Purpose;
+use crate::resolve::{Family, FlatDistributed, Sited};
 use crate::source::Span;
 use crate::syntax::SyntaxNode;
 use crate::syntax::ast::{self, AstNode, DistributedItem, NodeKind, TypeKind};
 
 impl Lowering {
+    /// The master's program, what there is to say, and what it sees of its nodes.
     pub(super) fn master(
         mut self,
-        distributed: &FlatDistributed,
+        of: &FlatDistributed,
         globals: &[Sited<ast::Declaration>],
         distribution: Distribution,
-    ) -> Vec<Diagnostic> {
-        for (name, variable) in &distribution.variables {
-            if let &NodeVariable::Number { ty, span, extent: Extent::One | Extent::PerCpu, .. } = variable {
-                let (name, initial) = (name.clone(), zero(ty));
-                let attribute = Attribute { name: name.clone(), ty, initial, import: false, span };
-                let attribute = self.program.attributes.alloc(attribute);
-                self.attributes.insert(name, Some(attribute));
-            }
-        }
-        self.distribution = Some(Distribution { role: Role::Master, ..distribution });
+    ) -> (Option<Program>, Vec<Diagnostic>, HashSet<String>) {
+        self.program.name = of.name.clone();
+        self.program.membership.families = distribution.families.clone();
+        self.distribution = Some(Distribution { member: Member::Master, ..distribution });
         self.scopes.enter();
-        self.families(&distributed.families);
+        self.families(&of.families);
         self.globals(globals);
-        self.source = distributed.master.source;
-        for declaration in node_declarations(&distributed.master.node) {
+        self.source = of.master.source;
+        for declaration in node_declarations(&of.master.node) {
             self.nodes(&declaration);
         }
-        for item in distributed.master.node.items() {
-            self.source = distributed.master.source;
+        let mut arrives = false;
+        let mut written: HashMap<String, Span> = HashMap::new();
+        for item in of.master.node.items() {
+            self.source = of.master.source;
             match item {
-                DistributedItem::Arrival(it) => self.arrival(it.parameter(), it.body(), it.syntax().clone()),
-                DistributedItem::Departure(it) => {
-                    self.node_event(it.parameter(), it.body(), it.syntax().clone());
+                DistributedItem::Arrival(it) => {
+                    arrives = true;
+                    self.node_event(Event::NewThread, it.parameter(), it.body(), it.syntax());
                 }
-                DistributedItem::Handler(node) => self.master_handler(Sited { source: self.source, node }),
-                DistributedItem::Families(_) | DistributedItem::Nodes(_) | DistributedItem::Globals(_) => {}
+                DistributedItem::Departure(it) => {
+                    self.node_event(Event::SetDead, it.parameter(), it.body(), it.syntax());
+                }
+                DistributedItem::Handler(it) => self.default_handler(&it, &mut written),
+                DistributedItem::Families(_)
+                | DistributedItem::Nodes(_)
+                | DistributedItem::Globals(_) => {}
             }
         }
-        self.finish().1
+        if !arrives {
+            let span = of.master.node.name().map_or(of.master.span(), |name| self.span(&name));
+            self.report(
+                Diagnostic::new(
+                    codes::distributed::NODE_NOT_STORED,
+                    span,
+                    "the master has no `arrival`, so no node that comes is stored",
+                )
+                .hint("write `arrival (n) { n => ..; }`"),
+            );
+        }
+        let observed = self.take_observed();
+        let (program, diagnostics) = self.finish();
+        (program, diagnostics, observed)
     }
 
     fn families(&mut self, families: &[Family]) {
@@ -60,11 +76,12 @@ impl Lowering {
         }
     }
 
-    /// Declares the shared globals, which are numbers.
+    /// Declares the shared globals, which are numbers that the cluster supplies.
     pub(super) fn globals(&mut self, globals: &[Sited<ast::Declaration>]) {
         for declaration in globals {
             self.source = declaration.source;
-            let container = declaration.node.ty().filter(|ty| ty.kind().is_some_and(TypeKind::is_container));
+            let container =
+                declaration.node.ty().filter(|ty| ty.kind().is_some_and(TypeKind::is_container));
             if let Some(ty) = container {
                 let span = self.span(&ty);
                 self.report(
@@ -74,11 +91,28 @@ impl Lowering {
                         "a container cannot be shared by nodes",
                     )
                     .label("holds threads of one node")
-                    .hint("share numbers: the nodes can tell each other how many threads they have"),
+                    .hint(
+                        "share numbers: the nodes can tell each other how many threads they have",
+                    ),
                 );
                 continue;
             }
             self.data(declaration);
+        }
+        if !self.program.prologue.body.statements.is_empty() {
+            let span = self.program.prologue.body.statements[0].span;
+            self.not_constant(span, "the initial value of a shared variable");
+            self.program.prologue = Routine::default();
+        }
+        for (id, global) in self.program.globals.iter_mut() {
+            if matches!(global.storage, Storage::Data | Storage::Tunable) {
+                global.storage = Storage::Import;
+                self.program.membership.remotes.push(Remote {
+                    global: id,
+                    node: None,
+                    property: NodeProperty::Variable(global.name.clone()),
+                });
+            }
         }
     }
 
@@ -94,101 +128,54 @@ impl Lowering {
         for declarator in declaration.declarators() {
             let Some(name) = declarator.name() else { continue };
             let (text, span) = (name.text(), self.span(&name));
-            let entity = self.container_declaration(kind, &declarator, &text, None, Scope::Scheduler);
+            let entity =
+                self.container_declaration(kind, &declarator, &text, None, Scope::Scheduler);
             self.declare(&text, entity, span);
         }
     }
 
-    fn master_handler(&mut self, handler: Sited<ast::Handler>) {
-        let Some(name) = handler.node.name() else { return };
-        let flat =
-            FlatHandler { name: name.text(), before: Vec::new(), own: Some(handler), after: Vec::new() };
-        self.handlers(&[flat]);
-    }
-
-    /// A node that has come sits in a container at the end.
-    fn arrival(
-        &mut self,
-        parameter: Option<ast::Parameter>,
-        body: Option<ast::Compound>,
-        syntax: SyntaxNode,
-    ) {
-        let before = self.diagnostics.len();
-        let routine = self.node_event(parameter, body, syntax);
-        let Some(name) = routine.parameter else { return };
-        if has_errors(&self.diagnostics[before..]) || !self.sees_everything() {
-            // Statements with errors are left out, so nothing certain can be said.
-            return;
+    /// A handler of the nodes that have none of their own is lowered with them, in their scope.
+    fn default_handler(&mut self, handler: &ast::Handler, written: &mut HashMap<String, Span>) {
+        let Some(name) = handler.name() else { return };
+        let span = self.span(&name);
+        if let Some(&first) = written.get(&name.text()) {
+            self.report(
+                Diagnostic::new(
+                    codes::files::DUPLICATE_HANDLER,
+                    span,
+                    format!("`{}` has a handler already", name.text()),
+                )
+                .label("a second handler")
+                .also(first, "the first one")
+                .hint("join the two"),
+            );
         }
-        let Name { name: text, span, .. } = self.program.names[name].clone();
-        let mut left = Paths::default();
-        let start = Paths { stored: false, unstored: true };
-        let ends = storing(&routine.body.statements, name, start, &mut left).or(left);
-        let message = match ends {
-            Paths { unstored: false, .. } => return,
-            Paths { stored: false, .. } => format!("the node `{text}` is stored nowhere"),
-            Paths { .. } => format!("the node `{text}` is not stored on every path"),
-        };
-        self.report(
-            Diagnostic::new(codes::distributed::NODE_NOT_STORED, span, message)
-                .label("a node that has come")
-                .hint(format!("move it into a container of `nodes`: `{text} => ..;`")),
-        );
+        written.entry(name.text()).or_insert(span);
     }
 
+    /// To the master, a node that comes is a new thread, and one that goes is a dead one.
     fn node_event(
         &mut self,
+        event: Event,
         parameter: Option<ast::Parameter>,
         body: Option<ast::Compound>,
-        syntax: SyntaxNode,
-    ) -> Routine {
-        let context = Context { purpose: Purpose::NodeEvent, syntax: Some(syntax), ..Context::default() };
-        self.in_routine(context, |this| {
+        syntax: &SyntaxNode,
+    ) {
+        let name = if event == Event::NewThread { "arrival" } else { "departure" };
+        let span = Span::new(self.source, super::super::routine::header(syntax));
+        if let Some(earlier) = self.program.handler(event).map(|handler| handler.span) {
+            return self.duplicate(name, span, Some(earlier));
+        }
+        let destroys = event == Event::SetDead;
+        let context = self.context(Purpose::Handler(event), destroys, syntax);
+        let routine = self.in_routine(context, |this| {
             if let Some(parameter) = parameter {
                 this.declare_parameter(&parameter, parameter.is_fixed());
             }
             if let Some(body) = body {
                 this.statements(&body);
             }
-        })
+        });
+        self.add_handler(event, vec![Part { role: Role::Own, routine, span }], span);
     }
-}
-
-/// On which paths the node may be at a place: those that have stored it, those that have not.
-#[derive(Clone, Copy, Debug, Default)]
-struct Paths {
-    stored: bool,
-    unstored: bool,
-}
-
-impl Paths {
-    fn or(self, other: Paths) -> Paths {
-        Paths { stored: self.stored || other.stored, unstored: self.unstored || other.unstored }
-    }
-}
-
-/// The paths behind the statements, given those before them; the paths that `return` are added to `left`.
-fn storing(statements: &[Statement], name: NameId, mut paths: Paths, left: &mut Paths) -> Paths {
-    for statement in statements {
-        paths = match &statement.kind {
-            StatementKind::Transfer { source, .. } if matches!(source.kind, ThreadKind::Name(it) if it == name) => {
-                Paths { stored: paths.stored || paths.unstored, unstored: false }
-            }
-            StatementKind::If { then, otherwise, .. } => {
-                let then = storing(&then.statements, name, paths, left);
-                then.or(storing(&otherwise.statements, name, paths, left))
-            }
-            StatementKind::Loop(each) => {
-                let turn = storing(&each.body.statements, name, paths, left);
-                if each.test == Test::First { paths.or(turn) } else { turn }
-            }
-            StatementKind::Foreach { body, .. } => paths.or(storing(&body.statements, name, paths, left)),
-            StatementKind::Return(_) => {
-                *left = left.or(paths);
-                Paths::default()
-            }
-            _ => paths,
-        };
-    }
-    paths
 }

@@ -1,8 +1,8 @@
 //! Expressions.
 //!
-//! What the text alone does not decide is left to whoever knows the names: `a.b` may be an attribute or a node's
-//! variable, `*n.c` the attribute c of container n's first thread or the first thread of node n's container c,
-//! and `f(e)` a call of anything.
+//! Lowering, which knows the names, decides what the text alone does not: `a.b` may be an
+//! attribute or a node's variable, `*n.c` the attribute c of container n's first thread or the
+//! first thread of node n's container c, and `f(e)` a call of anything.
 
 use super::{AstNode, Name, child, child_behind, children, choice, nodes, token, tokens};
 use crate::syntax::{SyntaxKind, SyntaxNode, SyntaxToken};

@@ -388,8 +388,9 @@ impl Declarator {
 
 impl SortClause {
     pub fn order(&self) -> SortOrder {
-        let increasing =
-            |token: SyntaxToken| matches!(token.kind(), SyntaxKind::REVERSE_KW | SyntaxKind::INCREASING_KW);
+        let increasing = |token: SyntaxToken| {
+            matches!(token.kind(), SyntaxKind::REVERSE_KW | SyntaxKind::INCREASING_KW)
+        };
         if tokens(&self.0).any(increasing) { SortOrder::Increasing } else { SortOrder::Decreasing }
     }
 
@@ -424,6 +425,11 @@ impl NodeFamily {
 
     pub fn name(&self) -> Option<Name> {
         child(&self.0)
+    }
+
+    /// How many nodes of the family must have come before any node's `schedule` is called.
+    pub fn expects(&self) -> Option<u32> {
+        token(&self.0, SyntaxKind::INT)?.text().parse().ok()
     }
 }
 

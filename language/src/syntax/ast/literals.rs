@@ -1,7 +1,8 @@
 //! The values of literals.
 //!
-//! Units: times are nanoseconds. Invariant: a literal that cannot be held exactly as asked has an error, which the
-//! parser reports once, and still a value, so that everything behind the parser may go on.
+//! Units: times are nanoseconds. Invariant: a literal that cannot be held exactly as asked has an
+//! error, which the parser reports once, and still a value, so that everything behind the parser
+//! may go on.
 
 use super::{AstNode, Expr, Literal, PrefixOp, tokens};
 use crate::syntax::SyntaxKind;
@@ -16,7 +17,8 @@ pub enum LiteralValue {
 }
 
 impl LiteralValue {
-    /// A literal that stands by itself, as on a command line: `10ms`, `-3`, `0.5`, `true`. None if it is none.
+    /// A literal that stands by itself, as on a command line: `10ms`, `-3`, `0.5`, `true`. None if
+    /// it is none.
     pub fn parse(text: &str) -> Option<LiteralValue> {
         let (negated, digits) = match text.strip_prefix('-') {
             Some(digits) => (true, digits),
@@ -26,10 +28,14 @@ impl LiteralValue {
             "true" if !negated => return Some(LiteralValue::Bool(true)),
             "false" if !negated => return Some(LiteralValue::Bool(false)),
             _ if !digits.starts_with(|c: char| c.is_ascii_digit()) => return None,
-            _ if UNITS.iter().any(|(unit, _)| digits.ends_with(unit)) && !digits.starts_with("0x") => {
+            _ if UNITS.iter().any(|(unit, _)| digits.ends_with(unit))
+                && !digits.starts_with("0x") =>
+            {
                 decode_time(digits)
             }
-            _ if digits.contains(['.', 'e', 'E']) && !digits.starts_with("0x") => decode_float(digits),
+            _ if digits.contains(['.', 'e', 'E']) && !digits.starts_with("0x") => {
+                decode_float(digits)
+            }
             _ => decode_int(digits, negated),
         };
         Some(match value.ok()? {
@@ -117,7 +123,9 @@ fn decode_time(text: &str) -> Result<LiteralValue, (LiteralError, LiteralValue)>
     let is_unit = |c: char| !c.is_ascii_digit() && c != '.';
     let (number, unit) = text.split_at(text.find(is_unit).unwrap_or(text.len()));
     let not_a_number = Err((LiteralError::NotANumber, LiteralValue::Time(0)));
-    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else { return not_a_number };
+    let Some(&(_, unit)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return not_a_number;
+    };
     let out_of_range = Err((LiteralError::OutOfRange, LiteralValue::Time(i64::MAX)));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.contains('.') || fraction.contains('.') {
@@ -169,7 +177,10 @@ mod tests {
         assert_eq!(time("2.0ns"), Ok(LiteralValue::Time(2)));
         assert_eq!(time("9223372036854775807ns"), Ok(LiteralValue::Time(i64::MAX)));
         assert_eq!(time("9223372036854775808ns"), Err(LiteralError::OutOfRange));
-        assert_eq!(time("99999999999999999999999999999999999999999999h"), Err(LiteralError::OutOfRange));
+        assert_eq!(
+            time("99999999999999999999999999999999999999999999h"),
+            Err(LiteralError::OutOfRange)
+        );
         assert_eq!(time("3sec"), Err(LiteralError::NotANumber));
         assert_eq!(time("1e3ms"), Err(LiteralError::NotANumber));
     }
@@ -182,7 +193,9 @@ mod tests {
         assert_eq!(LiteralValue::parse("0x1e"), Some(LiteralValue::Int(30)));
         assert_eq!(LiteralValue::parse("1e3"), Some(LiteralValue::Float(1000.0)));
         assert_eq!(LiteralValue::parse("true"), Some(LiteralValue::Bool(true)));
-        for wrong in ["", "-", "soon", "--3", "1.2.3", "3 ms", "1..5ms", "1.2.3ms", "ms", "-true", "+1"] {
+        for wrong in
+            ["", "-", "soon", "--3", "1.2.3", "3 ms", "1..5ms", "1.2.3ms", "ms", "-true", "+1"]
+        {
             assert_eq!(LiteralValue::parse(wrong), None, "{wrong}");
         }
     }

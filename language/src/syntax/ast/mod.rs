@@ -1,7 +1,8 @@
 //! The typed view over the tree: one type per production of the grammar, one method per part.
 //!
-//! A part that the grammar demands may still be missing where the parser recovered from an error, so most parts are
-//! optional; in the tree of a text without errors every demanded part is there. Text between the parts is not seen here.
+//! A part that the grammar demands may still be missing where the parser recovered from an error,
+//! so most parts are optional; in the tree of a text without errors every demanded part is there.
+//! Text between the parts is not seen here.
 
 mod expressions;
 mod items;
@@ -57,7 +58,9 @@ macro_rules! nodes {
 
 /// Declares a choice between node types.
 macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident($node:ident),)* }) => {
+    ($(#[$doc:meta])* $name:ident {
+        $($(#[$variant_doc:meta])* $variant:ident($node:ident),)*
+    }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum $name {

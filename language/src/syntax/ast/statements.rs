@@ -1,6 +1,8 @@
 //! Statements.
 
-use super::{AstNode, Declaration, Expr, Name, child, child_behind, children, choice, nodes, token};
+use super::{
+    AstNode, Declaration, Expr, Name, child, child_behind, children, choice, nodes, token,
+};
 use crate::syntax::{SyntaxKind, SyntaxNode};
 
 nodes! {
@@ -34,6 +36,10 @@ nodes! {
     AlarmStmt(ALARM_STMT);
     /// `preempt EXPR [at EXPR];`
     PreemptStmt(PREEMPT_STMT);
+    /// `atomic { .. }`
+    AtomicStmt(ATOMIC_STMT);
+    /// `suspend NODE.CONTAINER;` or `resume NODE.CONTAINER;`
+    CommandStmt(COMMAND_STMT);
     /// `{* TEXT *}`
     VerbatimStmt(VERBATIM_STMT);
 }
@@ -56,6 +62,8 @@ choice! {
         Destroy(DestroyStmt),
         Alarm(AlarmStmt),
         Preempt(PreemptStmt),
+        Atomic(AtomicStmt),
+        Command(CommandStmt),
         Verbatim(VerbatimStmt),
     }
 }
@@ -85,6 +93,24 @@ impl IfStmt {
 
     pub fn else_branch(&self) -> Option<Statement> {
         child_behind(&self.0, SyntaxKind::ELSE_KW, 1)
+    }
+}
+
+impl AtomicStmt {
+    pub fn body(&self) -> Option<Compound> {
+        child(&self.0)
+    }
+}
+
+impl CommandStmt {
+    /// Whether the threads are to be suspended; otherwise they are to be resumed.
+    pub fn suspends(&self) -> bool {
+        token(&self.0, SyntaxKind::SUSPEND_KW).is_some()
+    }
+
+    /// The container whose threads are meant, and its node.
+    pub fn target(&self) -> Option<Expr> {
+        child(&self.0)
     }
 }
 

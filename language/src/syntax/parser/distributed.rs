@@ -23,25 +23,34 @@ impl Parser<'_> {
 
     fn distributed_item(&mut self) {
         self.is_too_deep = false;
-        let exact = DISTRIBUTED_ITEMS.into_iter().find(|&word| self.is_at(word) || self.nth_is_word(0, word));
+        let exact = DISTRIBUTED_ITEMS
+            .into_iter()
+            .find(|&word| self.is_at(word) || self.nth_is_word(0, word));
         match exact.or_else(|| self.meant(&DISTRIBUTED_ITEMS)) {
-            Some(NODEFAMILIES_KW) => self.section(NODE_FAMILIES, NODEFAMILIES_KW, Self::node_family),
+            Some(NODEFAMILIES_KW) => {
+                self.section(NODE_FAMILIES, NODEFAMILIES_KW, Self::node_family)
+            }
             Some(NODES_KW) => self.section(NODES, NODES_KW, Self::node_declaration),
             Some(GLOBAL_KW) => self.section(GLOBALS, GLOBAL_KW, Self::declaration),
             Some(ARRIVAL_KW) => self.arrival(ARRIVAL, ARRIVAL_KW),
             Some(DEPARTURE_KW) => self.arrival(DEPARTURE, DEPARTURE_KW),
             Some(word) => self.handler(HANDLER, word, "the handler's name"),
             None => {
-                let message = format!("expected a part of a distributed scheduler, found {}", self.found());
+                let message =
+                    format!("expected a part of a distributed scheduler, found {}", self.found());
                 self.error(codes::UNEXPECTED, message, |it| {
-                    it.hint("`nodefamilies`, `nodes`, `global`, `arrival`, `departure`, `event` or `query`")
+                    it.hint(
+                        "`nodefamilies`, `nodes`, `global`, `arrival`, `departure`, `event` \
+                         or `query`",
+                    )
                 });
                 self.skip_distributed_item();
             }
         }
     }
 
-    /// Skips what is no part of a distributed scheduler: up to its semicolon, or its braces and all.
+    /// Skips what is no part of a distributed scheduler: up to its semicolon, or its braces and
+    /// all.
     fn skip_distributed_item(&mut self) {
         self.start(ERROR);
         self.bump();
@@ -61,6 +70,10 @@ impl Parser<'_> {
         if self.expect_string() {
             self.expect(COLON, "before the family's name");
             self.name("the family's name");
+            if self.nth_is_word(0, EXPECTS_KW) {
+                self.bump_as(EXPECTS_KW);
+                self.expect(INT, "for the number of nodes");
+            }
             self.semicolon("the node family");
         } else {
             self.skip_statement();
@@ -79,7 +92,8 @@ impl Parser<'_> {
 
     fn node_declaration(&mut self) {
         const KINDS: [SyntaxKind; 5] = [NODE_KW, QUEUE_KW, STACK_KW, PQUEUE_KW, PSTACK_KW];
-        let kind = if KINDS.contains(&self.current()) { Some(self.current()) } else { self.meant(&KINDS) };
+        let kind =
+            if KINDS.contains(&self.current()) { Some(self.current()) } else { self.meant(&KINDS) };
         self.start(NODE_DECLARATION);
         if let Some(kind) = kind {
             self.word(kind);

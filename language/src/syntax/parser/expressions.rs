@@ -4,8 +4,8 @@ use super::Parser;
 use crate::diagnostic::codes::syntax as codes;
 use crate::syntax::{SyntaxKind, SyntaxKind::*};
 
-/// How tightly an operator binds what stands left and right of it: C's levels, doubled; left lower than right
-/// for those that group to the left.
+/// How tightly an operator binds what stands left and right of it: C's levels, doubled; left lower
+/// than right for those that group to the left.
 struct Binding {
     left: u8,
     right: u8,
@@ -176,7 +176,8 @@ impl Parser<'_> {
     fn verbatim_for_arguments(&mut self) {
         self.error(codes::VERBATIM_ARGUMENT, "verbatim text cannot follow an operand", |it| {
             it.label("`(*` opens verbatim text").hint(
-                "if it is an argument that begins with `*`, put a space between the two characters: `( *`",
+                "if it is an argument that begins with `*`, put a space between the two \
+                 characters: `( *`",
             )
         });
         self.beside_operand(Self::bump_error);
@@ -208,7 +209,8 @@ impl Parser<'_> {
         self.finish();
     }
 
-    /// `*CONTAINER`: binds tighter than an attribute's dot, so that `*C.x` is about C's first thread.
+    /// `*CONTAINER`: binds tighter than an attribute's dot, so that `*C.x` is about C's first
+    /// thread.
     fn first(&mut self) {
         self.start(FIRST_EXPR);
         self.bump();
@@ -277,8 +279,9 @@ impl Parser<'_> {
 
     fn or_without_left(&mut self) {
         self.error(codes::OR_WITHOUT_LEFT, "`||` has nothing on its left", |it| {
-            it.label("a logical or")
-                .hint("`|RQ|` is the number of threads in one container; there are no absolute values")
+            it.label("a logical or").hint(
+                "`|RQ|` is the number of threads in one container; there are no absolute values",
+            )
         });
         self.skip_expression();
     }

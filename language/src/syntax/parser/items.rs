@@ -25,7 +25,8 @@ impl Parser<'_> {
             let message = format!("expected a scheduler, found {}", self.found());
             self.error(codes::NO_SCHEDULER, message, |it| {
                 it.hint(
-                    "a file begins with `scheduler NAME {`, or with `before` and `after` if it holds aspects",
+                    "a file begins with `scheduler NAME {`, or with `before` and `after` \
+                     if it holds aspects",
                 )
             });
             self.skip_to_file_part();
@@ -51,7 +52,8 @@ impl Parser<'_> {
     /// The scheduler or the aspects; false if neither begins here.
     fn file_part(&mut self) -> bool {
         const HEADS: [SyntaxKind; 3] = [SCHEDULER_KW, PARTIAL_KW, DISTRIBUTED_KW];
-        let is_head = |n: usize, parser: &Self| matches!(parser.nth(n), IDENT | SCHEDULER_KW | PARTIAL_KW);
+        let is_head =
+            |n: usize, parser: &Self| matches!(parser.nth(n), IDENT | SCHEDULER_KW | PARTIAL_KW);
         match self.current() {
             SCHEDULER_KW | PARTIAL_KW => self.scheduler(),
             IDENT if self.nth_is_word(0, DISTRIBUTED_KW) => self.distributed(),
@@ -83,7 +85,8 @@ impl Parser<'_> {
 
     fn scheduler(&mut self) {
         self.start(SCHEDULER);
-        while self.is_at(PARTIAL_KW) || self.meant(&[SCHEDULER_KW, PARTIAL_KW]) == Some(PARTIAL_KW) {
+        while self.is_at(PARTIAL_KW) || self.meant(&[SCHEDULER_KW, PARTIAL_KW]) == Some(PARTIAL_KW)
+        {
             self.word(PARTIAL_KW);
         }
         self.word(SCHEDULER_KW);
@@ -122,13 +125,16 @@ impl Parser<'_> {
         }
     }
 
-    /// The brace before a body; what should not stand before it is skipped. Gives the brace's place.
+    /// The brace before a body; what should not stand before it is skipped. Gives the brace's
+    /// place.
     pub(super) fn open_brace(&mut self, what: &str) -> Span {
         if !self.is_at(L_BRACE) {
             self.expect(L_BRACE, &format!("before the body of {what}"));
             if !matches!(self.current(), EOF | R_BRACE) && !begins_item(self.current()) {
                 self.start(ERROR);
-                while !matches!(self.current(), EOF | L_BRACE | R_BRACE) && !begins_item(self.current()) {
+                while !matches!(self.current(), EOF | L_BRACE | R_BRACE)
+                    && !begins_item(self.current())
+                {
                     self.bump();
                 }
                 self.finish();
@@ -176,14 +182,20 @@ impl Parser<'_> {
             BEFORE_KW | AFTER_KW => self.handler(ASPECT, kind, "the event's name"),
             _ if self.begins_declaration() => {
                 self.error(codes::UNEXPECTED, "a declaration cannot stand here", |it| {
-                    it.hint("variables and containers are declared in `data { .. }`, attributes in `thread { .. }`")
+                    it.hint(
+                        "variables and containers are declared in `data { .. }`, attributes \
+                         in `thread { .. }`",
+                    )
                 });
                 self.declaration();
             }
             _ => {
                 let message = format!("expected a section or a handler, found {}", self.found());
                 self.error(codes::UNEXPECTED, message, |it| {
-                    it.hint("`thread`, `threadimports`, `data`, `imports` or `invariant`; `event`, `query`, `before` or `after`")
+                    it.hint(
+                        "`thread`, `threadimports`, `data`, `imports` or `invariant`; `event`, \
+                         `query`, `before` or `after`",
+                    )
                 });
                 self.skip_item();
             }
@@ -242,7 +254,8 @@ impl Parser<'_> {
         if self.is_at(R_PAREN) {
             self.error(codes::UNEXPECTED, "there is nothing between these parentheses", |it| {
                 it.hint(
-                    "a handler without a parameter is written without parentheses: `event schedule { .. }`",
+                    "a handler without a parameter is written without parentheses: `event \
+                     schedule { .. }`",
                 )
             });
         } else {
@@ -287,7 +300,10 @@ impl Parser<'_> {
     /// Whether a declaration begins here. `percpu` and `tunable` are names unless a type follows.
     pub(super) fn begins_declaration(&self) -> bool {
         let mut n = 0;
-        while self.nth(n) == CONST_KW || self.nth_is_word(n, PERCPU_KW) || self.nth_is_word(n, TUNABLE_KW) {
+        while self.nth(n) == CONST_KW
+            || self.nth_is_word(n, PERCPU_KW)
+            || self.nth_is_word(n, TUNABLE_KW)
+        {
             n += 1;
         }
         self.nth(n).is_type() || (n > 0 && self.nth(0) == CONST_KW)

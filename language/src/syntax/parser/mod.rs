@@ -1,8 +1,9 @@
-//! Tokens to tree, by recursive descent. Always succeeds: what does not fit goes into `ERROR` nodes.
+//! Tokens to tree, by recursive descent. Always succeeds: what does not fit goes into `ERROR`
+//! nodes.
 //!
-//! Rules that every part keeps: a loop takes at least one token per turn; an error is reported at most once per place, so
-//! that whoever recovers need not know who else has complained; no node is opened without [`Parser::has_room`], which
-//! bounds the tree's height and the parser's own stack.
+//! Rules that every part keeps: a loop takes at least one token per turn; an error is reported at
+//! most once per place, so that recovery need not know what was reported before; no node is
+//! opened without [`Parser::has_room`], which bounds the tree's height and the parser's own stack.
 
 mod distributed;
 mod expressions;
@@ -24,7 +25,8 @@ pub(super) fn parse(
     tokens: &[Token],
     limit: usize,
 ) -> (GreenNode, Vec<Diagnostic>) {
-    let meaningful = (0..tokens.len()).filter(|&index| !is_passed_over(tokens[index].kind)).collect();
+    let meaningful =
+        (0..tokens.len()).filter(|&index| !is_passed_over(tokens[index].kind)).collect();
     let mut parser = Parser {
         source,
         text,
@@ -44,7 +46,8 @@ pub(super) fn parse(
     (parser.builder.finish(), parser.diagnostics)
 }
 
-/// Nodes that may be opened below a place that [`Parser::has_room`] without asking again: names, types, error nodes.
+/// Nodes that may be opened below a place that [`Parser::has_room`] without asking again: names,
+/// types, error nodes.
 const MARGIN: usize = 8;
 
 struct Parser<'a> {
@@ -125,7 +128,8 @@ impl Parser<'_> {
     /// The token before; at the start of the text, nothing.
     fn previous_span(&self) -> Span {
         let before = self.at.checked_sub(1).and_then(|at| self.meaningful.get(at));
-        let (start, end) = before.map_or((0, 0), |&index| (self.tokens[index].start, self.tokens[index].end));
+        let (start, end) =
+            before.map_or((0, 0), |&index| (self.tokens[index].start, self.tokens[index].end));
         Span { source: self.source, start, end }
     }
 
@@ -136,7 +140,9 @@ impl Parser<'_> {
         match self.current() {
             EOF => "the end of the file".to_string(),
             VERBATIM_EXPR_TEXT | VERBATIM_STMT_TEXT => "verbatim text".to_string(),
-            _ if text.len() > LONGEST => format!("`{}..`", &text[..text.floor_char_boundary(LONGEST)]),
+            _ if text.len() > LONGEST => {
+                format!("`{}..`", &text[..text.floor_char_boundary(LONGEST)])
+            }
             _ => format!("`{text}`"),
         }
     }
@@ -268,14 +274,17 @@ impl Parser<'_> {
         }
         let expected = kind.text().unwrap_or("");
         let message = format!("expected `{expected}` {context}, found {}", self.found());
-        self.error(codes::UNEXPECTED, message, |it| it.label(format!("`{expected}` belongs before this")));
+        self.error(codes::UNEXPECTED, message, |it| {
+            it.label(format!("`{expected}` belongs before this"))
+        });
         false
     }
 
     /// Says that the text is nested too deeply here.
     fn too_deep(&mut self) {
         if !self.is_too_deep {
-            let message = format!("this is nested more than {} levels deep", MAX_HEIGHT as usize - MARGIN);
+            let message =
+                format!("this is nested more than {} levels deep", MAX_HEIGHT as usize - MARGIN);
             self.error(codes::TOO_DEEP, message, |it| {
                 it.hint("compute the parts in statements of their own")
             });

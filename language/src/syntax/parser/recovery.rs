@@ -41,11 +41,19 @@ pub(super) fn begins_statement(kind: SyntaxKind) -> bool {
         )
 }
 
-/// Reserved words that connect others, and so are more likely a missing name's neighbour than the name.
+/// Reserved words that connect others, and so are more likely a missing name's neighbour than the
+/// name.
 fn connects(kind: SyntaxKind) -> bool {
     matches!(
         kind,
-        EXTENDS_KW | DEFAULT_KW | SORTABLE_KW | ON_KW | IN_KW | REVERSE_KW | INCREASING_KW | DECREASING_KW
+        EXTENDS_KW
+            | DEFAULT_KW
+            | SORTABLE_KW
+            | ON_KW
+            | IN_KW
+            | REVERSE_KW
+            | INCREASING_KW
+            | DECREASING_KW
     )
 }
 
@@ -57,7 +65,8 @@ fn is_boundary(kind: SyntaxKind) -> bool {
 impl Parser<'_> {
     /// A name, or a complaint that `what` is missing here.
     pub(super) fn name(&mut self, what: &str) {
-        let is_misused = self.current().is_reserved() && !connects(self.current()) && !self.is_on_new_line();
+        let is_misused =
+            self.current().is_reserved() && !connects(self.current()) && !self.is_on_new_line();
         if self.is_at(IDENT) {
             self.start(NAME);
             self.bump();
@@ -74,7 +83,9 @@ impl Parser<'_> {
             self.finish();
         } else {
             let message = format!("expected {what}, found {}", self.found());
-            self.error(codes::UNEXPECTED, message, |it| it.label(format!("{what} belongs before this")));
+            self.error(codes::UNEXPECTED, message, |it| {
+                it.label(format!("{what} belongs before this"))
+            });
         }
     }
 
@@ -155,7 +166,8 @@ impl Parser<'_> {
         self.skip_while(|parser| !is_boundary(parser.current()));
     }
 
-    /// Skips a statement with all that is nested in it: to a semicolon outside of its braces, or the last of its braces.
+    /// Skips a statement with all that is nested in it: to a semicolon outside of its braces, or
+    /// the last of its braces.
     pub(super) fn skip_nested_statement(&mut self) {
         self.start(ERROR);
         let mut depth = 0usize;
@@ -195,7 +207,8 @@ impl Parser<'_> {
         self.eat(SEMICOLON);
     }
 
-    /// Skips what is left of an expression: up to a bracket that closes something around it, or the statement's end.
+    /// Skips what is left of an expression: up to a bracket that closes something around it, or the
+    /// statement's end.
     pub(super) fn skip_expression(&mut self) {
         let mut depth = 0usize;
         let mut is_open = false;

@@ -59,13 +59,17 @@ impl Parser<'_> {
             self.error(
                 codes::LONE_DECLARATION,
                 "this declaration is of no use: nothing can follow it here",
-                |it| it.label("its name ends with this branch").hint("put braces around the branch"),
+                |it| {
+                    it.label("its name ends with this branch").hint("put braces around the branch")
+                },
             );
         }
         match self.current() {
             R_BRACE | EOF | ELSE_KW => {
                 let message = format!("expected a statement, found {}", self.found());
-                self.error(codes::UNEXPECTED, message, |it| it.hint("an empty statement is written `;`"));
+                self.error(codes::UNEXPECTED, message, |it| {
+                    it.hint("an empty statement is written `;`")
+                });
             }
             kind if begins_item(kind) => {
                 let message = format!("expected a statement, found {}", self.found());
@@ -84,7 +88,10 @@ impl Parser<'_> {
 
     fn lone_else(&mut self) {
         self.error(codes::UNEXPECTED, "this `else` belongs to no `if`", |it| {
-            it.hint("only one statement, or one block in braces, may stand between `if (..)` and `else`")
+            it.hint(
+                "only one statement, or one block in braces, may stand between `if (..)` \
+                 and `else`",
+            )
         });
         self.bump_error();
     }
@@ -273,8 +280,25 @@ impl Parser<'_> {
         self.finish();
     }
 
-    /// A statement that begins with a word that is not reserved: a new word where no other reading is left, a misspelt
-    /// one, or an expression.
+    /// `atomic { .. }`
+    fn atomic_statement(&mut self) {
+        self.start(ATOMIC_STMT);
+        self.bump_as(ATOMIC_KW);
+        self.compound();
+        self.finish();
+    }
+
+    /// `suspend NODE.CONTAINER;`, `resume NODE.CONTAINER;`
+    fn command_statement(&mut self, word: SyntaxKind) {
+        self.start(COMMAND_STMT);
+        self.bump_as(word);
+        self.expr();
+        self.semicolon("the command");
+        self.finish();
+    }
+
+    /// A statement that begins with a word that is not reserved: a new word where no other reading
+    /// is left, a misspelt one, or an expression.
     fn statement_of_word(&mut self) {
         if self.begins_declaration() {
             return self.declaration();
@@ -284,6 +308,14 @@ impl Parser<'_> {
         }
         if self.nth_is_word(0, PREEMPT_KW) && self.next_is_operand() {
             return self.preempt_statement();
+        }
+        if self.nth_is_word(0, ATOMIC_KW) && self.nth(1) == L_BRACE {
+            return self.atomic_statement();
+        }
+        for word in [SUSPEND_KW, RESUME_KW] {
+            if self.nth_is_word(0, word) && self.nth(1) == IDENT && self.nth(2) == DOT {
+                return self.command_statement(word);
+            }
         }
         match self.nth(1) {
             IDENT if !self.nth_is_word(1, IS_KW) => self.statement_of_two_words(),
@@ -328,7 +360,10 @@ impl Parser<'_> {
     fn next_is_operand(&self) -> bool {
         let is_size = self.nth(1) == PIPE && self.nth(2) == IDENT && self.nth(3) == PIPE;
         is_size
-            || matches!(self.nth(1), IDENT | INT | TRUE_KW | FALSE_KW | BANG | L_PAREN | VERBATIM_EXPR_TEXT)
+            || matches!(
+                self.nth(1),
+                IDENT | INT | TRUE_KW | FALSE_KW | BANG | L_PAREN | VERBATIM_EXPR_TEXT
+            )
     }
 
     /// An expression, or a transfer.

@@ -8,7 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct order { char name[300]; long long value; int64_t *place; };
+struct order {
+    char name[300];
+    long long value;
+    int64_t *place;
+};
 
 static int64_t *import(const char *name)
 {
@@ -21,7 +25,8 @@ static void *supply(void *argument)
     order->place = import(order->name);
     if (order->place)
         *order->place = order->value;
-    printf("thread %llu %lld\n", (unsigned long long)attune_self(), order->place ? (long long)*order->place : -1);
+    printf("thread %llu %lld\n", (unsigned long long)attune_self(),
+           order->place ? (long long)*order->place : -1);
     return NULL;
 }
 
@@ -39,7 +44,7 @@ int main(void)
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("process %d\n", getpid());
     while (fgets(line, sizeof line, stdin)) {
-        struct order order = { .value = 0 };
+        struct order order = {.value = 0};
         sscanf(line, "%31s %299s %lld", verb, order.name, &order.value);
         if (!strcmp(verb, "get")) {
             say(import(order.name));

@@ -1,9 +1,9 @@
-//! The errors of policies and of workloads.
+//! Tests the errors of policies and of workloads.
 
-use attune_language::event::Event;
+use attune_language::engine::event::Event;
 
 use super::fails;
-use crate::policy::ThreadId;
+use crate::scheduler::ThreadId;
 use crate::testing::Fifo;
 
 #[test]
@@ -31,7 +31,8 @@ const SLEEPER: &str = "[[thread]]\nname = 'a'\ndo = [{ compute = '1ms' }, { slee
 fn a_scheduler_that_leaves_work_lying_is_told() {
     let message = fails(&mut Fifo { lazy: true, ..Fifo::default() }, SLEEPER);
     assert!(
-        message.contains("leaves all CPUs idle for ever from 0 on") && message.contains("`a` in queue"),
+        message.contains("leaves all CPUs idle for ever from 0 on")
+            && message.contains("`a` in queue"),
         "{message}"
     );
     let message = fails(
@@ -48,10 +49,12 @@ fn mistakes_of_workloads_name_their_line() {
         r#"
         [[thread]]
         name = "a"
-        do = [{ lock = "m" }, { compute = "5ms" }, { lock = "n" }, { unlock = "n" }, { unlock = "m" }]
+        do = [{ lock = "m" }, { compute = "5ms" }, { lock = "n" },
+              { unlock = "n" }, { unlock = "m" }]
         [[thread]]
         name = "b"
-        do = [{ lock = "n" }, { compute = "5ms" }, { lock = "m" }, { unlock = "m" }, { unlock = "n" }]
+        do = [{ lock = "n" }, { compute = "5ms" }, { lock = "m" },
+              { unlock = "m" }, { unlock = "n" }]
         "#,
     );
     assert!(
@@ -68,7 +71,8 @@ fn mistakes_of_workloads_name_their_line() {
         (r#"{ cpus = [7] }"#, "is to run only on the CPUs {7}, and the machine has 1"),
         (r#"{ spawn = "a" }, { sleep = "1s" }"#, "more than 10000 threads at once"),
     ] {
-        let message = fails(&mut Fifo::default(), &format!("[[thread]]\nname = \"a\"\ndo = [{program}]"));
+        let message =
+            fails(&mut Fifo::default(), &format!("[[thread]]\nname = \"a\"\ndo = [{program}]"));
         assert!(message.contains(expected) && message.contains("w.toml:3:"), "{message}");
     }
 }
@@ -76,8 +80,13 @@ fn mistakes_of_workloads_name_their_line() {
 #[test]
 fn a_policy_that_gives_no_time_is_told_so() {
     for slice in [0, -5] {
-        let message =
-            fails(&mut Fifo::with_slice(slice), "[[thread]]\nname = \"a\"\ndo = [{ compute = \"1s\" }]");
-        assert!(message.contains("`test` dispatches for no time") && message.contains("`a`"), "{message}");
+        let message = fails(
+            &mut Fifo::with_slice(slice),
+            "[[thread]]\nname = \"a\"\ndo = [{ compute = \"1s\" }]",
+        );
+        assert!(
+            message.contains("`test` dispatches for no time") && message.contains("`a`"),
+            "{message}"
+        );
     }
 }

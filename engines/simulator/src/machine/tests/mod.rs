@@ -1,8 +1,11 @@
-//! A machine with a plain policy runs a workload: what the policy sees, and what comes out.
+//! Runs workloads on a machine with a plain policy: what the policy sees, and what comes out.
 
 mod errors;
+mod instances;
+mod known;
 mod life;
-mod meeting;
+mod starvation;
+mod synchronisation;
 
 use crate::testing::Fifo;
 use crate::{Options, Outcome, Workload, simulate};

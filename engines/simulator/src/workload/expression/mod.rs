@@ -1,12 +1,13 @@
-//! The amounts of a workload: `"3ms"`, `"uniform(1ms, 2ms)"`, `"bytes_left * 8ns"`.
+//! Evaluates the amounts of a workload: `"3ms"`, `"uniform(1ms, 2ms)"`, `"bytes_left * 8ns"`.
 //!
-//! All numbers are 64-bit floats, times in nanoseconds; comparisons and logic give 0 or 1; x / 0 = 0 and x % 0 = x.
-//! An expression is compiled once to steps for a small stack; [`MAX_DEPTH`] bounds that stack, checked when the text is read.
+//! All numbers are 64-bit floats, times in nanoseconds; comparisons and logic give 0 or 1; x / 0 =
+//! 0 and x % 0 = x. An expression is compiled once to steps for a small stack; [`MAX_DEPTH`] bounds
+//! that stack, checked when the text is read.
 
 mod parse;
 
 use super::distribution::Random;
-use crate::policy::Time;
+use crate::scheduler::Time;
 pub use parse::parse;
 
 /// What a name in an expression stands for.
@@ -101,7 +102,8 @@ impl Expression {
     }
 }
 
-/// The longest time that is told apart, about 18 years: several of them can be added without overflow.
+/// The longest time that is told apart, about 18 years: several of them can be added without
+/// overflow.
 pub const LONGEST: Time = Time::MAX / 16;
 
 /// Whole nanoseconds, neither negative nor beyond [`LONGEST`].

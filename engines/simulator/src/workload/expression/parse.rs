@@ -1,4 +1,4 @@
-//! Text to steps: precedence climbing, with the stack's depth counted on the way.
+//! Parses text to steps by precedence climbing, and counts the stack's depth on the way.
 
 use std::ops::Range;
 
@@ -19,14 +19,16 @@ pub fn parse(
     resolve: &mut dyn FnMut(&str) -> Result<Name, String>,
     channel: &mut dyn FnMut(&str) -> u16,
 ) -> Result<Expression, ParseError> {
-    let mut parser = Parser { text, position: 0, steps: Vec::new(), depth: 0, nesting: 0, resolve, channel };
+    let mut parser =
+        Parser { text, position: 0, steps: Vec::new(), depth: 0, nesting: 0, resolve, channel };
     parser.binary(0)?;
     parser.skip_space();
     if parser.position < text.len() {
         let end = text[parser.position..].chars().next().map_or(0, char::len_utf8);
-        return Err(
-            parser.error(parser.position..parser.position + end, "this does not continue the expression")
-        );
+        return Err(parser.error(
+            parser.position..parser.position + end,
+            "this does not continue the expression",
+        ));
     }
     let random_or_name = |step: &Step| {
         matches!(
@@ -74,7 +76,12 @@ const LEVELS: [&[(&str, Binary)]; 6] = [
     &[("||", Binary::Or)],
     &[("&&", Binary::And)],
     &[("==", Binary::Equal), ("!=", Binary::NotEqual)],
-    &[("<=", Binary::LessEqual), (">=", Binary::GreaterEqual), ("<", Binary::Less), (">", Binary::Greater)],
+    &[
+        ("<=", Binary::LessEqual),
+        (">=", Binary::GreaterEqual),
+        ("<", Binary::Less),
+        (">", Binary::Greater),
+    ],
     &[("+", Binary::Add), ("-", Binary::Subtract)],
     &[("*", Binary::Multiply), ("/", Binary::Divide), ("%", Binary::Remainder)],
 ];
@@ -137,7 +144,9 @@ impl Parser<'_> {
             Some(c) if c.is_ascii_digit() || c == '.' => self.number()?,
             Some(c) if c.is_alphabetic() || c == '_' => self.name_or_call()?,
             Some(c) => {
-                return Err(self.error(start..start + c.len_utf8(), format!("`{c}` begins no value")));
+                return Err(
+                    self.error(start..start + c.len_utf8(), format!("`{c}` begins no value"))
+                );
             }
             None => {
                 return Err(self.error(
@@ -156,7 +165,8 @@ impl Parser<'_> {
 
     fn number(&mut self) -> Result<(), ParseError> {
         let start = self.position;
-        let digits = self.take_while(|c| c.is_ascii_digit() || c == '.' || c == '_').replace('_', "");
+        let digits =
+            self.take_while(|c| c.is_ascii_digit() || c == '.' || c == '_').replace('_', "");
         let Ok(value) = digits.parse::<f64>() else {
             return Err(self.error(start..self.position, format!("`{digits}` is no number")));
         };
@@ -164,7 +174,8 @@ impl Parser<'_> {
         let unit = self.take_while(|c| c.is_alphanumeric() || c == '%').to_string();
         let Some(scale) = unit_scale(&unit) else {
             let mut error = self.error(unit_start..self.position, format!("`{unit}` is no unit"));
-            error.hint = Some("times end in ns, us, ms, s or min; sizes in B, kB, KiB, MB or MiB".into());
+            error.hint =
+                Some("times end in ns, us, ms, s or min; sizes in B, kB, KiB, MB or MiB".into());
             return Err(error);
         };
         self.push(Step::Push(value * scale), 0)
@@ -188,7 +199,8 @@ impl Parser<'_> {
     fn call(&mut self, function: &str, span: Range<usize>) -> Result<(), ParseError> {
         if function == "length" {
             self.skip_space();
-            let channel = self.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-').to_string();
+            let channel =
+                self.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-').to_string();
             if channel.is_empty() {
                 return Err(self.error(span, "length takes the name of a channel"));
             }
@@ -243,7 +255,9 @@ impl Parser<'_> {
     fn push(&mut self, step: Step, operands: usize) -> Result<(), ParseError> {
         self.depth = self.depth + 1 - operands;
         if self.depth > MAX_DEPTH {
-            return Err(self.error(0..self.text.len(), "the expression holds too many values at once"));
+            return Err(
+                self.error(0..self.text.len(), "the expression holds too many values at once")
+            );
         }
         self.steps.push(step);
         Ok(())

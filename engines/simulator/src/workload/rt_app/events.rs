@@ -1,4 +1,4 @@
-//! rt-app's events as operations.
+//! Turns rt-app's events into operations.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::diagnostic::Diagnostic;
 
 /// The events, longest names first: a key is the event that it begins with (`run0`, `run1`).
 const EVENTS: [&str; 17] = [
-    "barrier", "suspend", "runtime", "unlock", "signal", "resume", "sleep", "timer", "broad", "yield",
-    "iorun", "lock", "wait", "sync", "fork", "run", "mem",
+    "barrier", "suspend", "runtime", "unlock", "signal", "resume", "sleep", "timer", "broad",
+    "yield", "iorun", "lock", "wait", "sync", "fork", "run", "mem",
 ];
 
 impl Reader {
@@ -35,13 +35,18 @@ impl Reader {
                         | "taskgroup"
                         | "custom-slice"
                 ) {
-                    self.note(key_span, format!("`{key}` is ignored: the machine has nothing like it"));
+                    self.note(
+                        key_span,
+                        format!("`{key}` is ignored: the machine has nothing like it"),
+                    );
                 }
                 continue;
             }
             match event_of(key) {
                 Some(event) => self.event(event, task, value, key_span, initial)?,
-                None => self.note(key_span, format!("`{key}` is no event of rt-app, and is ignored")),
+                None => {
+                    self.note(key_span, format!("`{key}` is no event of rt-app, and is ignored"))
+                }
             }
         }
         Ok(())
@@ -56,7 +61,9 @@ impl Reader {
         initial: &mut Vec<(Variable, Expression)>,
     ) -> Result<(), Diagnostic> {
         let operation = match event {
-            "run" | "runtime" => Operation::Compute(Expression::Constant(self.count(value)? * MICROSECOND)),
+            "run" | "runtime" => {
+                Operation::Compute(Expression::Constant(self.count(value)? * MICROSECOND))
+            }
             "sleep" => Operation::Sleep(Expression::Constant(self.count(value)? * MICROSECOND)),
             "timer" => return self.timer(value, span, initial),
             "lock" => {
@@ -77,19 +84,30 @@ impl Reader {
             "suspend" => {
                 let name = self.text_or(value, task)?;
                 // Nobody may resume it: in rt-app too it then waits for ever.
-                Operation::Await { condition: self.condition(format!("suspend {name}")), lock: None }
+                Operation::Await {
+                    condition: self.condition(format!("suspend {name}")),
+                    lock: None,
+                }
             }
-            "resume" => Operation::NotifyAll(self.condition(format!("suspend {}", self.text(value)?))),
+            "resume" => {
+                Operation::NotifyAll(self.condition(format!("suspend {}", self.text(value)?)))
+            }
             "yield" => Operation::Yield,
             "fork" => {
                 let template = self.builder.template(self.text(value)?, &value.span)?;
-                Operation::Spawn { template, count: Expression::Constant(1.0), arguments: Box::default() }
+                Operation::Spawn {
+                    template,
+                    count: Expression::Constant(1.0),
+                    arguments: Box::default(),
+                }
             }
             // mem, iorun
             _ => {
                 self.note(
                     span,
-                    format!("`{event}` takes no time here: its cost depends on the machine it runs on"),
+                    format!(
+                        "`{event}` takes no time here: its cost depends on the machine it runs on"
+                    ),
                 );
                 return Ok(());
             }
@@ -121,18 +139,21 @@ impl Reader {
                         }
                     }
                 }
-                _ => return Err(self.builder.error(&value.span, format!("a timer has no `{key}`"))),
+                _ => {
+                    return Err(self.builder.error(&value.span, format!("a timer has no `{key}`")));
+                }
             }
         }
         let (Some(name), Some(period)) = (name, period) else {
             return Err(self.builder.error(&value.span, "a timer needs \"ref\" and \"period\""));
         };
         let (variable, load) = self.timer_variable(name, initial);
-        let sum =
-            |a: Step, b: Step, operator: Binary| Expression::Steps(Box::new([a, b, Step::Binary(operator)]));
+        let sum = |a: Step, b: Step, operator: Binary| {
+            Expression::Steps(Box::new([a, b, Step::Binary(operator)]))
+        };
         self.builder.emit(Operation::JobEnd, span);
         if let Variable::Global(_) = variable {
-            // A shared timer counts from whoever uses it first.
+            // A shared timer counts from its first use.
             let unset = sum(Step::Load(load), Step::Push(0.0), Binary::Less);
             let skip = self.builder.emit(Operation::JumpUnless(unset, 0), span);
             self.builder.emit(Operation::Set(variable, Expression::name(Name::Now)), span);
@@ -164,7 +185,9 @@ impl Reader {
                     initial.push((variable, Expression::name(Name::Now)));
                     variable
                 } else {
-                    self.builder.globals.push(Global { name: format!("#timer {name}"), initial: -1.0 });
+                    self.builder
+                        .globals
+                        .push(Global { name: format!("#timer {name}"), initial: -1.0 });
                     Variable::Global((self.builder.globals.len() - 1) as u16)
                 };
                 self.timers.insert(name, variable);
@@ -177,8 +200,14 @@ impl Reader {
         }
     }
 
-    /// `wait`, and `sync`, which signals first. rt-app wants the lock held; where it is not, it is taken around.
-    fn wait(&mut self, value: &Value, span: &Range<usize>, signals: bool) -> Result<(), Diagnostic> {
+    /// `wait`, and `sync`, which signals first. rt-app wants the lock held; where it is not, it is
+    /// taken around.
+    fn wait(
+        &mut self,
+        value: &Value,
+        span: &Range<usize>,
+        signals: bool,
+    ) -> Result<(), Diagnostic> {
         let (mut condition, mut lock) = (None, None);
         for Entry { key, value, .. } in self.object(value)? {
             match key.as_str() {

@@ -1,9 +1,9 @@
-//! Workloads of rt-app (its JSON, with the freedoms of workgen) as programs of the machine.
+//! Turns workloads of rt-app (its JSON, with the freedoms of workgen) into programs of the machine.
 //!
-//! rt-app's times are microseconds. What decides on CPUs there (policy, priority, SCHED_DEADLINE's parameters) becomes
-//! variables of the thread, which a scheduler may import: `policy` (Linux's number), `priority`, `nice`,
-//! `weight`, `prio`, `dl_runtime`, `dl_period`, `dl_deadline`. A thread's jobs are the periods of its timers. What
-//! has no meaning here is said in the notes.
+//! rt-app's times are microseconds. What decides on CPUs there (policy, priority, SCHED_DEADLINE's
+//! parameters) becomes variables of the thread, which a scheduler may import: `policy` (Linux's
+//! number), `priority`, `nice`, `weight`, `prio`, `dl_runtime`, `dl_period`, `dl_deadline`. A
+//! thread's jobs are the periods of its timers. The notes name what has no meaning here.
 
 mod events;
 
@@ -15,7 +15,7 @@ use super::expression::Expression;
 use super::json::{self, Entry, Kind, Value};
 use super::program::{Operation, Variable};
 use super::*;
-use crate::policy::MAX_CPUS;
+use crate::scheduler::MAX_CPUS;
 
 const MICROSECOND: f64 = 1e3;
 
@@ -97,12 +97,18 @@ impl Reader {
             }
         }
         let Some(tasks) = top.iter().find(|entry| entry.key == "tasks") else {
-            return Err(Diagnostic::new(format!("{}: there is no \"tasks\"", self.builder.source.name))
-                .hint("this does not look like a workload of rt-app"));
+            return Err(Diagnostic::new(format!(
+                "{}: there is no \"tasks\"",
+                self.builder.source.name
+            ))
+            .hint("this does not look like a workload of rt-app"));
         };
         let tasks = self.object(&tasks.value)?;
         if tasks.is_empty() {
-            return Err(Diagnostic::new(format!("{}: the workload has no tasks", self.builder.source.name)));
+            return Err(Diagnostic::new(format!(
+                "{}: the workload has no tasks",
+                self.builder.source.name
+            )));
         }
         for (number, task) in tasks.iter().enumerate() {
             if self.builder.template_names.insert(task.key.clone(), number as u16).is_some() {
@@ -122,12 +128,21 @@ impl Reader {
             self.note(&span, "nothing ends this workload, so that 10 s are simulated".into());
             duration = Some(DEFAULT_DURATION);
         }
-        let name =
-            self.builder.source.name.rsplit('/').next().unwrap_or("").trim_end_matches(".json").to_string();
+        let name = self
+            .builder
+            .source
+            .name
+            .rsplit('/')
+            .next()
+            .unwrap_or("")
+            .trim_end_matches(".json")
+            .to_string();
         self.builder.finish(Settings {
             name,
             duration,
             cpus: None,
+            cpus_per_cache: None,
+            lock: LockCosts::default(),
             context_switch: 0,
             migration: 0,
             max_threads: DEFAULT_MAX_THREADS,
@@ -173,7 +188,9 @@ impl Reader {
     fn count_barriers(&mut self, value: &Value, instances: u32) -> Result<(), Diagnostic> {
         let Kind::Object(entries) = &value.kind else { return Ok(()) };
         for entry in entries {
-            if events::event_of(&entry.key) == Some("barrier") && !PROPERTIES.contains(&entry.key.as_str()) {
+            if events::event_of(&entry.key) == Some("barrier")
+                && !PROPERTIES.contains(&entry.key.as_str())
+            {
                 let name = self.text(&entry.value)?.to_string();
                 *self.barrier_parties.entry(name).or_default() += instances;
             } else {
@@ -186,7 +203,8 @@ impl Reader {
     fn task(&mut self, task: &Entry) -> Result<(), Diagnostic> {
         let entries = self.object(&task.value)?;
         let span = &task.key_span;
-        let find = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+        let find =
+            |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
         let start = match find("delay") {
             Some(delay) => self.count(delay)? * MICROSECOND,
             None => 0.0,
@@ -214,7 +232,8 @@ impl Reader {
         self.builder.close_loop(opened, span);
         self.builder.emit(Operation::End, span);
         let program = &self.builder.operations[entry as usize..];
-        let life_is_job = !program.iter().any(|operation| matches!(operation, Operation::JobBegin { .. }));
+        let life_is_job =
+            !program.iter().any(|operation| matches!(operation, Operation::JobBegin { .. }));
         let group = self.builder.group(&task.key);
         let count = self.instances(&task.value)?;
         self.builder.templates.push(Template {
@@ -226,6 +245,7 @@ impl Reader {
             affinity,
             initial,
             life_is_job,
+            periodic: None,
             entry,
             place: span.clone(),
         });
@@ -240,7 +260,8 @@ impl Reader {
         initial: &mut Vec<(Variable, Expression)>,
     ) -> Result<(), Diagnostic> {
         let entries = self.object(value)?;
-        let find = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+        let find =
+            |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
         let times = match find("loop") {
             Some(times) => self.repetitions(times)?,
             None => Some(Expression::Constant(1.0)),
@@ -249,7 +270,8 @@ impl Reader {
             Some(cpus) => self.cpus(cpus)?,
             None => affinity,
         };
-        // Without CPUs of its own a phase has its task's again, which another phase may have changed.
+        // Without CPUs of its own a phase has its task's again, which another phase may have
+        // changed.
         if find("cpus").is_some() || cpus != CpuSet::ALL {
             self.builder.emit(Operation::Affinity(Box::new(cpus)), &value.span);
         }
@@ -269,7 +291,8 @@ impl Reader {
         entries: &[Entry],
         default_policy: Option<i64>,
     ) -> Result<Vec<(Variable, Expression)>, Diagnostic> {
-        let find = |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
+        let find =
+            |key: &str| entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value);
         let policy = match find("policy") {
             Some(value) => Some(self.policy_number(value)?),
             None => default_policy,
@@ -323,7 +346,8 @@ impl Reader {
     }
 
     fn barrier(&mut self, name: String) -> u16 {
-        if let Some(number) = self.builder.barriers.iter().position(|barrier| barrier.name == name) {
+        if let Some(number) = self.builder.barriers.iter().position(|barrier| barrier.name == name)
+        {
             return number as u16;
         }
         let parties = self.barrier_parties.get(&name).copied().unwrap_or(1);
@@ -339,7 +363,9 @@ impl Reader {
             "SCHED_BATCH" => Ok(3),
             "SCHED_IDLE" => Ok(5),
             "SCHED_DEADLINE" => Ok(POLICY_DEADLINE),
-            other => Err(self.builder.error(&value.span, format!("`{other}` is no scheduling policy"))),
+            other => {
+                Err(self.builder.error(&value.span, format!("`{other}` is no scheduling policy")))
+            }
         }
     }
 
@@ -356,12 +382,16 @@ impl Reader {
         for cpu in list {
             let number = self.count(cpu)?;
             if number >= f64::from(MAX_CPUS) {
-                return Err(self.builder.error(&cpu.span, format!("CPUs are numbered below {MAX_CPUS}")));
+                return Err(self
+                    .builder
+                    .error(&cpu.span, format!("CPUs are numbered below {MAX_CPUS}")));
             }
             set.insert(number as u32);
         }
         if set.is_empty() {
-            return Err(self.builder.error(&value.span, "a thread needs at least one CPU to run on"));
+            return Err(self
+                .builder
+                .error(&value.span, "a thread needs at least one CPU to run on"));
         }
         Ok(set)
     }

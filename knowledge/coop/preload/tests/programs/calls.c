@@ -1,5 +1,6 @@
-/* Each poll-type call as a program uses it that knows nothing of cooperation; says `ok`, or which line is wrong. With an argument: how many
- * CPUs this process may use. BELL: a file that is there while we cooperate. */
+/* Each poll-type call as a program uses it that knows nothing of cooperation; says `ok`, or which
+ * line is wrong. With an argument: how many CPUs this process may use. BELL: a file that is there
+ * while we cooperate. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -15,39 +16,43 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                      \
-    do {                                                                                      \
-        if (!(condition)) {                                                                   \
-            printf("%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, strerror(errno));      \
-            exit(1);                                                                          \
-        }                                                                                     \
+#define CHECK(condition)                                                                 \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            printf("%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, strerror(errno)); \
+            exit(1);                                                                     \
+        }                                                                                \
     } while (0)
 
 static int ends[2], epoll;
 static volatile sig_atomic_t signals;
 
-static void on_signal(int number) {
+static void on_signal(int number)
+{
     (void)number;
     signals++;
 }
 
-static int cpus(void) {
+static int cpus(void)
+{
     cpu_set_t set;
     sched_getaffinity(0, sizeof set, &set);
     return CPU_COUNT(&set);
 }
 
-static double now(void) {
+static double now(void)
+{
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 /* One of the calls, for the reading end of the pipe. ms < 0: without end. */
-static int call(int which, int ms, const sigset_t *mask) {
-    struct timespec limit = { ms / 1000, ms % 1000 * 1000000L }, *time = ms < 0 ? NULL : &limit;
-    struct timeval old = { ms / 1000, ms % 1000 * 1000L };
-    struct pollfd one = { .fd = ends[0], .events = POLLIN };
+static int call(int which, int ms, const sigset_t *mask)
+{
+    struct timespec limit = {ms / 1000, ms % 1000 * 1000000L}, *time = ms < 0 ? NULL : &limit;
+    struct timeval old = {ms / 1000, ms % 1000 * 1000L};
+    struct pollfd one = {.fd = ends[0], .events = POLLIN};
     struct epoll_event event;
     fd_set set;
     FD_ZERO(&set);
@@ -78,11 +83,13 @@ static int call(int which, int ms, const sigset_t *mask) {
     }
 }
 
-static int has_mask(int which) {
+static int has_mask(int which)
+{
     return which == 1 || which == 3 || which >= 5;
 }
 
-static pid_t after_a_while(int what) {
+static pid_t after_a_while(int what)
+{
     pid_t child = fork();
     if (child == 0) {
         usleep(30000);
@@ -93,14 +100,16 @@ static pid_t after_a_while(int what) {
     return child;
 }
 
-static void *in_a_thread(void *data) {
+static void *in_a_thread(void *data)
+{
     (void)data;
     int before = cpus();
     CHECK(call(0, 20, NULL) == 0 && cpus() == before);
     return NULL;
 }
 
-static void one_call(int which) {
+static void one_call(int which)
+{
     char byte;
     double began = now();
     CHECK(call(which, 40, NULL) == 0 && now() - began >= 0.039);
@@ -133,10 +142,11 @@ static void one_call(int which) {
     CHECK(call(which, 100, &blocked) == 0 && signals == 4 && waitpid(child, NULL, 0) == child);
 }
 
-static void wrong_arguments(void) {
+static void wrong_arguments(void)
+{
     struct epoll_event event;
-    struct timespec wrong = { 0, 2000000000 };
-    struct pollfd closed = { .fd = 999, .events = POLLIN };
+    struct timespec wrong = {0, 2000000000};
+    struct pollfd closed = {.fd = 999, .events = POLLIN};
     fd_set set;
     FD_ZERO(&set);
     int gone = dup(0);
@@ -152,19 +162,22 @@ static void wrong_arguments(void) {
     CHECK(poll(NULL, 0, 20) == 0 && now() - began >= 0.019);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     if (argc > 1)
         return printf("%d\n", cpus()) < 0;
     int before = cpus();
     epoll = epoll_create1(0);
     CHECK(pipe(ends) == 0 && epoll >= 0);
-    CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &(struct epoll_event) { .events = EPOLLIN, .data.u32 = 7 }) == 0);
-    CHECK(sigaction(SIGUSR1, &(struct sigaction) { .sa_handler = on_signal, .sa_flags = SA_RESTART }, NULL) == 0);
+    CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0],
+                    &(struct epoll_event){.events = EPOLLIN, .data.u32 = 7}) == 0);
+    CHECK(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART},
+                    NULL) == 0);
     for (int which = 0; which < 7; which++)
         one_call(which);
     wrong_arguments();
-    const char *bell = getenv("BELL");
-    CHECK(bell == NULL || access(bell, F_OK) == 0);
+    const char *wakeup = getenv("WAKEUP");
+    CHECK(wakeup == NULL || access(wakeup, F_OK) == 0);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, in_a_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
     /* A child, and a program that we start, may use what we might; and a child can wait, too. */

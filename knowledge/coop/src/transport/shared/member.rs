@@ -1,37 +1,44 @@
-//! A member: joining, polling, leaving. The protocol and its reasons stand in the [module above](super).
+//! A member: joining, polling, leaving. The protocol and its reasons stand in the [module
+//! above](super).
 
 use std::io;
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::bell::{self, Rung};
-use super::cpu::{self, Affinity, Class};
+use attune_linux::affinity::Cpus;
+use attune_linux::poll::{self, pollfd};
+use attune_linux::scheduling::{self, Class};
+use attune_linux::time;
+
+use super::decision::{self, Choice, Member, Settings};
 use super::page::{self, Baton, Lane, SLOTS, Slot, State};
-use super::policy::{self, Choice, Member, Settings};
 use super::slots::{self, Place};
-use super::{Domain, LIMIT, PATIENCE, SLACK};
+use super::wakeup::{self, Woken};
+use super::{LIMIT, PATIENCE, SLACK, Session};
 use crate::offer::{Answer, NOTHING, Offer};
-use crate::time::{self, Clock, Monotonic, NEVER, Time};
+use crate::time::{Clock, Monotonic, NEVER, Time};
 use crate::transport::{Alone, Statistics, Transport, wait};
 
-/// How often a member looks at its nice value, whether its bell still hangs and whether another CPU is less crowded.
+/// How often a member looks at its nice value, whether others still find its wake-up socket, and
+/// whether another CPU is less crowded.
 const LOOK_AROUND: Time = 100_000_000;
 /// How often a member that lost its slot tries to get another.
 const REJOIN: Time = 1_000_000_000;
-/// Attempts at passing the baton before it is left to whoever finds it overdue: each is one member that turned out dead.
+/// Attempts at passing the baton, each to a member that turned out dead; then a member that finds
+/// it overdue takes it.
 const PASSES: usize = SLOTS;
 
-/// The transport `shared`; leaves the domain when it is dropped.
+/// The transport `shared`; leaves the session when it is dropped.
 pub struct Shared {
     place: Place,
     page: page::Shared,
-    domain: Domain,
+    session: Session,
     process: u32,
     lane: u32,
-    /// As the thread came, for when it leaves.
-    affinity: Affinity,
+    /// The thread's CPUs before it joined; it has them again when it leaves.
+    affinity: Cpus,
     timer_slack: u64,
     came_in: Option<Class>,
-    /// What it is now; None: left alone.
+    /// Its class now; None: another class than these two, which stays.
     class: Option<Class>,
     /// CPU time up to which it has been charged.
     charged: Time,
@@ -47,40 +54,43 @@ pub struct Shared {
     members: Vec<Member>,
 }
 
-/// What became of the baton.
+/// Where the baton is.
 enum Passed {
     /// It stays here: our turn, until then.
     Kept(Time),
-    /// Another has it, or nobody.
+    /// Another member has it, or it is free.
     On,
 }
 
 impl Shared {
-    /// Joins the domain with the calling thread, which is bound to one of its CPUs from now on.
-    pub fn join(domain: &Domain) -> io::Result<Shared> {
+    /// Joins the session with the calling thread, which is bound to one of its CPUs from now on.
+    pub fn join(session: &Session) -> io::Result<Shared> {
         let describe = |error: io::Error| {
-            let directory = domain.directory().display();
-            io::Error::new(error.kind(), format!("joining the cooperating programs in {directory}: {error}"))
+            let directory = session.directory().display();
+            io::Error::new(
+                error.kind(),
+                format!("joining the cooperating programs in {directory}: {error}"),
+            )
         };
-        Shared::try_join(domain).map_err(describe)
+        Shared::try_join(session).map_err(describe)
     }
 
-    fn try_join(domain: &Domain) -> io::Result<Shared> {
-        domain.prepare()?;
-        let affinity = Affinity::of_this_thread()?;
+    fn try_join(session: &Session) -> io::Result<Shared> {
+        session.prepare()?;
+        let affinity = Cpus::of_this_thread()?;
         let now = Monotonic.now();
-        let (page, lock) = page::Shared::open(domain.directory())?;
-        let place = slots::claim(&page, domain.directory(), now)?;
+        let (page, lock) = page::Shared::open(session.directory())?;
+        let place = slots::claim(&page, session.directory(), now)?;
         let mut member = Shared {
             place,
             page,
-            domain: domain.clone(),
+            session: session.clone(),
             process: std::process::id(),
             lane: 0,
             affinity,
             timer_slack: time::timer_slack(),
-            came_in: Class::of_this_thread(),
-            class: Class::of_this_thread(),
+            came_in: own_class(),
+            class: own_class(),
             charged: Monotonic.cpu_time(),
             until: now,
             turn: None,
@@ -90,10 +100,11 @@ impl Shared {
             alone: Alone::default(),
             members: Vec::with_capacity(SLOTS),
         };
-        let lane = member.crowds().into_iter().min_by_key(|(_, crowd)| *crowd).map_or(0, |(cpu, _)| cpu);
+        let lane =
+            member.crowds().into_iter().min_by_key(|(_, crowd)| *crowd).map_or(0, |(cpu, _)| cpu);
         member.settle(lane)?;
         drop(lock);
-        time::set_timer_slack(1);
+        time::set_timer_slack(Some(1));
         Ok(member)
     }
 
@@ -112,11 +123,11 @@ impl Shared {
 
     /// Appears in a lane, at its floor, with nothing to do yet.
     fn settle(&mut self, lane: u32) -> io::Result<()> {
-        Affinity::one(lane).apply()?;
+        Cpus::one(lane).apply()?;
         self.lane = lane;
         let slot = self.slot();
         slot.virtual_time.store(self.lane().floor.load(SeqCst), SeqCst);
-        slot.weight.store(policy::weight_of_nice(cpu::nice()), SeqCst);
+        slot.weight.store(decision::weight_of_nice(scheduling::nice()), SeqCst);
         slot.set_state(State::Sleeping);
         slot.alarm.store(NEVER, SeqCst);
         slot.publish(&Offer::IDLE, Monotonic.now());
@@ -127,17 +138,19 @@ impl Shared {
     /// How many other members there are on each CPU that this one may use.
     fn crowds(&self) -> Vec<(u32, usize)> {
         let others = |cpu: u32| {
-            let on_cpu =
-                self.page.slots().filter(|(_, slot)| !slot.is_free() && slot.lane.load(SeqCst) == cpu);
+            let on_cpu = self
+                .page
+                .slots()
+                .filter(|(_, slot)| !slot.is_free() && slot.lane.load(SeqCst) == cpu);
             on_cpu.filter(|(number, _)| *number != self.place.slot).count()
         };
-        self.affinity.cpus().map(|cpu| (cpu, others(cpu))).collect()
+        self.affinity.iter().map(|cpu| (cpu, others(cpu))).collect()
     }
 
     /// Whether the slot is (again) ours.
     fn keep_slot(&mut self, now: Time) -> bool {
         let looked = now.saturating_sub(self.looked_around) < LOOK_AROUND;
-        if self.owns_slot() && (looked || self.place.bell.hangs()) {
+        if self.owns_slot() && (looked || self.place.wakeup.is_found()) {
             return true;
         }
         self.turn = None;
@@ -152,11 +165,12 @@ impl Shared {
         self.slot().owner.load(SeqCst) == self.place.owner
     }
 
-    /// Takes a slot of the page that the domain has now: somebody may have cleared the directory, and others made a new one.
+    /// Takes a slot of the page that the session has now: the directory may have been cleared, and
+    /// others may have made a new one.
     fn join_again(&mut self, now: Time) -> io::Result<()> {
-        self.domain.prepare()?;
-        let (page, lock) = page::Shared::open(self.domain.directory())?;
-        let place = slots::claim(&page, self.domain.directory(), now)?;
+        self.session.prepare()?;
+        let (page, lock) = page::Shared::open(self.session.directory())?;
+        let place = slots::claim(&page, self.session.directory(), now)?;
         self.leave_slot(now);
         self.place = place;
         let old = std::mem::replace(&mut self.page, page);
@@ -169,20 +183,21 @@ impl Shared {
 
     fn leave_slot(&mut self, now: Time) {
         if self.owns_slot() {
-            // In this order: a slot that is free may be another's at once, and its bell too.
-            self.place.bell.take_down();
+            // In this order: a slot that is free may be another's at once, and its socket too.
+            self.place.wakeup.unlink();
             self.slot().free();
             self.abandon(self.lane, now);
         }
     }
 
-    /// Moves to a CPU with two members less. One at a time does: the one in the last slot of the lane.
+    /// Moves to a CPU with two members less. One at a time does: the one in the last slot of the
+    /// lane.
     fn look_around(&mut self, now: Time) -> io::Result<()> {
         if now.saturating_sub(self.looked_around) < LOOK_AROUND {
             return Ok(());
         }
         self.looked_around = now;
-        self.slot().weight.store(policy::weight_of_nice(cpu::nice()), SeqCst);
+        self.slot().weight.store(decision::weight_of_nice(scheduling::nice()), SeqCst);
         self.look(self.lane);
         let last = self.members.iter().map(|member| member.slot).max() == Some(self.place.slot);
         let here = self.members.len();
@@ -206,18 +221,21 @@ impl Shared {
         self.slot().group.store(offer.group, SeqCst);
         self.look(self.lane);
         let mine = |member: &&Member| member.slot == self.place.slot;
-        let of_group = |member: &&Member| mine(member) || offer.group != 0 && member.group == offer.group;
-        let weight = self.members.iter().filter(of_group).map(|member| u64::from(member.weight)).sum();
+        let of_group =
+            |member: &&Member| mine(member) || offer.group != 0 && member.group == offer.group;
+        let weight =
+            self.members.iter().filter(of_group).map(|member| u64::from(member.weight)).sum();
         if let Some(me) = self.members.iter().find(mine) {
-            let moved = me.virtual_time.wrapping_add(policy::charge(used, weight));
+            let moved = me.virtual_time.wrapping_add(decision::charge(used, weight));
             self.slot().virtual_time.store(moved, SeqCst);
         }
     }
 
-    /// Reads who is in a lane.
+    /// Reads the members of a lane.
     fn look(&mut self, lane: u32) {
         let (me, page) = (self.place.slot, &self.page);
-        let in_lane = page.slots().filter(|(_, slot)| !slot.is_free() && slot.lane.load(SeqCst) == lane);
+        let in_lane =
+            page.slots().filter(|(_, slot)| !slot.is_free() && slot.lane.load(SeqCst) == lane);
         self.members.clear();
         self.members.extend(in_lane.map(|(number, slot)| Member {
             slot: number,
@@ -226,15 +244,17 @@ impl Shared {
             virtual_time: slot.virtual_time.load(SeqCst),
             timer: slot.timer.load(SeqCst),
             best_effort: slot.best_effort.load(SeqCst),
-            reachable: number == me || (slot.deaf.load(SeqCst) == 0 && slot.state() != State::Running),
+            reachable: number == me
+                || (slot.deaf.load(SeqCst) == 0 && slot.state() != State::Running),
         }));
-        policy::share_group_times(&mut self.members, page.lane(lane).floor.load(SeqCst));
+        decision::share_group_times(&mut self.members, page.lane(lane).floor.load(SeqCst));
     }
 
     fn decide(&mut self, lane: u32, now: Time) -> Choice {
         self.look(lane);
         let floor = &self.page.lane(lane).floor;
-        let decision = policy::decide(&self.members, floor.load(SeqCst), now, &Settings::default());
+        let decision =
+            decision::decide(&self.members, floor.load(SeqCst), now, &Settings::default());
         floor.store(decision.floor, SeqCst);
         decision.choice
     }
@@ -243,17 +263,22 @@ impl Shared {
     fn pass_on(&mut self, lane: u32, mut baton: Baton, now: Time) -> Passed {
         for _ in 0..PASSES {
             let (to, until) = match self.decide(lane, now) {
-                Choice::Run { slot, until } if slot == self.place.slot => return Passed::Kept(until),
+                Choice::Run { slot, until } if slot == self.place.slot => {
+                    return Passed::Kept(until);
+                }
                 Choice::Run { slot, until } => (slot, until),
                 // It must wake up to set its alarm anew, and needs no time for that.
                 Choice::Idle { first: Some((slot, time)) }
-                    if slot != self.place.slot && self.page.slot(slot).alarm.load(SeqCst) > time =>
+                    if slot != self.place.slot
+                        && self.page.slot(slot).alarm.load(SeqCst) > time =>
                 {
                     (slot, now)
                 }
                 Choice::Idle { .. } => {
-                    let Some(free) = self.page.lane(lane).pass(baton, None) else { return Passed::On };
-                    // Who began to wait before that has seen the baton held, and sleeps.
+                    let Some(free) = self.page.lane(lane).pass(baton, None) else {
+                        return Passed::On;
+                    };
+                    // A member that began to wait before that has seen the baton held, and sleeps.
                     if let Choice::Idle { .. } = self.decide(lane, now) {
                         return Passed::On;
                     }
@@ -266,12 +291,12 @@ impl Shared {
             };
             self.page.lane(lane).until.store(until, SeqCst);
             let Some(given) = self.page.lane(lane).pass(baton, Some(to)) else { return Passed::On };
-            match self.place.bell.ring(self.domain.directory(), to) {
-                Rung::Yes => {
+            match self.place.wakeup.wake(self.session.directory(), to) {
+                Woken::Yes => {
                     self.statistics.yields += 1;
                     return Passed::On;
                 }
-                Rung::Nobody => {
+                Woken::NoOwner => {
                     self.page.slot(to).free();
                     match self.page.lane(lane).pass(given, Some(self.place.slot)) {
                         Some(taken) => baton = taken,
@@ -283,7 +308,7 @@ impl Shared {
         Passed::On
     }
 
-    /// Sees to it that a lane which this member has left does not wait for it.
+    /// Passes on the baton of a lane that this member has left.
     fn abandon(&mut self, lane: u32, now: Time) {
         let baton = self.page.lane(lane).baton();
         if baton.holder() == Some(self.place.slot) {
@@ -295,7 +320,7 @@ impl Shared {
     fn take_over(&mut self, baton: Baton, holder: u32) {
         let slot = self.page.slot(holder);
         if !slot.is_free() {
-            if !bell::answers(self.domain.directory(), holder) {
+            if !wakeup::is_listening(self.session.directory(), holder) {
                 slot.free();
             } else if slot.state() != State::Running {
                 slot.deaf.store(1, SeqCst);
@@ -323,11 +348,16 @@ impl Shared {
         self.slot().set_state(State::Running);
         self.until = until;
         self.turn = Some(self.lane().baton());
-        Answer { turn: true, until, others: policy::others(&self.members, offer.group, self.place.slot) }
+        Answer {
+            turn: true,
+            until,
+            others: decision::others(&self.members, offer.group, self.place.slot),
+        }
     }
 
-    /// Tells the others what there is to do, and whether it wants the CPU for that. Who slept starts at the floor: unused time is lost.
-    /// All of it each time, for somebody may have scribbled on the slot meanwhile.
+    /// Publishes the offer, and whether this member wants the CPU for it. A member that slept
+    /// starts at the floor: unused time is lost. It writes all fields each time, since another
+    /// program may have scribbled on the slot.
     fn publish(&self, offer: &Offer, now: Time, wants: bool) {
         let (slot, lane) = (self.slot(), self.lane());
         slot.publish(offer, now);
@@ -336,7 +366,9 @@ impl Shared {
             slot.set_state(State::Sleeping);
         } else if slot.state() != State::Waiting {
             let floor = lane.floor.load(SeqCst);
-            if slot.state() == State::Sleeping && slot.virtual_time.load(SeqCst).wrapping_sub(floor) < 0 {
+            if slot.state() == State::Sleeping
+                && slot.virtual_time.load(SeqCst).wrapping_sub(floor) < 0
+            {
                 slot.virtual_time.store(floor, SeqCst);
             }
             slot.set_state(State::Waiting);
@@ -346,7 +378,7 @@ impl Shared {
         }
     }
 
-    fn wait_for_turn(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
+    fn wait_for_turn(&mut self, offer: &Offer, descriptors: &mut [pollfd]) -> io::Result<Answer> {
         let began = Monotonic.now();
         let mut seen = (self.lane().baton(), began);
         let mut robbed = false;
@@ -355,8 +387,10 @@ impl Shared {
             let wants = offer.wants_cpu(now);
             self.publish(offer, now, wants);
             let baton = self.lane().baton();
-            // Who was given the baton and robbed of it before the kernel found a CPU for it has one now.
-            if wants && baton.holder() != Some(self.place.slot) && (robbed || now >= began + LIMIT) {
+            // A member that was given the baton, and robbed of it before the kernel found a CPU for
+            // it, runs now.
+            if wants && baton.holder() != Some(self.place.slot) && (robbed || now >= began + LIMIT)
+            {
                 return Ok(self.run_impatiently(now, offer));
             }
             if baton != seen.0 {
@@ -397,8 +431,9 @@ impl Shared {
                 continue;
             }
             self.statistics.sleeps += 1;
-            // Who passes the baton must not be preempted by the one it wakes: that would be two switches more.
-            self.be(if baton.holder().is_some() { Class::Batch } else { Class::Normal });
+            // A member that passes the baton must not be preempted by the one that it wakes: that
+            // would be two switches more.
+            self.be(if baton.holder().is_some() { Class::BATCH } else { Class::NORMAL });
             let ready = self.sleep(descriptors, now, alarm);
             robbed = self.slot().deaf.swap(0, SeqCst) != 0;
             if ready? {
@@ -414,15 +449,14 @@ impl Shared {
         }
     }
 
-    /// Waits for the bell, the descriptors, the alarm; whether one of the descriptors is ready.
-    fn sleep(&mut self, descriptors: &mut [libc::pollfd], now: Time, alarm: Time) -> io::Result<bool> {
-        let bell = libc::pollfd { fd: self.place.bell.fd(), events: libc::POLLIN, revents: 0 };
+    /// Waits for a wake-up, the descriptors and the alarm; whether one of the descriptors is ready.
+    fn sleep(&mut self, descriptors: &mut [pollfd], now: Time, alarm: Time) -> io::Result<bool> {
         let mut all = Vec::with_capacity(descriptors.len() + 1);
-        all.push(bell);
+        all.push(poll::readable(self.place.wakeup.fd()));
         all.extend_from_slice(descriptors);
         wait(&mut all, now, alarm)?;
         if all[0].revents != 0 {
-            self.place.bell.quiet();
+            self.place.wakeup.drain();
         }
         descriptors.copy_from_slice(&all[1..]);
         Ok(descriptors.iter().any(|descriptor| descriptor.revents != 0))
@@ -434,13 +468,13 @@ impl Transport for Shared {
         "shared"
     }
 
-    fn poll(&mut self, offer: &Offer, descriptors: &mut [libc::pollfd]) -> io::Result<Answer> {
+    fn poll(&mut self, offer: &Offer, descriptors: &mut [pollfd]) -> io::Result<Answer> {
         self.statistics.polls += 1;
         let now = Monotonic.now();
         let forked = std::process::id() != self.process;
         if forked || !self.keep_slot(now) {
             self.turn = None;
-            // Who has work all the time polls again only when it is told to.
+            // A program that has work all the time polls again only when it is told to.
             self.until = if forked { NEVER } else { self.tried_to_join.saturating_add(REJOIN) };
             return Ok(Answer { until: self.until, ..self.alone.poll(offer, descriptors)? });
         }
@@ -453,8 +487,10 @@ impl Transport for Shared {
     fn until(&self) -> Time {
         match self.turn {
             None => self.until,
-            Some(turn) if self.lane().baton() == turn => self.until.min(self.lane().until.load(SeqCst)),
-            // Somebody took the baton from us.
+            Some(turn) if self.lane().baton() == turn => {
+                self.until.min(self.lane().until.load(SeqCst))
+            }
+            // Another member took the baton from us.
             Some(_) => 0,
         }
     }
@@ -470,11 +506,17 @@ impl Drop for Shared {
             return;
         }
         self.leave_slot(Monotonic.now());
-        // The thread goes on as it was; it cannot be helped if the kernel has changed its mind.
+        // The thread goes on as before, as far as the kernel lets it.
         let _ = self.affinity.apply();
         if let Some(class) = self.came_in {
             self.be(class);
         }
-        time::set_timer_slack(self.timer_slack);
+        time::set_timer_slack(Some(self.timer_slack));
     }
+}
+
+/// The calling thread's class, if it is one of the two that a member changes between.
+fn own_class() -> Option<Class> {
+    let class = Class::of_this_thread().ok()?;
+    matches!(class, Class::NORMAL | Class::BATCH).then_some(class)
 }

@@ -6,8 +6,9 @@
 //! slots    one per member: owner, lane, state, offer, virtual time, alarm
 //! ```
 //!
-//! Every field is an atomic; a member writes its own slot, its lane by compare-and-swap, and of others' slots only `owner` (to free it)
-//! and `deaf`. Whatever is read may be garbage: indexes are checked here, times and virtual times by whoever uses them.
+//! Every field is an atomic; a member writes its own slot, its lane by compare-and-swap, and of
+//! others' slots only `owner` (to free it) and `deaf`. Any field may hold garbage: indexes are
+//! checked here, times and virtual times by their users.
 
 use std::io;
 use std::path::Path;
@@ -17,15 +18,16 @@ use super::segment::{Locked, Segment};
 use crate::offer::Offer;
 use crate::time::Time;
 
-/// Members of a domain at one time.
+/// Members of a session at one time.
 pub const SLOTS: usize = 64;
 /// CPUs that have a lane of their own; CPU n uses lane n modulo this.
 pub const LANES: usize = 256;
 
 /// A page of ours, of whatever version.
 const NAME: &[u8] = b"coop";
-/// Changes whenever the layout does: programs of different versions do not meet.
-const MAGIC: u64 = u64::from_le_bytes(*b"coop0001");
+/// Changes whenever the layout or the sockets' names do: programs of different versions do not
+/// meet.
+const MAGIC: u64 = u64::from_le_bytes(*b"coop0002");
 
 #[repr(C)]
 struct Page {
@@ -34,17 +36,18 @@ struct Page {
     slots: [Slot; SLOTS],
 }
 
-/// A CPU's turn. The baton is held by at most one member, who alone runs; free when the CPU is idle.
+/// A CPU's turn. At most one member holds the baton, and it alone runs; the baton is free when the
+/// CPU is idle.
 #[repr(C, align(64))]
 pub struct Lane {
     baton: AtomicU64,
     /// By when the holder is to poll.
     pub until: AtomicU64,
-    /// See the policy.
+    /// See [`super::decision`].
     pub floor: AtomicI64,
 }
 
-/// Who holds the baton, and how often it has moved.
+/// The holder of the baton, and how often it has moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Baton(u64);
 
@@ -75,7 +78,7 @@ impl Lane {
     }
 }
 
-/// What a member does, as its slot says.
+/// The state of a member, as its slot says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Has nothing to do before its timer.
@@ -140,7 +143,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The domain's page, which nobody joins or leaves while the lock lives.
+    /// The session's page; no program joins or leaves while the lock lives.
     pub fn open(directory: &Path) -> io::Result<(Shared, Locked)> {
         let (segment, lock) = Segment::open(&directory.join("page"), size_of::<Page>())?;
         let shared = Shared { segment };
@@ -148,7 +151,8 @@ impl Shared {
         let found = magic.load(SeqCst);
         if found != MAGIC && found.to_le_bytes().starts_with(NAME) {
             drop(lock);
-            let message = "its page was made by another version of attune-coop; end the programs that use it";
+            let message =
+                "its page was made by another version of attune-coop; end the programs that use it";
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         // A new page, or one that was scribbled on.
@@ -157,8 +161,8 @@ impl Shared {
     }
 
     fn page(&self) -> &Page {
-        // SAFETY: the segment has this size and is aligned to a page; all fields are atomics, for which every content is valid; it is
-        // mapped as long as `self` lives.
+        // SAFETY: the segment has this size and is aligned to a page; all fields are atomics, for
+        // which every content is valid; it is mapped as long as `self` lives.
         unsafe { self.segment.address().cast::<Page>().as_ref() }
     }
 

@@ -1,19 +1,21 @@
-//! Memory that the programs of a domain share, and the file by which they find it.
+//! Memory that the programs of a session share, and the file by which they find it.
 //!
-//! It is a System V segment, not a mapped file: its size cannot be changed, so nobody can take the page away from under the others
-//! (a truncated file kills with SIGBUS whoever reads it). The file `page` of the domain's directory holds its number and is
-//! locked while somebody joins or leaves. The segment is marked for removal as soon as it is mapped: on Linux it can be attached by
-//! its number until the last has left or died, and then it is gone.
+//! It is a System V segment, not a mapped file: its size cannot be changed, so no program can take
+//! the page away from under the others (reading a truncated file kills with SIGBUS). The file
+//! `page` of the session's directory holds its number and is locked while a program joins or
+//! leaves. The segment is marked for removal as soon as it is mapped: on Linux it can be attached
+//! by its number until the last has left or died, and then it is gone.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// To lock the file, 10 ms apart.
+use attune_linux::process;
+
+/// How often a program tries to lock the file, 10 ms apart.
 const TRIES: u32 = 100;
 
 /// A mapped segment of zeros, or of what the others have written.
@@ -23,7 +25,7 @@ pub struct Segment {
     file: PathBuf,
 }
 
-/// The domain's file, locked.
+/// The session's file, locked.
 pub struct Locked(File);
 
 impl Locked {
@@ -32,27 +34,24 @@ impl Locked {
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         options.custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
         let mut file = options.open(path)?;
-        // Whoever holds it for longer than a moment hangs, and must not make us hang too.
+        // A program that holds it for longer than a moment hangs, and must not make us hang too.
         for _ in 0..TRIES {
-            // SAFETY: takes a descriptor and a number.
-            if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-                let locked = Locked(file);
-                if locked.is_at(path)? {
-                    return Ok(locked);
+            match file.try_lock() {
+                Ok(()) => {
+                    let locked = Locked(file);
+                    if locked.is_at(path)? {
+                        return Ok(locked);
+                    }
+                    // The last member removed it before we had the lock.
+                    file = options.open(path)?;
                 }
-                // The last member removed it before we had the lock.
-                file = options.open(path)?;
-                continue;
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::WouldBlock {
-                return Err(error);
-            }
-            std::thread::sleep(Duration::from_millis(10));
         }
         Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            "another program has its file locked for a second and more",
+            "another program has its file locked for a second and more: end the program that hangs",
         ))
     }
 
@@ -62,7 +61,7 @@ impl Locked {
         Ok(there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
     }
 
-    /// The segment that it names. What is no number names none.
+    /// The segment that it names, if its text is a number.
     fn named(&mut self) -> Option<i32> {
         let mut text = String::new();
         let _ = (&mut self.0).take(32).read_to_string(&mut text);
@@ -110,7 +109,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // Without the lock the file stays, and names nothing.
+        // Without the lock the file stays, and names no segment.
         let locked = Locked::open(&self.file);
         // SAFETY: attached in `open`, and nothing refers to it any more.
         unsafe { libc::shmdt(self.address.as_ptr().cast()) };
@@ -125,7 +124,7 @@ impl Drop for Segment {
 }
 
 fn attach(id: i32) -> io::Result<NonNull<u8>> {
-    // SAFETY: maps the segment where the kernel likes.
+    // SAFETY: the kernel chooses a free address.
     let address = unsafe { libc::shmat(id, std::ptr::null(), 0) };
     match NonNull::new(address.cast::<u8>()) {
         Some(address) if address.as_ptr() as isize != -1 => Ok(address),
@@ -142,8 +141,7 @@ fn status(id: i32) -> Option<libc::shmid_ds> {
 }
 
 fn is_ours(id: i32, size: usize) -> bool {
-    // SAFETY: asks who we are.
-    let user = unsafe { libc::geteuid() };
+    let user = process::effective_user();
     status(id).is_some_and(|status| status.shm_perm.cuid == user && status.shm_segsz == size)
 }
 

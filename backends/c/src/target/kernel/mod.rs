@@ -1,0 +1,158 @@
+//! One BPF program from a scheduler, or from two that share a machine, and the engine's own C.
+//!
+//! - State lives in an arena, also what is local and large: handlers are atomic.
+//! - Every loop asks the kernel whether it may go on.
+//! - A failed check is noted, and the handler goes on with something harmless
+//!   (`runtime/failure.h`): nothing can be thrown through a held lock.
+//! - In `schedule` shared containers hold only the threads that may run on this CPU
+//!   (`runtime/affinity.h`).
+//! - The engine reaches handlers by macros, `ATTUNE_ON_SWITCH_OUT(instance, thread)`; a handler
+//!   that the policy lacks does nothing.
+//!
+//! What the engine knows of a thread, and under which import's name a policy sees it, the engine
+//! says: [`Supply`]. `description` writes what a loader must know, `supply` the functions that copy
+//! those values.
+
+mod description;
+mod supply;
+
+use attune_language::engine::limits;
+
+use crate::policy::{Policy, Refusal};
+use crate::runtime::{self, Needs};
+use crate::writer::declarations::{opening, record, state};
+use crate::writer::names::file_stem;
+use crate::writer::output::Output;
+use crate::writer::target::{Failures, Imports, State, Target, Verifier};
+use crate::writer::{Role, Writer};
+pub use supply::{Import, Request, Supplies, Supply};
+
+/// A thread's last transfer is a line, with the number of its file above these bits.
+const LINE_BITS: u32 = 20;
+
+static TARGET: Target = Target {
+    banner: " *
+ * A BPF program that needs nothing else: clang --target=bpf -mcpu=v4 -O2 -g -ffreestanding \
+             -fno-builtin -c this.bpf.c
+ * First the runtime that all schedulers share, then the scheduler, then the engine.
+ */
+",
+    runtime: runtime::BPF,
+    verbatim_headers: "",
+    handler: "ATTUNE_OUTLINE",
+    parameters: "struct attune_instance ATTUNE_ARENA *attune ATTUNE_IN_ARENA, struct \
+                 attune_thread ATTUNE_ARENA *attune_thread ATTUNE_IN_ARENA",
+    leave: "ATTUNE_RETURN;",
+    returns: true,
+    failures: Failures::AreNoted,
+    state: State::Passed,
+    named_containers: false,
+    imports: Imports::Linked,
+    verifier: Some(Verifier { scalars_on_stack: 12 }),
+    affinity: true,
+    file_above: Some(LINE_BITS),
+};
+
+/// What the engine puts around the schedulers that become one program with it.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    /// In front of the thread record: what the engine keeps of a thread (ATTUNE_MEMBERS), and of
+    /// affinities.
+    pub before: String,
+    /// Behind everything: the engine.
+    pub behind: String,
+    /// Where thread imports come from.
+    pub supplies: &'static Supplies,
+}
+
+/// The scheduler as one program.
+pub fn generate(policy: Policy<'_>, engine: &Engine) -> Result<String, Refusal> {
+    refuse(&policy)?;
+    let mut writer = Writer::new(policy, &TARGET, false, Role::Command, None);
+    let bodies = writer.bodies();
+    Ok(program(vec![writer], vec![bodies], engine))
+}
+
+/// Two schedulers as one program: the first for the threads of a command, the second for all
+/// others. A thread has the variables of one of them. What the engine calls of the second begins
+/// with `ATTUNE_OTHERS_`, or ends in `_others`.
+pub fn generate_both(
+    command: Policy<'_>,
+    others: Policy<'_>,
+    engine: &Engine,
+) -> Result<String, Refusal> {
+    refuse(&command)?;
+    refuse(&others)?;
+    let mut first = Writer::new(command, &TARGET, false, Role::Command, None);
+    let first_bodies = first.bodies();
+    let mut second = Writer::new(others, &TARGET, false, Role::Others, Some(&first));
+    let bodies = vec![first_bodies, second.bodies()];
+    Ok(program(vec![first, second], bodies, engine))
+}
+
+fn refuse(policy: &Policy<'_>) -> Result<(), Refusal> {
+    policy.refuse()?;
+    policy.refuse_node()?;
+    let limit = limits::kernel(policy.program);
+    limit.map_or(Ok(()), |limit| Err(Refusal::Target(limit.in_words(policy.sources))))
+}
+
+fn program(mut writers: Vec<Writer<'_>>, bodies: Vec<Output>, engine: &Engine) -> String {
+    let mut out = Output::default();
+    opening(&writers, &mut out);
+    // The engine keeps alarms in a sorted container.
+    let needs = |writer: &Writer<'_>| {
+        let needs = writer.needs();
+        Needs { sorted: needs.sorted || writer.has_alarms(), ..needs }
+    };
+    let needs = writers.iter().map(needs).reduce(Needs::and).unwrap_or_default();
+    out.raw(&runtime::text(needs, &TARGET.runtime));
+    if writers.len() > 1 {
+        let count = writers.len();
+        out.raw(&format!("/* Policies that share the CPUs. */\n#define ATTUNE_DOMAINS {count}\n"));
+    }
+    for request in engine.supplies.kernel.iter().filter_map(|supply| supply.request.as_ref()) {
+        if writers.iter().any(|writer| request.is_made_by(writer)) {
+            out.raw(request.before);
+        }
+    }
+    out.raw(&engine.before);
+    out.raw(&runtime::affinity());
+    let mut members = vec!["ATTUNE_MEMBERS                      /* the engine's */"];
+    if writers.iter().any(Writer::has_alarms) {
+        members.push("struct attune_thread attune_alarm_node;");
+    }
+    record(&writers, &members, &mut out);
+    out.raw(NOBODY);
+    state(&mut writers, &mut out);
+    for (writer, bodies) in writers.iter_mut().zip(bodies) {
+        for part in [writer.remaining_checks(), bodies, writer.starting()] {
+            out.blank();
+            out.append(part);
+        }
+    }
+    out.blank();
+    out.line("/* What the engine calls. */");
+    for writer in &mut writers {
+        writer.handlers_by_macro();
+        writer.supply(engine.supplies);
+        out.append(writer.written());
+    }
+    out.blank();
+    supply::by_others(&mut writers, engine.supplies, &mut out);
+    out.blank();
+    out.raw(&engine.behind);
+    out.blank();
+    description::write(&writers, engine.supplies, &mut out);
+    let name = writers.first().map_or("", |writer| &writer.program.name);
+    out.finish(&format!("{}.c", file_stem(name)))
+}
+
+const NOBODY: &str = "
+static struct thread ATTUNE_ARENA attune_no_thread;
+
+static struct attune_thread ATTUNE_ARENA *attune_nobody(void)
+{
+    return &attune_no_thread.attune;
+}
+";

@@ -1,0 +1,80 @@
+//! Several instances of one scheduler: threads go to idle CPUs of other instances, and where their
+//! affinity allows.
+
+use crate::{folder, in_machine_with, set_up};
+
+/// Hogs that all begin on CPU 0 and may then run anywhere; then a hog that is sent from CPU to CPU,
+/// and works on each.
+const LOAD: &str = r#"./mixed 1
+hogs=
+for hog in 1 2 3 4; do
+    taskset -c 0 sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done' &
+    hogs="$hogs $!"
+done
+sleep 0.3
+for hog in $hogs; do taskset -cp 0-3 $hog > /dev/null; done
+wait
+echo hogs: all done
+sh -c 'while :; do :; done' & hog=$!
+sent=0
+for round in 1 2 3 4 5; do
+    for cpu in 3 0 2 1; do
+        taskset -cp $cpu $hog > /dev/null
+        worked=$(cut -d' ' -f14 /proc/$hog/stat)
+        while [ $(cut -d' ' -f14 /proc/$hog/stat) -le $worked ]; do sleep 0.02; done
+        [ $(cut -d' ' -f39 /proc/$hog/stat) = $cpu ] && sent=$((sent+1))
+    done
+done
+kill $hog
+echo sent and found there: $sent
+"#;
+
+/// The number in front of some words.
+fn count(said: &str, what: &str) -> u64 {
+    let before = said.split(what).next().unwrap_or_default();
+    let number = before.rsplit(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// How often a handler was called.
+fn calls(said: &str, handler: &str) -> u64 {
+    let behind = said.split(&format!(" {handler} ")).nth(1).unwrap_or_default();
+    let digits: String = behind.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or(0)
+}
+
+#[test]
+fn threads_go_over_to_other_instances() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("instances");
+    std::fs::write(folder.join("load"), LOAD).unwrap();
+    for per in ["cache", "cpu"] {
+        let script = format!(
+            "timeout 150 $attune run fair --all --per {per} -- sh ./load; \
+             cat /sys/kernel/sched_ext/state"
+        );
+        let said = in_machine_with(&folder, &["--topology", "2:2:1"], &script);
+        assert!(said.contains("mixed: all came back"), "--per {per}: {said}");
+        assert!(said.contains("hogs: all done"), "--per {per}: {said}");
+        assert!(said.contains("sent and found there: 20"), "--per {per}: {said}");
+        assert!(!said.contains("has ended"), "--per {per}: {said}");
+        assert!(count(&said, " of them pulled") > 0, "--per {per}: {said}");
+        let (left, arrived) = (calls(&said, "leaves"), calls(&said, "arrives"));
+        assert!(left == arrived && arrived >= 4, "--per {per}: {said}");
+    }
+}
+
+#[test]
+fn a_scheduler_that_orders_the_machine_is_not_split() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("not_split");
+    let script =
+        "$attune run fifo --all --per cpu -- true; $attune run fair --per cpu -- true; true";
+    let said = in_machine_with(&folder, &["--cpus", "2"], script);
+    assert!(said.contains("`fifo` has no `arrives` of its own"), "{said}");
+    assert!(said.contains("two schedulers that share the machine have one instance"), "{said}");
+}

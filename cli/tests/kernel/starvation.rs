@@ -1,0 +1,73 @@
+//! Nobody starves on a real kernel in the mixes of affinities, nice values and classes that once
+//! ended the run of `fair` and `coop`. The machine is deterministic, so no other load disturbs it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::common::set_up;
+use super::shared::{build_both, in_quiet_machine};
+use super::{build, folder, run};
+
+/// The threads of each mix, as `crowd.c` is told: one CPU is needed more than the other; a light
+/// thread is there before the others; and so is a thread of class SCHED_IDLE.
+const MIXES: [(&str, u32); 3] = [("2@0 1@1", 3), ("1:19 14", 15), ("1:idle 4", 5)];
+
+fn crowded(test: &str) -> PathBuf {
+    let folder = folder(test);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/crowd.c");
+    run(Command::new("cc")
+        .args(["-O1", "-Wall", "-pthread", "-o"])
+        .arg(folder.join("crowd"))
+        .arg(source));
+    folder
+}
+
+/// What was said between a mark and its end.
+fn between<'a>(said: &'a str, mark: &str) -> &'a str {
+    let (_, rest) = said.split_once(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("{said}"));
+    let (part, _) = rest.split_once("<end>\n").unwrap_or_else(|| panic!("{mark}:\n{said}"));
+    part
+}
+
+/// Asserts that all threads went on and that the kernel did not end the run.
+fn went_on(said: &str, mark: &str, threads: u32, crowds: usize) {
+    let part = between(said, mark);
+    let line = format!("crowd: {threads} threads went on\n");
+    assert_eq!(part.matches(&line).count(), crowds, "{mark}:\n{part}");
+    assert!(part.ends_with("exit 0\n") && !part.contains("has ended"), "{mark}:\n{part}");
+}
+
+#[test]
+fn every_thread_of_any_mix_goes_on() {
+    if !set_up() {
+        return;
+    }
+    let folder = crowded("starvation");
+    for policy in ["fair", "coop"] {
+        build(&folder, policy, &format!("{policy}.bpf.o"));
+    }
+    build_both(&folder, "edf", "fair", "edf+fair.bpf.o");
+    let mut script = String::new();
+    let watched = "--timeout 2000";
+    for policy in ["fair", "coop"] {
+        for (mix, _) in MIXES {
+            script += &format!(
+                "echo '<{policy} {mix}>'; $attune run {policy}.bpf.o --all {watched} -- ./crowd 3 \
+                    {mix}; echo exit $?; echo '<end>'; "
+            );
+        }
+    }
+    // The kernel's pinned threads are among the others, beside pinned ones that compute.
+    script += &format!(
+        "echo '<edf>'; ./crowd 3 2@0 1@1 & $attune run edf+fair.bpf.o {watched} -- ./crowd 3 3; \
+            status=$?; wait; echo exit $status; echo '<end>'"
+    );
+    let packed = ["crowd", "fair.bpf.o", "coop.bpf.o", "edf+fair.bpf.o"];
+    let said = in_quiet_machine(&folder, 2, &packed, &script);
+    for policy in ["fair", "coop"] {
+        for (mix, threads) in MIXES {
+            went_on(&said, &format!("{policy} {mix}"), threads, 1);
+        }
+    }
+    went_on(&said, "edf", 3, 2);
+}

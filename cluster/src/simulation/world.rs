@@ -1,0 +1,46 @@
+//! The clients outside all nodes: a machine without threads to schedule.
+
+use attune_language::engine::event::Event;
+use attune_simulator::scheduler::{
+    Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Trap, Value,
+};
+
+/// The scheduler of the world outside, which has no CPU to give.
+pub struct World;
+
+impl Scheduler for World {
+    fn name(&self) -> &str {
+        "world"
+    }
+    fn start(&mut self, _: u32, _: u64) {}
+    fn handles(&self, _: Event) -> bool {
+        false
+    }
+    fn thread_created(&mut self, _: ThreadId, _: &CpuSet) {}
+    fn set_affinity(&mut self, _: ThreadId, _: &CpuSet) {}
+    fn thread_removed(&mut self, _: ThreadId) {}
+    fn thread_leaves(&mut self, _: ThreadId) -> Vec<i64> {
+        Vec::new()
+    }
+    fn thread_arrives(&mut self, _: ThreadId, _: &CpuSet, _: &[i64]) {}
+    fn call(&mut self, _: &Call, _: &mut Decision) -> std::result::Result<(), Trap> {
+        Ok(())
+    }
+    fn thread_import(&self, _: &str) -> Option<ImportId> {
+        None
+    }
+    fn global_import(&self, _: &str) -> Option<ImportId> {
+        None
+    }
+    fn set_thread_import(&mut self, _: ThreadId, _: ImportId, _: Value) {}
+    fn set_global_import(&mut self, _: ImportId, _: Value) {}
+    fn get_thread_import(&self, _: ThreadId, _: ImportId) -> Value {
+        Value::Int(0)
+    }
+    fn get_global_import(&self, _: ImportId) -> Value {
+        Value::Int(0)
+    }
+    fn where_is(&self, _: ThreadId) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,118 @@
+//! The daemon's requests and answers, one JSON object a line.
+//!
+//! ```text
+//! {"request":"tune","process":4711,"weight":2.0}   {"ok":true}
+//! {"request":"leave","process":4711}               {"ok":true}
+//! {"request":"rate","ratings":[[4702,4117732,970,40]]}   {"ok":true}
+//! {"request":"status"}                             {"ok":true,"status":{"bound":1.8, ..}}
+//! anything else                                    {"ok":false,"error":".."}
+//! ```
+//!
+//! A user may ask for their own programs, root for all. Root alone rates: process, its start in
+//! clock ticks since boot, input and output rating from 0 to 1000. Ratings hold for five seconds.
+
+use attune_linux::process;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Supervisor;
+use crate::weights::{Rating, Weights};
+
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    Tune {
+        process: u32,
+        #[serde(default = "one")]
+        weight: f64,
+    },
+    Leave {
+        process: u32,
+    },
+    Rate {
+        ratings: Vec<Rating>,
+    },
+    Status,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// The greatest weight that a user who is not root may give.
+const MOST_WEIGHT: f64 = 10.0;
+
+/// `peer`: the user who asks.
+pub fn answer(supervisor: &mut Supervisor, weights: &mut Weights, peer: u32, line: &str) -> Value {
+    told(parse(line).and_then(|request| serve(supervisor, weights, peer, request)))
+}
+
+/// The answer of a tuner for its own programs: it tells its status, and takes no others.
+pub fn answer_status(supervisor: &Supervisor, line: &str) -> Value {
+    told(parse(line).and_then(|request| {
+        match request {
+            Request::Status => status(supervisor),
+            _ => {
+                Err("this tuner is for the programs that it was started for; attuned takes others"
+                    .to_owned())
+            }
+        }
+    }))
+}
+
+fn told(answer: Result<Option<Value>, String>) -> Value {
+    match answer {
+        Ok(None) => json!({ "ok": true }),
+        Ok(Some(status)) => json!({ "ok": true, "status": status }),
+        Err(error) => json!({ "ok": false, "error": error }),
+    }
+}
+
+fn parse(line: &str) -> Result<Request, String> {
+    serde_json::from_str(line).map_err(|error| error.to_string())
+}
+
+fn status(supervisor: &Supervisor) -> Result<Option<Value>, String> {
+    serde_json::to_value(supervisor.status()).map(Some).map_err(|error| error.to_string())
+}
+
+fn serve(
+    supervisor: &mut Supervisor,
+    weights: &mut Weights,
+    peer: u32,
+    request: Request,
+) -> Result<Option<Value>, String> {
+    match request {
+        Request::Status => status(supervisor),
+        Request::Tune { process, weight } => {
+            may(peer, process)?;
+            if !(weight.is_finite() && weight > 0.0 && (peer == 0 || weight <= MOST_WEIGHT)) {
+                return Err(format!(
+                    "weight {weight}: a weight is above 0 and at most {MOST_WEIGHT}"
+                ));
+            }
+            weights.release_process(process).map_err(|error| error.to_string())?;
+            supervisor.add(process, weight).map(|()| None).map_err(|error| error.to_string())
+        }
+        Request::Rate { .. } if peer != 0 => Err("only root rates programs".to_owned()),
+        Request::Rate { ratings } => weights
+            .rate(&ratings, |process| supervisor.has(process))
+            .map(|()| None)
+            .map_err(|error| error.to_string()),
+        Request::Leave { process } => {
+            may(peer, process)?;
+            match supervisor.remove(process) {
+                true => Ok(None),
+                false => Err(format!("process {process} is not tuned")),
+            }
+        }
+    }
+}
+
+fn may(peer: u32, process: u32) -> Result<(), String> {
+    match process::user_of(process) {
+        Err(_) => Err(format!("there is no process {process}")),
+        Ok(owner) if peer == 0 || owner == peer => Ok(()),
+        Ok(_) => Err(format!("process {process} is another user's")),
+    }
+}

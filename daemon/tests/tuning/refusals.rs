@@ -1,0 +1,102 @@
+//! Requests that the tuner refuses, and kernels that refuse the tuner, are told.
+
+use std::process::{Command, Stdio};
+
+use attune_linux::process;
+
+use crate::machine::{
+    Daemon, Running, alone_where_possible, attuned_elsewhere, eventually, reserved, state,
+};
+
+#[test]
+fn a_pinned_program_is_told_about_and_left_alone() {
+    let Some(_alone) = alone_where_possible() else { return };
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1) {
+        return;
+    }
+    let beat = Running(
+        Command::new("taskset")
+            .args(["-c", "0", env!("CARGO_BIN_EXE_attune-beat"), "40", "4"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let daemon = Daemon::start(&state("pinned"));
+    daemon.tune(beat.id());
+    assert!(eventually(|| daemon
+        .ask("{\"request\":\"status\"}")
+        .to_string()
+        .contains("taskset -ap")));
+    assert_eq!(reserved(beat.id()), 0);
+}
+
+#[test]
+fn requests_without_sense_are_refused() {
+    let Some(_alone) = alone_where_possible() else { return };
+    let daemon = Daemon::start(&state("nonsense"));
+    for request in [
+        "",
+        "{",
+        "{\"request\":\"dance\"}",
+        "{\"request\":\"tune\",\"process\":4294967295}",
+        "{\"request\":\"leave\",\"process\":1}",
+    ] {
+        let answer = daemon.ask(request);
+        assert!(
+            answer["ok"] == false
+                && answer["error"].as_str().is_some_and(|error| !error.is_empty()),
+            "{request}"
+        );
+    }
+    assert_eq!(daemon.ask("{\"request\":\"status\"}")["ok"], true);
+}
+
+#[test]
+fn another_user_may_ask_for_his_own_programs_alone() {
+    let Some(_alone) = alone_where_possible() else { return };
+    const NOBODY: u32 = 65534;
+    // A folder that every user may enter.
+    let folder = std::env::temp_dir().join(format!("attune-stranger-{}", std::process::id()));
+    let (ours, daemon) = (Running::beat(&["40", "2"]), Daemon::start(&folder));
+    let theirs = Running(
+        Command::new("setpriv")
+            .args([&format!("--reuid={NOBODY}"), "--clear-groups", "sleep", "100"])
+            .spawn()
+            .unwrap(),
+    );
+    assert!(eventually(|| process::user_of(theirs.id()).ok() == Some(NOBODY)));
+    let (ours, theirs) = (ours.id(), theirs.id());
+    let answers = std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            let nobody = Some(rustix::process::Uid::from_raw(NOBODY));
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            [
+                format!("{{\"request\":\"tune\",\"process\":{ours}}}"),
+                format!("{{\"request\":\"leave\",\"process\":{ours}}}"),
+                format!("{{\"request\":\"tune\",\"process\":{theirs},\"weight\":1000.0}}"),
+                format!("{{\"request\":\"rate\",\"ratings\":[[{theirs},1,1000,0]]}}"),
+                format!("{{\"request\":\"tune\",\"process\":{theirs}}}"),
+                "{\"request\":\"status\"}".to_owned(),
+            ]
+            .map(|request| daemon.ask(&request))
+        });
+        stranger.join().unwrap()
+    });
+    let ok = answers.each_ref().map(|answer| answer["ok"] == true);
+    assert_eq!(ok, [false, false, false, false, true, true], "{answers:?}");
+    assert!(answers[0]["error"].as_str().is_some_and(|error| error.contains("another user's")));
+    assert_eq!(answers[3]["error"], "only root rates programs");
+    assert_eq!(reserved(ours), 0);
+    drop(daemon);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_kernel_without_btf_is_told_about() {
+    let Some(_alone) = alone_where_possible() else { return };
+    let folder = state("no-btf");
+    let hide = "mount -t tmpfs none /sys/kernel/btf";
+    let output = attuned_elsewhere(&folder, hide).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && words.contains("CONFIG_DEBUG_INFO_BTF"), "{words}");
+}

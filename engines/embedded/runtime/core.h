@@ -1,0 +1,307 @@
+/* The engine's core: which thread runs, and in which order the policy hears of what happens.
+ *
+ *      create --> READY --dispatched--> RUNNING --blocks--> WAITING
+ *                   ^                      |                   |
+ *                   +------- yields -------+                   |
+ *                   +------ what it waited for has come -------+
+ *
+ * Events from outside (ticks, interrupts) are told while a thread counts as running, just before it
+ * stops, or one at a time on the idle processor, where `schedule` follows each: so nothing stands
+ * between `switch_out` and `schedule`. Handlers run on the stack of the thread that stops.
+ *
+ * Invariant: exactly one thread is RUNNING while one of them executes; a WAITING thread is in the
+ * list of a semaphore, or its wake_timer is set, or both.
+ */
+
+#ifndef ATTUNE_PORT
+#error "attune: no port for this processor: there is one for Cortex-M, x86-64 and AArch64"
+#endif
+
+/* All of libc that the engine calls; a compiler may call memset as well. */
+void *memcpy(void *to, const void *from, size_t size);
+
+static struct thread attune_pool[ATTUNE_THREADS];
+static struct thread *attune_running;
+static void *attune_main_stack;
+static uint32_t attune_created, attune_living;
+/* Counted by the interrupt handler; attune_clock follows it with 64 bits. */
+static volatile uint32_t attune_ticked;
+static uint64_t attune_clock;
+/* A semaphore was given by an interrupt handler. */
+static volatile uint8_t attune_raised;
+static struct attune_semaphore *attune_semaphores;
+
+#define ATTUNE_PATTERN 0xa77e57acu
+/* Words at a stack's end that nothing may touch. */
+#define ATTUNE_CANARY  4
+
+static void attune_fail_at(const char *file, uint32_t line, uint32_t column, const char *what,
+                           const struct attune_thread *thread)
+{
+    struct attune_failure failure = {file, line, column, what, thread ? (uint32_t)thread->id : 0};
+    attune_mask();
+    attune_failed(&failure);
+    for (;;) {
+    }
+}
+
+__attribute__((weak)) void attune_failed(const struct attune_failure *failure)
+{
+    (void)failure;
+    for (;;) {
+    }
+}
+
+static void attune_halt(struct attune_instance *instance, attune_place check,
+                        const struct attune_thread *thread)
+{
+    (void)instance;
+    attune_fail_at(check->file, check->line, check->column, check->what, thread);
+}
+
+/* A failure of the policy that no check stands for: the place is the thread's last transfer. */
+static void attune_blame(const struct thread *thread, const char *what)
+{
+    uint32_t line = thread->attune.line & ((1u << ATTUNE_FILE_ABOVE) - 1);
+    attune_fail_at(attune_files[thread->attune.line >> ATTUNE_FILE_ABOVE], line, line != 0, what,
+                   &thread->attune);
+}
+
+static int64_t attune_nanoseconds(void)
+{
+    attune_clock += (uint32_t)(attune_ticked - (uint32_t)attune_clock);
+    return (int64_t)(attune_clock * ATTUNE_TICK_NS);
+}
+
+#define ATTUNE_CALL(EVENT, about) ATTUNE_ON_##EVENT(attune, (struct attune_thread *)(about))
+
+/* Before a handler: the time, and no answer yet. */
+static void attune_begin_call(int64_t now)
+{
+    attune->now = now;
+    attune->cpus = 1;
+    attune->dispatched = attune->value_thread = NULL;
+    attune->slice = -1;
+    attune->value = 0;
+}
+
+/* ---- Timers: a list, the earliest first ---- */
+
+static struct thread *attune_sleepers;
+#if ATTUNE_HAS_ALARM
+static struct thread *attune_alarms;
+#endif
+
+#define ATTUNE_TIMER_FUNCTIONS(name, list, member)                 \
+    static void name##_cancel(struct thread *t)                    \
+    {                                                              \
+        struct thread **at = &list;                                \
+        if (!t->attune_own.member.set)                             \
+            return;                                                \
+        while (*at != t)                                           \
+            at = &(*at)->attune_own.member.next;                   \
+        *at = t->attune_own.member.next;                           \
+        t->attune_own.member.set = 0;                              \
+    }                                                              \
+    static void name##_set(struct thread *t, int64_t when)         \
+    {                                                              \
+        struct thread **at = &list;                                \
+        name##_cancel(t);                                          \
+        while (*at && (*at)->attune_own.member.at <= when)         \
+            at = &(*at)->attune_own.member.next;                   \
+        t->attune_own.member.at = when;                            \
+        t->attune_own.member.next = *at;                           \
+        t->attune_own.member.set = 1;                              \
+        *at = t;                                                   \
+    }                                                              \
+    static struct thread *name##_due(void)                         \
+    {                                                              \
+        struct thread *t = list;                                   \
+        if (!t || t->attune_own.member.at > (int64_t)attune_clock) \
+            return NULL;                                           \
+        name##_cancel(t);                                          \
+        return t;                                                  \
+    }
+
+ATTUNE_TIMER_FUNCTIONS(attune_wake_timer, attune_sleepers, wake_timer)
+#if ATTUNE_HAS_ALARM
+ATTUNE_TIMER_FUNCTIONS(attune_alarm_timer, attune_alarms, alarm_timer)
+
+/* At the first tick that is not before the time; a time that is not positive cancels. */
+static void attune_alarm(struct attune_thread *thread, int64_t at)
+{
+    struct thread *t = ATTUNE_RECORD(thread);
+    if (at <= 0)
+        attune_alarm_timer_cancel(t);
+    else
+        attune_alarm_timer_set(t, at / ATTUNE_TICK_NS + (at % ATTUNE_TICK_NS != 0));
+}
+#else
+static inline void attune_alarm(struct attune_thread *thread, int64_t at)
+{
+    (void)thread;
+    (void)at;
+}
+#endif
+
+/* ---- What the policy is told ---- */
+
+#define ATTUNE_WAITS_BY_SUSPENDING (!ATTUNE_HAS_SET_WAITING && ATTUNE_HAS_SUSPEND_THREAD)
+#define ATTUNE_WAKES_BY_RESUMING   (!ATTUNE_HAS_EVENT_RAISED && ATTUNE_HAS_RESUME_THREAD)
+
+/* What the thread waited for has come. */
+static void attune_wake(struct thread *t, int64_t now)
+{
+    attune_begin_call(now);
+    attune_wake_timer_cancel(t);
+    t->attune_own.waits_for = NULL;
+    t->attune_own.thread_state = ATTUNE_READY;
+    if (!ATTUNE_WAKES_BY_RESUMING) {
+        ATTUNE_CALL(EVENT_RAISED, t);
+    } else if (!t->attune_own.is_suspended) {
+        ATTUNE_CALL(RESUME_THREAD, t);
+    }
+}
+
+/* Takes the thread out of the list of those that wait for its semaphore. */
+static void attune_forsake(struct thread *t)
+{
+    struct attune_semaphore *semaphore = t->attune_own.waits_for;
+    struct thread *before = NULL, *at;
+    if (!semaphore)
+        return;
+    for (at = ATTUNE_RECORD(semaphore->first); at != t; at = at->attune_own.waits_behind)
+        before = at;
+    if (before)
+        before->attune_own.waits_behind = t->attune_own.waits_behind;
+    else
+        semaphore->first = (struct attune_thread *)t->attune_own.waits_behind;
+    if (semaphore->last == &t->attune)
+        semaphore->last = (struct attune_thread *)before;
+}
+
+/* Tells one thing that has come from outside. 0: there is none. */
+static int attune_hear(int64_t now)
+{
+    struct thread *t = attune_wake_timer_due();
+    if (t) {
+        attune_forsake(t);
+        t->attune_own.timed_out = 1;
+        attune_wake(t, now);
+        return 1;
+    }
+#if ATTUNE_HAS_ALARM
+    t = attune_alarm_timer_due();
+    if (t) {
+        attune_begin_call(now);
+        ATTUNE_CALL(ALARM, t);
+        return 1;
+    }
+#endif
+    if (!attune_raised)
+        return 0;
+    /* Before the search: what an interrupt gives meanwhile is found by the next. */
+    attune_raised = 0;
+    for (struct attune_semaphore *at = attune_semaphores; at; at = at->registered) {
+        if (at->count && at->first) {
+            uint32_t before = attune_mask();
+            at->count--;
+            attune_unmask(before);
+            attune_raised = 1;
+            t = ATTUNE_RECORD(at->first);
+            attune_forsake(t);
+            attune_wake(t, now);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Waits for an interrupt, unless one has come that nobody has heard of. */
+static void attune_wait(void)
+{
+    uint32_t before = attune_mask();
+    if (!attune_raised && attune_ticked == (uint32_t)attune_clock)
+        attune_idle();
+    attune_unmask(before);
+}
+
+/* A policy that leaves the processor idle for too long while a thread is ready has lost it. */
+static void attune_watch_idle(uint64_t since)
+{
+    if (attune_clock - since < ATTUNE_PATIENCE)
+        return;
+    for (uint32_t i = 0; i < ATTUNE_THREADS; i++) {
+        const struct thread *t = &attune_pool[i];
+        if (t->attune_own.thread_state == ATTUNE_READY && !t->attune_own.is_suspended)
+            attune_blame(t, "the policy dispatches nothing while this thread is ready");
+    }
+}
+
+/* Lets the policy choose until it dispatches a thread. */
+static struct thread *attune_choose(int64_t now)
+{
+    uint64_t idle_since = attune_clock;
+    for (;;) {
+        attune_begin_call(now);
+        struct thread *next;
+        ATTUNE_CALL(SCHEDULE, NULL);
+        next = ATTUNE_RECORD(attune->dispatched);
+        if (next) {
+            if (next->attune_own.thread_state != ATTUNE_READY || next->attune_own.is_suspended)
+                attune_blame(next, "the policy dispatched a thread that cannot run");
+            next->attune_own.thread_state = ATTUNE_RUNNING;
+            return next;
+        }
+        for (now = attune_nanoseconds(); !attune_hear(now); now = attune_nanoseconds()) {
+            attune_wait();
+            attune_watch_idle(idle_since);
+        }
+    }
+}
+
+static void attune_check_stack(const struct thread *t)
+{
+    for (uint32_t i = 0; i < ATTUNE_CANARY; i++)
+        if (t->attune_own.stack[i] != ATTUNE_PATTERN)
+            attune_fail_at(attune_files[0], 0, 0, "the thread has overrun its stack", &t->attune);
+}
+
+/* Before the running thread stops: everything from outside is told while it still runs. */
+static int64_t attune_begin_stop(void)
+{
+    int64_t now = attune_nanoseconds();
+    attune_check_stack(attune_running);
+    while (attune_hear(now)) {
+    }
+    return now;
+}
+
+/* The running thread stops, in a state that is set; returns when it is dispatched again. */
+static void attune_stop(int64_t now)
+{
+    struct thread *me = attune_running, *next;
+    attune_begin_call(now);
+    ATTUNE_CALL(SWITCH_OUT, me);
+    if (me->attune.destroyed || !me->attune.where)
+        attune_blame(me, "switch_out has put a living thread into no container");
+    next = attune_choose(now);
+    attune_check_stack(me); /* the handlers ran on it */
+    if (next == me)
+        return;
+    attune_running = next;
+    attune_switch_stacks(&me->attune_own.stack_pointer, next->attune_own.stack_pointer);
+}
+
+/* Blocks the running thread, whose timer and place in a semaphore's list are set up. */
+static void attune_block(int64_t now)
+{
+    attune_begin_call(now);
+    attune_running->attune_own.timed_out = 0;
+    attune_running->attune_own.thread_state = ATTUNE_WAITING;
+    if (ATTUNE_WAITS_BY_SUSPENDING)
+        ATTUNE_CALL(SUSPEND_THREAD, attune_running);
+    else
+        ATTUNE_CALL(SET_WAITING, attune_running);
+    attune_stop(now);
+}

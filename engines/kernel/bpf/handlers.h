@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Calls the policy's handlers, and gives the policy up when one goes wrong. Handlers run under
+ * the lock; attune_give_up runs without it. */
+/* The loader makes the sentence from attune_failure. */
+static __attribute__((noinline)) void attune_give_up(void)
+{
+    static char text[] = "attune: check %llu failed";
+    unsigned long long number = attune_failure.check;
+    scx_bpf_error_bstr(text, &number, sizeof number);
+}
+
+enum attune_wrong { ATTUNE_WRONG_DISPATCH = ATTUNE_CUT + 1, ATTUNE_LOCK_LOST };
+
+/* Not a check of the scheduler's text: it did what the engine cannot do for it. */
+static __attribute__((noinline)) void attune_wrong(uint32_t about,
+                                                   struct attune_thread ATTUNE_ARENA *t)
+{
+    if (!attune_first_failure(UINT32_MAX, about) || !t)
+        return;
+    attune_failure.policy = attune_domain_of(t);
+    attune_failure.thread = t->id;
+    attune_failure.index = attune_task(t)->state;
+    attune_failure.length = t->line;
+    attune_failure.contents[0].container = t->where;
+}
+
+/* A handler of one policy. `ROLE` stands in its macros: nothing for the command's, or for the only
+ * one. */
+#define ATTUNE_CALL_ONE(ROLE, of, NAME, where, thread)                \
+    do {                                                              \
+        if (ATTUNE_##ROLE##HAS_##NAME) {                              \
+            attune_answer.cpu = attune_local(where);                  \
+            attune_domains[attune_held()][of].calls[ATTUNE_##NAME]++; \
+            ATTUNE_##ROLE##ON_##NAME(&attune_answer, thread);         \
+        }                                                             \
+    } while (0)
+
+/* A handler of the domain's policy, and whether it has it. */
+#if ATTUNE_DOMAINS > 1
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_calling; /* whose handler runs */
+
+#define ATTUNE_CALL_IN(domain, NAME, where, thread)                       \
+    do {                                                                  \
+        if (domain) {                                                     \
+            attune_calling = ATTUNE_OTHERS;                               \
+            ATTUNE_CALL_ONE(OTHERS_, ATTUNE_OTHERS, NAME, where, thread); \
+        } else {                                                          \
+            attune_calling = ATTUNE_COMMAND;                              \
+            ATTUNE_CALL_ONE(, ATTUNE_COMMAND, NAME, where, thread);       \
+        }                                                                 \
+    } while (0)
+#define ATTUNE_HAS(domain, NAME) ((domain) ? ATTUNE_OTHERS_HAS_##NAME : ATTUNE_HAS_##NAME)
+#else
+#define ATTUNE_CALL_IN(domain, NAME, where, thread) ATTUNE_CALL_ONE(, 0, NAME, where, thread)
+#define ATTUNE_HAS(domain, NAME)                    ATTUNE_HAS_##NAME
+#endif
+
+/* A handler of the policy that the thread follows. */
+#define ATTUNE_CALL(NAME, where, thread) \
+    ATTUNE_CALL_IN(attune_domain_of(thread), NAME, where, thread)
+
+/* A policy that does not know of waiting is told by the handlers for suspending. */
+static inline void attune_call_waiting(uint32_t cpu, struct attune_thread ATTUNE_ARENA *t)
+{
+    if (ATTUNE_HAS(attune_domain_of(t), SET_WAITING))
+        ATTUNE_CALL(SET_WAITING, cpu, t);
+    else
+        ATTUNE_CALL(SUSPEND_THREAD, cpu, t);
+}
+
+static inline void attune_call_woken(uint32_t cpu, struct attune_thread ATTUNE_ARENA *t)
+{
+    if (ATTUNE_HAS(attune_domain_of(t), EVENT_RAISED))
+        ATTUNE_CALL(EVENT_RAISED, cpu, t);
+    else
+        ATTUNE_CALL(RESUME_THREAD, cpu, t);
+}
+
+/* What the kernel knows of the thread, for imports of that name. */
+static inline void attune_supply_thread(struct thread ATTUNE_ARENA *t)
+{
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+        attune_supply_others(t);
+        return;
+    }
+#endif
+    attune_supply(t);
+}
+
+/* The same of the kernel's task: before each event that tells the policy of its waiting. */
+static inline void attune_know(struct thread ATTUNE_ARENA *t, struct task_struct *task)
+{
+    attune_find_process(t, task);
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+        attune_supply_task_others(t, task);
+        return;
+    }
+#endif
+    attune_supply_task(t, task);
+}
+
+/* On the CPU where the thread is woken. */
+static inline void attune_know_waker(struct thread ATTUNE_ARENA *t)
+{
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(&t->attune)) {
+        attune_supply_waker_others(t);
+        return;
+    }
+#endif
+    attune_supply_waker(t);
+}
+
+#if ATTUNE_HAS_ALARM || ATTUNE_OTHERS_HAS_ALARM
+/* The alarms that are due. */
+static inline void attune_ring(uint32_t cpu)
+{
+    int64_t now;
+    struct attune_container ATTUNE_ARENA *alarms = &attune_alarms[attune_held()];
+    if (!alarms->first)
+        return;
+    now = attune_answer.now;
+    while (alarms->first && alarms->first->key <= now && ATTUNE_MAY_LOOP) {
+        struct attune_thread ATTUNE_ARENA *node = alarms->first;
+        attune_remove(node);
+        ATTUNE_CALL(ALARM, cpu, &attune_alarmed(node)->attune);
+        attune_events[attune_held()]++;
+    }
+    attune_alarm_cpu[attune_held()] = cpu;
+}
+#endif
+
+static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)
+{
+    uint32_t domain = attune_domain_of(&t->attune);
+    t->attune_task.state = ATTUNE_READY;
+    attune_list(t);
+    attune_note_ready(domain);
+    attune_domains[attune_held()][domain].ready++;
+    attune_events[attune_held()]++;
+}
+
+/* The policy meets a thread. */
+static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
+                                                  struct task_struct *task, uint32_t cpu)
+{
+    struct attune_thread ATTUNE_ARENA *head = &t->attune;
+    head->where = NULL;
+    head->destroyed = 0;
+    head->line = 0;
+    attune_answer.cpu = attune_local(cpu);
+#if ATTUNE_DOMAINS > 1
+    if (attune_domain_of(head))
+        attune_thread_init_others(&attune_answer, head);
+    else
+#endif
+        attune_thread_init(&attune_answer, head);
+    attune_supply_thread(t);
+    attune_know(t, task);
+    attune_hear(t);
+    ATTUNE_CALL(NEWTHREAD, cpu, head);
+    attune_becomes_ready(t);
+}
+
+/* The policy forgets a thread. Under the lock; `t` is READY, WAITING or, where `leaving`, RUNNING.
+ */
+static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *t)
+{
+    if (t->attune_task.state == ATTUNE_READY) {
+        attune_domains[attune_held()][attune_domain_of(&t->attune)].ready--;
+        attune_unlist(t);
+    }
+    t->attune_task.state = ATTUNE_GONE;
+    attune_alarm(&attune_answer, &t->attune, 0);
+    t->attune_task.was = t->attune.where; /* a stall's message wants to know */
+    attune_thread_remove(&t->attune);
+}
+
+/* The thread that runs on `cpu` stops: [quantum_expired] switch_out. It is ready afterwards. */
+static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
+                                     struct thread ATTUNE_ARENA *t, int expired)
+{
+    attune_hear(t);
+    attune_stay_ends(me);
+    if (expired)
+        ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
+    ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
+    attune_ends(me);
+    attune_becomes_ready(t);
+}
+
+/* It blocks, or ends. */
+static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
+                               struct thread ATTUNE_ARENA *t, int ended)
+{
+    attune_pass_releases(t);
+    attune_hear(t);
+    attune_stay_ends(me);
+    if (ended)
+        ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
+    else
+        attune_call_waiting(cpu, &t->attune);
+    ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
+    attune_ends(me);
+    attune_events[attune_held()]++;
+    t->attune_task.state = ATTUNE_WAITING;
+    if (ended)
+        attune_forget(t);
+}

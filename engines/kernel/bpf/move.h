@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* clang-format off
+ *
+ * Instances of the policy, and threads that go from one to another.
+ *
+ *     old instance's lock      leaves(t); t sits nowhere, is MOVING, and belongs to the new one
+ *     no lock
+ *     new instance's lock      arrives(t); t is what it was, READY or WAITING
+ *
+ * Invariant: a CPU holds one instance's lock at most (attune_held() says which), but for the
+ * loader's copies, which take all. A thread's record belongs to the instance that `instance` names.
+ * No handler sees a MOVING thread. An exit that meets one leaves a word in `ended`, which the mover
+ * honours before `arrives`: until then the record is not used again.
+ *
+ *     wake-up on an idle CPU of another instance    it moves there while it waits
+ *     affinity that excludes all CPUs of its own    it moves at its next enqueue, or when it stops
+ *     an idle CPU, nothing ready for it at home     it pulls the thread that is ready longest, of
+ *                                                   instances of its cache first
+ */
+/* clang-format on */
+#if ATTUNE_INSTANCES > 1
+
+enum attune_ended { ATTUNE_STAYS, ATTUNE_LEFT_CLASS, ATTUNE_EXITED };
+
+/* Instances that a CPU looks into before it gives up for now. */
+#define ATTUNE_PULLS 8
+
+static inline int64_t attune_alarm_of(const struct thread ATTUNE_ARENA *t)
+{
+    return attune_rings_at(t);
+}
+
+/* Under the old instance's lock: the first of the two steps. */
+static __attribute__((noinline)) void attune_go_out(struct thread ATTUNE_ARENA *t, uint32_t to,
+                                                    uint32_t cpu)
+{
+    struct attune_task ATTUNE_ARENA *own = &t->attune_task;
+    attune_hear(t);
+    ATTUNE_CALL(LEAVES, cpu, &t->attune);
+    if (own->state == ATTUNE_READY) {
+        attune_domains[attune_held()][0].ready--;
+        attune_unlist(t);
+    }
+    own->rings_at = attune_alarm_of(t);
+    attune_alarm(&attune_answer, &t->attune, 0);
+    attune_thread_remove(&t->attune);
+    own->moves_as = own->state;
+    own->ended = ATTUNE_STAYS;
+    own->state = ATTUNE_MOVING;
+    own->instance = to;
+    attune_statistics.moves++;
+}
+
+/* Under the new instance's lock: the second. 1: the record is free. */
+static __attribute__((noinline)) int attune_come_in(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    struct attune_task ATTUNE_ARENA *own = &t->attune_task;
+    if (own->ended) {
+        own->state = ATTUNE_UNKNOWN;
+        return own->ended == ATTUNE_EXITED;
+    }
+    own->state = ATTUNE_WAITING;
+    ATTUNE_CALL(ARRIVES, cpu, &t->attune);
+    if (own->rings_at)
+        attune_alarm(&attune_answer, &t->attune, own->rings_at);
+    if (own->moves_as == ATTUNE_READY)
+        attune_becomes_ready(t);
+    return 0;
+}
+
+/* Without a lock: the record of a thread that has ended while it moved. */
+static inline void attune_free_record(struct thread ATTUNE_ARENA *t)
+{
+    if (!attune_lock_records())
+        return;
+    attune_give_record(t);
+    attune_unlock_records();
+}
+
+/* Without a lock. 0 when one could not be had. */
+static __attribute__((noinline)) int attune_go_over(struct thread ATTUNE_ARENA *t, uint32_t to,
+                                                    uint32_t cpu)
+{
+    uint32_t state;
+    int ended;
+    if (!attune_lock_of(t))
+        return 0;
+    state = t->attune_task.state;
+    if (t->attune_task.instance == to || t->attune_task.leaving || attune_failure.failed ||
+        (state != ATTUNE_READY && state != ATTUNE_WAITING)) {
+        attune_unlock();
+        return 1;
+    }
+    attune_go_out(t, to, cpu);
+    attune_unlock();
+    if (!attune_lock(to))
+        return 0;
+    ended = attune_come_in(t, cpu);
+    attune_unlock();
+    if (ended)
+        attune_free_record(t);
+    return 1;
+}
+
+/* One of the instance's CPUs on which the task may run; ATTUNE_CPUS: none. */
+static __attribute__((noinline)) uint32_t attune_allowed_cpu(struct task_struct *task,
+                                                             uint32_t instance)
+{
+    uint32_t cpus = attune_instances[instance].attune.cpus;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
+        uint32_t cpu = attune_cpu_of[instance][i];
+        if (bpf_cpumask_test_cpu(cpu, task->cpus_ptr))
+            return cpu;
+    }
+    return ATTUNE_CPUS;
+}
+
+/* The instance for a new thread: that of the CPU which the kernel has found, if it idles; else the
+ * one with the fewest ready threads for each CPU. */
+static __attribute__((noinline)) uint32_t attune_first_place(struct task_struct *task,
+                                                             uint32_t near)
+{
+    uint32_t best = attune_instance_at(near);
+    if (attune_idles(near) || task->migration_disabled || task->nr_cpus_allowed == 1)
+        return best;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
+        uint64_t here = attune_domains[i][0].ready * attune_instances[best].attune.cpus;
+        uint64_t there = attune_domains[best][0].ready * attune_instances[i].attune.cpus;
+        if (attune_instances[i].attune.cpus && here < there &&
+            attune_allowed_cpu(task, i) < ATTUNE_CPUS)
+            best = i;
+    }
+    return best;
+}
+
+/* Without a lock, as the thread is enqueued: brings it into the instance where it belongs. 0 when a
+ * lock could not be had. */
+static __attribute__((noinline)) int attune_bring_home(struct thread ATTUNE_ARENA *t,
+                                                       struct task_struct *task)
+{
+    uint32_t near = (uint32_t)scx_bpf_task_cpu(task), own = t->attune_task.instance;
+    uint32_t state = t->attune_task.state, to = attune_instance_at(near);
+    if (state == ATTUNE_UNKNOWN) {
+        t->attune_task.instance = attune_first_place(task, near);
+        return 1;
+    }
+    if (to == own || (state != ATTUNE_READY && state != ATTUNE_WAITING))
+        return 1;
+    if (state == ATTUNE_WAITING && attune_idles(near))
+        return attune_go_over(t, to, near);
+    if (attune_allowed_cpu(task, own) < ATTUNE_CPUS)
+        return 1;
+    return attune_go_over(t, to, near);
+}
+
+/* Without a lock: a thread that has stopped, and that no CPU of its instance may run, goes to one
+ * that may. Where the kernel enqueues it next, that does the same. */
+static inline void attune_exile(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    struct task_struct *task;
+    uint32_t instance = t->attune_task.instance;
+    if (t->attune_task.state != ATTUNE_READY || t->attune_task.leaving || !t->attune.pinned)
+        return;
+    task = scx_bpf_tid_to_task(t->attune_task.tid);
+    if (!task || attune_allowed_cpu(task, instance) < ATTUNE_CPUS)
+        return;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
+        uint32_t allowed = attune_allowed_cpu(task, i);
+        if (allowed < ATTUNE_CPUS) {
+            if (attune_go_over(t, i, allowed))
+                attune_kick(allowed);
+            return;
+        }
+    }
+}
+
+/* The instance, not `own`, whose first ready thread waits longest; those of a cache, or of all
+ * others. Without a lock: a hint. ATTUNE_INSTANCES: none. */
+static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, uint32_t near,
+                                                                 uint64_t seen)
+{
+    uint32_t own = attune_cpus[cpu].instance, cache = attune_cpus[cpu].cache;
+    uint32_t best = ATTUNE_INSTANCES;
+    int64_t since = INT64_MAX;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
+        struct thread ATTUNE_ARENA *first = attune_lists[i].first;
+        uint32_t its = attune_cpus[attune_cpu_of[i][0]].cache;
+        if (i == own || !first || (its == cache) != near || (seen >> (i & 63) & 1))
+            continue;
+        if (first->attune_task.ready_since < since) {
+            since = first->attune_task.ready_since;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Without a lock, on a CPU whose instance has no ready thread for it: takes one from another
+ * instance. 1: one has come; it is ready here. */
+static __attribute__((noinline)) int attune_pull(uint32_t cpu)
+{
+    uint32_t own = attune_cpus[cpu].instance;
+    uint64_t seen = (uint64_t)ATTUNE_ZERO;
+    attune_cpus[cpu].looked = attune_readied;
+    for (int attempt = (int)ATTUNE_ZERO; attempt < ATTUNE_PULLS && ATTUNE_MAY_LOOP; attempt++) {
+        struct thread ATTUNE_ARENA *t;
+        uint32_t from = attune_longest_waiting(cpu, 1, seen);
+        int ended;
+        if (from >= ATTUNE_INSTANCES)
+            from = attune_longest_waiting(cpu, 0, seen);
+        if (from >= ATTUNE_INSTANCES)
+            return 0;
+        seen |= 1ull << (from & 63);
+        if (!attune_lock(from))
+            return 0;
+        t = attune_failure.failed ? NULL : attune_longest_ready(cpu);
+        if (t)
+            attune_go_out(t, own, cpu);
+        attune_unlock();
+        if (!t)
+            continue;
+        if (!attune_lock(own))
+            return 0;
+        ended = attune_come_in(t, cpu);
+        attune_unlock();
+        attune_statistics.pulls++;
+        if (!ended)
+            return 1;
+        attune_free_record(t);
+    }
+    return 0;
+}
+#else
+#define attune_bring_home(t, task) 1
+#endif

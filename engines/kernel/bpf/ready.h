@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Each instance's ready threads, the one that has been ready longest first: the order in which CPUs
+ * of other instances pull. One instance needs no such list.
+ */
+#if ATTUNE_INSTANCES > 1
+struct attune_list {
+    struct thread ATTUNE_ARENA *first, *last;
+} __attribute__((aligned(64)));
+
+static struct attune_list ATTUNE_ARENA attune_lists[ATTUNE_INSTANCES];
+
+/* Times that a thread became ready, in any instance. Counted without a lock: a hint. */
+static uint64_t ATTUNE_ARENA attune_readied;
+
+static inline void attune_list(struct thread ATTUNE_ARENA *t)
+{
+    struct attune_list ATTUNE_ARENA *list = &attune_lists[attune_held()];
+    t->attune_task.ready_since = attune_answer.now;
+    t->attune_task.ready_behind = NULL;
+    t->attune_task.ready_before = list->last;
+    if (list->last)
+        list->last->attune_task.ready_behind = t;
+    else
+        list->first = t;
+    list->last = t;
+    attune_readied++;
+}
+
+static inline void attune_unlist(struct thread ATTUNE_ARENA *t)
+{
+    struct attune_list ATTUNE_ARENA *list = &attune_lists[attune_held()];
+    struct attune_task ATTUNE_ARENA *own = &t->attune_task;
+    if (own->ready_before)
+        own->ready_before->attune_task.ready_behind = own->ready_behind;
+    else
+        list->first = own->ready_behind;
+    if (own->ready_behind)
+        own->ready_behind->attune_task.ready_before = own->ready_before;
+    else
+        list->last = own->ready_before;
+}
+
+/* Under the lock: the thread of the instance that has been ready longest and that the CPU could run
+ * now. */
+static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_longest_ready(uint32_t cpu)
+{
+    struct thread ATTUNE_ARENA *t = attune_lists[attune_held()].first;
+    while (t && (t->attune_task.leaving || !attune_may_run_on(&t->attune, cpu)) && ATTUNE_MAY_LOOP)
+        t = t->attune_task.ready_behind;
+    return t;
+}
+#else
+#define attune_list(t)   (void)0
+#define attune_unlist(t) (void)0
+#endif

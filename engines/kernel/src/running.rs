@@ -1,0 +1,118 @@
+//! Attaches a scheduler in the kernel, observes and changes it while it works, and detaches it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use libbpf_rs::{Link, MapCore};
+
+use crate::failure::{self, Exit};
+use crate::image::Image;
+use crate::load::{self, Error, Settings};
+use crate::loaded::Loaded;
+use crate::locked_copy::Copier;
+use crate::program_call;
+use crate::statistics::Statistics;
+use crate::support;
+use crate::tunables::SetError;
+use crate::values::Values;
+
+/// A scheduler in the kernel. Dropping it detaches it.
+pub struct Running {
+    // Links stand in front of what they belong to, so that they are dropped first.
+    link: Option<Link>,
+    _listening: Vec<Link>,
+    loaded: Arc<Loaded>,
+}
+
+/// Loads and attaches: from now on the scheduler schedules.
+pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
+    let (made, wanted) = (image.instances(), settings.division.instances());
+    if made != wanted {
+        return Err(Error::OtherInstances { scheduler: image.scheduler(), made, wanted });
+    }
+    let mut object = load::object(&image, settings)?;
+    let mut link = None;
+    for mut map in object.maps_mut() {
+        if map.name() == "attune_ops" {
+            link = Some(map.attach_struct_ops().map_err(|error| match support::busy() {
+                // It came while this one was compiled and verified.
+                Some(busy) => Error::Missing(busy),
+                None => load::refused(&image, error),
+            })?);
+        }
+    }
+    let mut listening = Vec::new();
+    let timers = |name: &_| settings.implicit && load::is_timer_program(name);
+    for program in object.progs_mut().filter(|program| timers(program.name())) {
+        listening.push(program.attach().map_err(|error| load::refused(&image, error))?);
+    }
+    let memory = load::memory_of(&image, &object)?;
+    let copier =
+        Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
+    let loaded = Loaded { image, memory, copier: Mutex::new(copier), cpus: settings.cpus, object };
+    Ok(Running { link, _listening: listening, loaded: Arc::new(loaded) })
+}
+
+impl Running {
+    /// The scheduler's name; of two, both.
+    pub fn scheduler(&self) -> String {
+        self.loaded.image.scheduler()
+    }
+
+    /// The names of its schedulers: one, or the command's and the others'.
+    pub fn policies(&self) -> impl Iterator<Item = &str> {
+        self.loaded.image.policies()
+    }
+
+    /// Children that the calling thread has while `born` runs follow the command's policy, and all
+    /// that descend from them. `NotFound` where there is one policy only.
+    pub fn as_command<T>(&self, born: impl FnOnce() -> T) -> io::Result<T> {
+        self.adopt(true)?;
+        let result = born();
+        self.adopt(false)?;
+        Ok(result)
+    }
+
+    fn adopt(&self, heirs: bool) -> io::Result<()> {
+        #[repr(C)]
+        struct Adoption {
+            pid: i32,
+            heirs: i32,
+        }
+        let program = self.loaded.object.progs().find(|program| program.name() == "attune_adopt");
+        let program = program.ok_or(io::ErrorKind::NotFound)?;
+        let pid = attune_linux::process::this_thread() as i32;
+        let adoption = Adoption { pid, heirs: heirs.into() };
+        program_call::with(program.as_fd(), adoption)
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        let Loaded { image, memory, .. } = &*self.loaded;
+        Statistics::read(image, memory, memory)
+    }
+
+    /// What other processes may say to it: values for its thread imports, and `owner`, a user, and
+    /// root what to set. At most one is in use at a time.
+    pub fn values(&self, owner: u32) -> Result<Values, libbpf_rs::Error> {
+        Values::new(self.loaded.clone(), owner)
+    }
+
+    /// How it ended, once the kernel has thrown it out.
+    pub fn exit(&self) -> Option<Exit> {
+        failure::exit(&self.loaded.image, &self.loaded.memory)
+    }
+
+    /// Detaches, and says how it ended.
+    pub fn stop(mut self) -> Exit {
+        self.link = None;
+        // The kernel tells the program the reason before it gives the link free.
+        self.exit().unwrap_or_default()
+    }
+
+    /// Changes tunables and global imports, all of them or none: `period=10ms`, `fair.period=10ms`;
+    /// what a value may be, [`SetError`] says.
+    pub fn set(&self, settings: &[(String, String)]) -> Result<(), SetError> {
+        self.loaded.set(settings)
+    }
+}

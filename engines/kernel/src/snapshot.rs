@@ -1,0 +1,375 @@
+//! Shows a running scheduler at one moment, between two handlers ([`crate::locked_copy`]): every
+//! thread that it knows, in its container and in that container's order, and what each CPU does.
+//!
+//! Units: times are in ns; those of the clock are CLOCK_MONOTONIC's.
+
+use std::collections::BTreeMap;
+
+use attune_values::wire::{Tunable, Type};
+use serde::{Deserialize, Serialize};
+
+use crate::containers;
+use crate::description::Policy;
+use crate::image::Image;
+use crate::layout::Engine;
+use crate::locked_copy::{Copier, CopyError, Part, ROOM};
+use crate::memory::{Memory, Words};
+use crate::records;
+use crate::statistics::Statistics;
+use crate::tunables;
+
+/// A scheduler at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// When that was.
+    pub at: i64,
+    /// How long no handler could run for it.
+    pub held: i64,
+    /// One, or the command's and the others'.
+    pub policies: Vec<PolicySnapshot>,
+    pub cpus: Vec<CpuSnapshot>,
+    pub tunables: Vec<Tunable>,
+    /// Turns so far of fall-back tasks: threads for which there was no record, and which run beside
+    /// all policies.
+    pub fall_backs: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicySnapshot {
+    pub scheduler: String,
+    /// Where there are two: `command` or `others`.
+    pub role: Option<String>,
+    /// Threads that it could give a CPU, and that it has given one so far.
+    pub ready: u64,
+    pub dispatches: u64,
+    /// What it keeps of each thread.
+    pub attributes: Vec<AttributeSnapshot>,
+    /// Those with threads, and those that are no arrays.
+    pub containers: Vec<ContainerSnapshot>,
+    /// Threads that it knows and that sit in no container.
+    pub loose: Vec<ThreadSnapshot>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttributeSnapshot {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub ty: Type,
+    /// Supplied from outside.
+    pub import: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContainerSnapshot {
+    /// As the scheduler calls it: `RQ`, `current[1]`.
+    pub name: String,
+    /// The instance to which it belongs; None where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<u32>,
+    pub kind: Kind,
+    /// The attribute that it is sorted on.
+    pub sorted_on: Option<String>,
+    /// The threads in the container's order: a policy takes the first one first.
+    pub threads: Vec<ThreadSnapshot>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Threadref,
+    Queue,
+    Stack,
+    Pqueue,
+    Pstack,
+}
+
+/// In the order of enum attune_kind.
+const KINDS: [Kind; 5] = [Kind::Threadref, Kind::Queue, Kind::Stack, Kind::Pqueue, Kind::Pstack];
+
+/// What the policy thinks of a thread. It runs too while something else keeps it from its CPU for a
+/// moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Ready,
+    Running,
+    Waiting,
+    /// It goes from one instance to another.
+    Moving,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadSnapshot {
+    pub thread: i32,
+    pub process: i32,
+    pub state: State,
+    /// Where it runs.
+    pub cpu: Option<u32>,
+    /// The value that it is sorted by, as it was when it was put there.
+    pub key: Option<i64>,
+    /// The line that put it there last: `fair.sched:68`.
+    pub put_by: Option<String>,
+    /// Times that it was given a CPU.
+    pub dispatches: u64,
+    /// The attributes' values, as the policy would read them.
+    pub values: BTreeMap<String, i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuSnapshot {
+    pub cpu: u32,
+    /// None: no policy has given it to a thread.
+    pub thread: Option<i32>,
+    /// An index into the policies.
+    pub policy: Option<usize>,
+    /// What is left of its slice; None if that has no end.
+    pub slice_left: Option<i64>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    #[error("the scheduler in the kernel lacks {0}: was it built by another version of Attune?")]
+    Foreign(&'static str),
+    #[error("threads come faster than the scheduler can be copied")]
+    TooManyNewThreads,
+    #[error("{0} is not whole: the scheduler has failed or is about to end")]
+    Broken(String),
+}
+
+/// Times that it is tried again because more threads came meanwhile than there was room for.
+const TRIES: usize = 8;
+/// Records more than there are now that are copied too.
+const ROOM_FOR_MORE: u64 = 16;
+
+/// Copies the scheduler's memory while no handler runs, and reads the copy.
+pub(crate) fn take(
+    image: &Image,
+    memory: &Memory,
+    copier: &mut Copier,
+    cpus: u32,
+) -> Result<Snapshot, SnapshotError> {
+    const LIST: SnapshotError = SnapshotError::Foreign("a list of threads");
+    let newest = memory.address(image, "attune_chunks").ok_or(LIST)?;
+    let unused = memory.address(image, "attune_fresh").ok_or(LIST)?;
+    let (from, bytes) = memory.variables(image);
+    let variables = Part { from, bytes: bytes.next_multiple_of(8) };
+    let record = image.layout().record.bytes;
+    for _ in 0..TRIES {
+        let chunks = records::chunks(image, memory);
+        let first = chunks.first().copied().unwrap_or(0);
+        // The newest chunk is copied as far as it is used, and a little more.
+        let used = memory.u64(unused).and_then(|at| at.checked_sub(first)).unwrap_or(ROOM);
+        let used = (used + ROOM_FOR_MORE * record).min(ROOM);
+        let part =
+            |chunk: &u64| Part { from: *chunk, bytes: if *chunk == first { used } else { ROOM } };
+        let parts: Vec<Part> = [variables].into_iter().chain(chunks.iter().map(part)).collect();
+        let copy = copier.take(image, memory, &parts)?;
+        if copy.u64(newest) == Some(first) && copy.u64(unused).is_some_and(|at| at <= first + used)
+        {
+            let times = Times { at: copy.at, held: copy.held };
+            return read(image, memory, &copy, times, &chunks, cpus);
+        }
+    }
+    Err(SnapshotError::TooManyNewThreads)
+}
+
+/// When the words were copied, and how long no handler could run for it.
+pub(crate) struct Times {
+    pub at: i64,
+    pub held: i64,
+}
+
+/// `words` holds the scheduler's variables and these chunks of records, all as they were at once.
+pub(crate) fn read(
+    image: &Image,
+    memory: &Memory,
+    words: &impl Words,
+    times: Times,
+    chunks: &[u64],
+    cpus: u32,
+) -> Result<Snapshot, SnapshotError> {
+    let engine = image.layout().engine.as_ref().ok_or(SnapshotError::Foreign("an engine"))?;
+    View { image, memory, words, engine }.whole(times, chunks, cpus)
+}
+
+struct View<'a, W: Words> {
+    image: &'a Image,
+    memory: &'a Memory,
+    words: &'a W,
+    engine: &'a Engine,
+}
+
+impl<W: Words> View<'_, W> {
+    fn whole(&self, times: Times, chunks: &[u64], cpus: u32) -> Result<Snapshot, SnapshotError> {
+        let policies = &self.image.description.policies;
+        let statistics = Statistics::read(self.image, self.memory, self.words);
+        let known = self.known(chunks);
+        let mut snapshots = Vec::new();
+        for (index, policy) in policies.iter().enumerate() {
+            let counted = statistics.policies.get(index).cloned().unwrap_or_default();
+            let loose = known.iter().filter(|(_, at)| at.policy == index && at.container == 0);
+            snapshots.push(PolicySnapshot {
+                scheduler: policy.name.clone(),
+                role: tunables::role(policies, index).map(str::to_owned),
+                ready: counted.ready,
+                dispatches: counted.dispatches,
+                attributes: attributes(policy),
+                containers: self.containers(policy, index, &known)?,
+                loose: loose.filter_map(|(at, _)| self.thread(*at, policy, index, false)).collect(),
+            });
+        }
+        Ok(Snapshot {
+            at: times.at,
+            held: times.held,
+            policies: snapshots,
+            cpus: (0..cpus).filter_map(|number| self.cpu(number, times.at)).collect(),
+            tunables: tunables::all(self.image, self.memory),
+            fall_backs: statistics.fall_backs,
+        })
+    }
+
+    /// The records of threads that a policy knows, by their address.
+    fn known(&self, chunks: &[u64]) -> BTreeMap<u64, Place> {
+        let layout = &self.image.layout().record;
+        let place = |at: u64| {
+            self.state(at)?;
+            let policy = usize::from(self.words.u8(at + layout.domain)?);
+            Some((at, Place { container: self.words.u64(at + layout.container)?, policy }))
+        };
+        chunks
+            .iter()
+            .flat_map(|chunk| records::of_chunk(self.image, self.words, *chunk))
+            .filter_map(place)
+            .collect()
+    }
+
+    /// Reads a thread's state; None if no policy knows the record.
+    fn state(&self, at: u64) -> Option<State> {
+        // enum attune_state
+        match self.words.u8(at + self.image.layout().record.state)? {
+            1 => Some(State::Ready),
+            2 => Some(State::Running),
+            3 => Some(State::Waiting),
+            5 => Some(State::Moving),
+            _ => None,
+        }
+    }
+
+    fn containers(
+        &self,
+        policy: &Policy,
+        index: usize,
+        known: &BTreeMap<u64, Place>,
+    ) -> Result<Vec<ContainerSnapshot>, SnapshotError> {
+        // In the order of the scheduler's text, the elements of an array one behind the other.
+        let mut snapshots = Vec::new();
+        let all = (0..self.image.instances())
+            .flat_map(|instance| policy.containers.iter().map(move |it| (instance, it)));
+        for (instance, container) in all {
+            let Some(base) = self.memory.in_state(self.image, instance, &container.c_name) else {
+                continue;
+            };
+            let element = |at| containers::element(self.image, self.words, at);
+            let of_array = |at: &u64| {
+                element(*at).is_some_and(|it| containers::at(self.image, base, it) == *at)
+            };
+            let mut all: Vec<u64> = match element(base) {
+                None => vec![base],
+                Some(_) => known.values().map(|place| place.container).filter(of_array).collect(),
+            };
+            all.sort_unstable();
+            all.dedup();
+            for at in all {
+                snapshots.push(ContainerSnapshot {
+                    instance: (self.image.instances() > 1).then_some(instance),
+                    ..self.container(at, policy, index)?
+                });
+            }
+        }
+        Ok(snapshots)
+    }
+
+    fn container(
+        &self,
+        at: u64,
+        policy: &Policy,
+        index: usize,
+    ) -> Result<ContainerSnapshot, SnapshotError> {
+        let (image, words) = (self.image, self.words);
+        let name = containers::name(image, self.memory, words, at).unwrap_or_default();
+        let records = containers::records(image, words, at);
+        let records = records.ok_or_else(|| SnapshotError::Broken(name.clone()))?;
+        let sorted_on = containers::sorted_on(image, words, at);
+        let sorted_on = sorted_on.and_then(|number| policy.attributes.get(number));
+        let thread = |at: u64| self.thread(at, policy, index, sorted_on.is_some());
+        let threads: Option<Vec<ThreadSnapshot>> = records.into_iter().map(thread).collect();
+        let kind = containers::kind(image, words, at);
+        Ok(ContainerSnapshot {
+            kind: kind.and_then(|kind| KINDS.get(kind).copied()).unwrap_or(Kind::Queue),
+            sorted_on: sorted_on.map(|attribute| attribute.name.clone()),
+            threads: threads.ok_or_else(|| SnapshotError::Broken(name.clone()))?,
+            name,
+            instance: None,
+        })
+    }
+
+    fn thread(
+        &self,
+        at: u64,
+        policy: &Policy,
+        index: usize,
+        sorted: bool,
+    ) -> Option<ThreadSnapshot> {
+        let (words, layout) = (self.words, &self.image.layout().record);
+        let state = self.state(at)?;
+        let line = words.u32(at + layout.line)?;
+        let values = policy.attributes.iter().zip(layout.attributes.get(index)?);
+        let value = |offset: &u64| Some(words.u64(at + offset)? as i64);
+        Some(ThreadSnapshot {
+            thread: words.u32(at + layout.thread)? as i32,
+            process: words.u32(at + layout.process)? as i32,
+            state,
+            cpu: words.u32(at + layout.cpu).filter(|_| state == State::Running),
+            key: words.u64(at + layout.key).filter(|_| sorted).map(|key| key as i64),
+            put_by: (line > 0).then(|| policy.file_and_line(line)),
+            dispatches: words.u64(at + layout.dispatches)?,
+            values: values
+                .filter_map(|(attribute, at)| Some((attribute.name.clone(), value(at)?)))
+                .collect(),
+        })
+    }
+
+    fn cpu(&self, number: u32, now: i64) -> Option<CpuSnapshot> {
+        let (words, layout) = (self.words, &self.image.layout().record);
+        let cpus = self.memory.address(self.image, "attune_cpus")?;
+        let base = cpus + u64::from(number) * self.engine.cpu_bytes;
+        let running = words.u64(base + self.engine.running)?;
+        let deadline = words.u64(base + self.engine.deadline)? as i64;
+        let runs = running != 0;
+        let thread = words.u32(running + layout.thread).filter(|_| runs);
+        let policy = words.u8(running + layout.domain).filter(|_| runs);
+        Some(CpuSnapshot {
+            cpu: number,
+            thread: thread.map(|thread| thread as i32),
+            policy: policy.map(usize::from),
+            slice_left: (runs && deadline != 0).then(|| (deadline - now).max(0)),
+        })
+    }
+}
+
+/// Where a thread is.
+struct Place {
+    container: u64,
+    policy: usize,
+}
+
+fn attributes(policy: &Policy) -> Vec<AttributeSnapshot> {
+    let snapshot = |it: &crate::description::Attribute| AttributeSnapshot {
+        name: it.name.clone(),
+        ty: it.ty,
+        import: it.import,
+    };
+    policy.attributes.iter().map(snapshot).collect()
+}

@@ -1,0 +1,217 @@
+//! Changes a running scheduler: sets its tunables and its global imports.
+
+use attune_values::text;
+use attune_values::wire::{self, Tunable};
+
+use crate::description::{Global, Policy, Storage};
+use crate::image::Image;
+use crate::memory::{Memory, Words};
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum SetError {
+    #[error("there is no tunable `{name}` in {of}; {}", known(.tunables))]
+    Unknown { of: String, name: String, tunables: Vec<String> },
+    #[error("no scheduler here is called `{name}`: there is {}", .policies.join(" and "))]
+    UnknownPolicy { name: String, policies: Vec<String> },
+    #[error("both schedulers are called {0}: say `command.NAME` or `others.NAME`")]
+    Ambiguous(String),
+    #[error(
+        "`{value}` is no value for {name}, which is a time: a number with a unit, such as 10ms"
+    )]
+    NoTime { name: String, value: String },
+    #[error("`{value}` is no value for {name}, which is a number without a unit")]
+    NoNumber { name: String, value: String },
+    #[error("`{value}` is too large for {name}: {limits}")]
+    TooLarge { name: String, value: String, limits: &'static str },
+    #[error("nothing was set: {0}")]
+    Unable(String),
+}
+
+fn known(tunables: &[String]) -> String {
+    match tunables {
+        [] => "there is none at all".to_string(),
+        names => format!("there is {}", names.join(", ")),
+    }
+}
+
+/// What the two schedulers of a machine are also called, whatever their names.
+const ROLES: [&str; 2] = ["command", "others"];
+
+/// Each name is a tunable's, or a scheduler's and a tunable's: `fair.period`. Where two schedulers
+/// share the machine and none is said, it is the command's if that has one of this name; they are
+/// also called `command` and `others`. The value of a time has a unit. These are the words to be
+/// stored, and where: one in each instance.
+pub(crate) fn words(
+    image: &Image,
+    memory: &Memory,
+    settings: &[(String, String)],
+) -> Result<Vec<(u64, u64)>, SetError> {
+    let mut words = Vec::new();
+    for (name, value) in settings {
+        let global = find(&image.description.policies, name)?;
+        let number = parse(global, value)?;
+        let places = (0..image.instances()).filter_map(|it| place(image, memory, it, global));
+        words.extend(places.map(|at| (at, number as u64)));
+    }
+    Ok(words)
+}
+
+/// Where its value is in an instance. None in an object that lacks it.
+fn place(image: &Image, memory: &Memory, instance: u32, global: &Global) -> Option<u64> {
+    Some(memory.in_state(image, instance, &global.c_name)? + global.offset())
+}
+
+/// What the `index`th of the schedulers is also called; None if it is the only one.
+pub(crate) fn role(policies: &[Policy], index: usize) -> Option<&'static str> {
+    ROLES.get(index).copied().filter(|_| policies.len() > 1)
+}
+
+/// All that can be set, and what it is now.
+pub(crate) fn all(image: &Image, memory: &Memory) -> Vec<Tunable> {
+    let policies = &image.description.policies;
+    let all = policies.iter().enumerate().flat_map(|(index, policy)| {
+        policy
+            .globals
+            .iter()
+            .filter(|global| global.is_settable())
+            .map(move |global| (index, policy, global))
+    });
+    all.map(|(index, policy, global)| Tunable {
+        scheduler: policy.name.clone(),
+        role: role(policies, index).map(str::to_owned),
+        name: global.name.clone(),
+        storage: match global.storage {
+            Storage::Import => wire::Storage::Import,
+            _ => wire::Storage::Tunable,
+        },
+        ty: global.ty(),
+        value: place(image, memory, 0, global).and_then(|at| memory.u64(at)).unwrap_or(0) as i64,
+    })
+    .collect()
+}
+
+fn find<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Global, SetError> {
+    let (among, name): (Vec<&Policy>, &str) = match name.split_once('.') {
+        None => (policies.iter().collect(), name),
+        Some((policy, name)) => (vec![called(policies, policy)?], name),
+    };
+    let settable =
+        |policy: &&'a Policy| policy.globals.iter().filter(|global| global.is_settable());
+    let found = among.iter().flat_map(settable).find(|global| global.name == name);
+    found.ok_or_else(|| {
+        let of: Vec<String> = among.iter().map(|policy| policy.name.clone()).collect();
+        // With two schedulers a bare name could be either's.
+        let shown = |policy: &&'a Policy| {
+            let prefix = if among.len() > 1 { format!("{}.", policy.name) } else { String::new() };
+            settable(policy).map(move |global| prefix.clone() + &global.name).collect::<Vec<_>>()
+        };
+        let tunables = among.iter().flat_map(shown).collect();
+        SetError::Unknown { of: of.join(" and "), name: name.to_string(), tunables }
+    })
+}
+
+fn called<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Policy, SetError> {
+    let mut named = policies.iter().filter(|policy| policy.name == name);
+    match (named.next(), named.next()) {
+        (Some(policy), None) => return Ok(policy),
+        (Some(policy), Some(_)) => return Err(SetError::Ambiguous(policy.name.clone())),
+        _ => {}
+    }
+    let role = ROLES.iter().position(|role| *role == name).filter(|_| policies.len() > 1);
+    role.and_then(|role| policies.get(role)).ok_or_else(|| {
+        let policies = policies.iter().map(|policy| policy.name.clone()).collect();
+        SetError::UnknownPolicy { name: name.to_string(), policies }
+    })
+}
+
+fn parse(global: &Global, value: &str) -> Result<i64, SetError> {
+    let plain: Option<i64> = value.trim().parse().ok();
+    let (name, value) = (global.name.clone(), value.trim().to_string());
+    let (digits, unit) = value
+        .split_at(value.find(|c: char| c.is_ascii_lowercase() && c != 'e').unwrap_or(value.len()));
+    let is_number = digits.trim().parse::<f64>().is_ok();
+    match (global.is_time, plain) {
+        (false, Some(number)) | (true, Some(number @ 0)) => Ok(number),
+        (false, None) if is_number && unit.is_empty() && !digits.contains(['.', 'e']) => {
+            Err(SetError::TooLarge { name, value, limits: NUMBERS })
+        }
+        (false, None) => Err(SetError::NoNumber { name, value }),
+        (true, Some(_)) => Err(SetError::NoTime { name, value }),
+        (true, None) => match text::parse(&value) {
+            Some(time) => Ok(time),
+            None if is_number && ["ns", "us", "ms", "s"].contains(&unit) => {
+                Err(SetError::TooLarge { name, value, limits: TIMES })
+            }
+            None => Err(SetError::NoTime { name, value }),
+        },
+    }
+}
+
+const NUMBERS: &str = "numbers go from -9223372036854775808 to 9223372036854775807";
+const TIMES: &str = "times go from -9000000000s to 9000000000s";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::Description;
+
+    fn two() -> Vec<Policy> {
+        let text = "scheduler\tedf\tedf.sched\nglobal\tmargin\tmargin\ttunable\ttime\n\
+                    scheduler\tfair\tfair.sched\n\
+                    global\tperiod\tothers_period\ttunable\ttime\n\
+                    global\tmargin\tothers_margin\ttunable\tint\n\
+                    global\tRQ_size\tothers_RQ_size\tdata\tint\n";
+        Description::read(text).unwrap().policies
+    }
+
+    fn c_name(name: &str) -> Result<String, String> {
+        find(&two(), name).map(|global| global.c_name.clone()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn names_mean_the_commands_policy_first() {
+        assert_eq!(c_name("margin").unwrap(), "margin");
+        assert_eq!(c_name("period").unwrap(), "others_period");
+        assert_eq!(c_name("fair.margin").unwrap(), "others_margin");
+        assert_eq!(c_name("others.margin").unwrap(), "others_margin");
+        assert_eq!(
+            c_name("edf.period").unwrap_err(),
+            "there is no tunable `period` in edf; there is margin"
+        );
+        assert_eq!(
+            c_name("RQ_size").unwrap_err(),
+            "there is no tunable `RQ_size` in edf and fair; there is edf.margin, fair.period, \
+             fair.margin"
+        );
+        assert_eq!(
+            c_name("pth.period").unwrap_err(),
+            "no scheduler here is called `pth`: there is edf and fair"
+        );
+        let same: Vec<Policy> = [&two()[0], &two()[0]].into_iter().cloned().collect();
+        assert!(matches!(find(&same, "edf.margin"), Err(SetError::Ambiguous(_))));
+        assert!(find(&same, "others.margin").is_ok());
+    }
+
+    #[test]
+    fn times_have_units_and_numbers_have_none() {
+        let policies = two();
+        let value = |name, value| {
+            parse(find(&policies, name).unwrap(), value).map_err(|error| error.to_string())
+        };
+        assert_eq!(value("period", "3ms"), Ok(3_000_000));
+        assert_eq!(value("period", "0"), Ok(0));
+        assert!(
+            value("period", "3")
+                .unwrap_err()
+                .contains("`3` is no value for period, which is a time")
+        );
+        assert!(value("period", "soon").is_err());
+        assert_eq!(value("fair.margin", "-3"), Ok(-3));
+        assert!(value("fair.margin", "3ms").unwrap_err().contains("without a unit"));
+        assert!(value("fair.margin", "0.5").unwrap_err().contains("without a unit"));
+        assert!(value("fair.margin", "9223372036854775808").unwrap_err().contains("too large"));
+        assert_eq!(value("fair.margin", "9223372036854775807"), Ok(i64::MAX));
+        assert!(value("period", "1e10s").unwrap_err().contains("`1e10s` is too large for period"));
+        assert!(value("period", "3 apples").unwrap_err().contains("which is a time"));
+    }
+}

@@ -1,0 +1,86 @@
+//! `human`: what the person deals with runs at once, and nobody starves for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use attune_simulator::interpreter::{self, Interpreter};
+use attune_simulator::metrics::Tally;
+use attune_simulator::{Options, Outcome, Workload, simulate};
+
+const US: i64 = 1_000;
+const MS: i64 = 1_000_000;
+
+fn run(policy: &str, text: &str) -> Outcome {
+    let mut opened = attune_schedulers::open(Path::new(policy), &[]).unwrap();
+    let checked = attune_language::check(&opened.source, &mut opened.loader, &Default::default());
+    let program = checked.program.unwrap_or_else(|| panic!("{policy}: {:?}", checked.diagnostics));
+    let options = interpreter::Options::default();
+    let mut policy = Interpreter::new(Arc::new(program), &checked.sources, options).unwrap();
+    let workload = Workload::from_file_text(text, "test.toml").unwrap_or_else(|it| panic!("{it}"));
+    simulate(&mut policy, &workload, &Options::default()).unwrap()
+}
+
+fn desktop() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/desktop.toml");
+    std::fs::read_to_string(path).unwrap()
+}
+
+fn group<'o>(outcome: &'o Outcome, name: &str) -> &'o Tally {
+    outcome.groups().iter().find(|group| group.name == name).unwrap()
+}
+
+#[test]
+fn a_key_and_a_picture_do_not_wait_for_ten_programs_that_compute() {
+    let human = run("human", &desktop());
+    for name in ["kernel", "server", "editor"] {
+        let latency = group(&human, name).latency.quantile(0.99);
+        assert!(latency <= 10 * US, "{name}: {latency} ns\n{}", human.table());
+    }
+    let player = group(&human, "player");
+    assert!(player.jobs >= 499 && player.missed == 0, "{}", human.table());
+    // The same under equal shares, so that the workload is one that needs it.
+    let fair = run("fair", &desktop());
+    assert!(group(&fair, "player").missed > 100, "{}", fair.table());
+    assert!(group(&fair, "editor").latency.quantile(0.99) > MS, "{}", fair.table());
+}
+
+/// Each class wants the whole processor; `parts` of the classes are the defaults of the policy.
+#[test]
+fn each_class_gets_its_part_of_the_epoch_when_all_want_everything() {
+    let hog = |name: &str, imports: &str| {
+        format!(
+            "[[thread]]\nname = \"{name}\"\ncount = 3\n{imports}\nrepeat = \"forever\"\n\
+             do = [{{ compute = \"50ms\" }}]\n"
+        )
+    };
+    let text = [
+        "duration = \"20s\"\ncontext_switch = \"3us\"\n".to_owned(),
+        hog("kernel", "imports = { kernel_thread = \"1\" }"),
+        hog("input", "imports = { input_rating = \"1000\" }"),
+        hog("output", "imports = { output_rating = \"1000\" }"),
+        hog("other", ""),
+    ]
+    .concat();
+    let outcome = run("human", &text);
+    for (name, part) in [("kernel", 0.20), ("input", 0.40), ("output", 0.25), ("other", 0.15)] {
+        let share = outcome.share(group(&outcome, name));
+        assert!((share - part).abs() < 0.02 * part, "{name}: {share}\n{}", outcome.table());
+        let within = outcome.jain_within(group(&outcome, name).group).unwrap();
+        assert!(within > 0.99, "{name}: {within}\n{}", outcome.table());
+    }
+}
+
+#[test]
+fn a_higher_rating_gets_more_of_its_class_but_less_than_in_proportion() {
+    let hog = |name: &str, rating: i64| {
+        format!(
+            "[[thread]]\nname = \"{name}\"\nimports = {{ input_rating = \"{rating}\" }}\n\
+             repeat = \"forever\"\ndo = [{{ compute = \"50ms\" }}]\n"
+        )
+    };
+    let text = ["duration = \"20s\"\n".to_owned(), hog("high", 1000), hog("low", 100)].concat();
+    let outcome = run("human", &text);
+    let share = |name| outcome.share(group(&outcome, name));
+    let times = share("high") / share("low");
+    assert!(times > 2.0 && times < 6.0, "{times}\n{}", outcome.table());
+}

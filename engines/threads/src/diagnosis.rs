@@ -1,0 +1,56 @@
+//! What threads are doing, in words, for the messages about a program that cannot go on.
+
+use std::fmt::Write as _;
+
+use crate::report;
+use crate::scheduler::Scheduler;
+use crate::thread::{State, ThreadRef, WaitsFor};
+use crate::thread_table::ThreadTable;
+
+/// Ends the process: no event can come that any thread waits for.
+pub fn deadlock(scheduler: &Scheduler, threads: &ThreadTable) -> ! {
+    let mut living: Vec<ThreadRef> =
+        threads.iter().filter(|thread| thread.state.get() != State::Dead).collect();
+    living.sort_by_key(|thread| thread.id);
+    let ready = living
+        .iter()
+        .filter(|thread| thread.state.get() == State::Ready && !thread.suspended.get())
+        .count();
+    let name = scheduler.name().to_string_lossy();
+    let mut message = if ready > 0 {
+        format!(
+            "stuck: the scheduler {name} dispatches none of {ready} ready threads, and no event \
+             can come"
+        )
+    } else {
+        "deadlock: every thread waits, and nothing that they wait for can come".to_string()
+    };
+    for thread in living {
+        let _ = write!(message, "\n  {}, in {}", describe(thread), scheduler.container_of(thread));
+    }
+    report::stuck(&message)
+}
+
+/// `thread 3 "handler" (waiting for descriptor 5, suspended)`
+pub fn describe(thread: ThreadRef) -> String {
+    let name = thread.name().to_string_lossy();
+    let state = match thread.state.get() {
+        State::Ready => "ready".to_string(),
+        State::Running => "running".into(),
+        State::Dead => "ended".into(),
+        State::Waiting => match thread.waits_for.get() {
+            WaitsFor::Nothing => "waiting".into(),
+            WaitsFor::Time => "sleeping".into(),
+            WaitsFor::Join(other) => format!("waiting for the end of thread {other}"),
+            WaitsFor::Mutex => "waiting for a mutex".into(),
+            WaitsFor::Condition => "waiting for a condition".into(),
+            WaitsFor::Semaphore => "waiting for a semaphore".into(),
+            WaitsFor::Descriptors(fd, 1) => format!("waiting for descriptor {fd}"),
+            WaitsFor::Descriptors(fd, n) => {
+                format!("waiting for descriptor {fd} and {} more", n - 1)
+            }
+        },
+    };
+    let suspended = if thread.suspended.get() { ", suspended" } else { "" };
+    format!("thread {} \"{name}\" ({state}{suspended})", thread.id)
+}

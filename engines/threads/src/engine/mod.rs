@@ -1,0 +1,384 @@
+//! The engine's core: which thread runs, and in which order the scheduler hears of events.
+//!
+//! The order is that of "The life of a thread" in docs/internals/decisions.md. One reading of the
+//! clock serves the handlers of one scheduling point (why the thread stops, `switch_out`,
+//! `schedule`). Events that come from outside (descriptors, timers) are raised one at a time: while
+//! a thread counts as running, just after it was chosen; or on the idle processor, and then
+//! `schedule` follows each. So no event ever comes between `switch_out` and `schedule`.
+//!
+//! Invariants: exactly one thread is Running, except inside [`Engine::switch`]; a Waiting thread is
+//! in one of: a queue, the timers, the descriptors' waiters, another thread's `joiner`, `pending`.
+//!
+//! The engine never takes the processor away from a thread: `dispatch t for d` does not bound the
+//! stay, `quantum_expired` never comes and `preempt` has no effect.
+
+mod node;
+mod outside;
+
+use std::collections::VecDeque;
+use std::ffi::{CStr, c_void};
+
+use crate::clock::{self, NEVER};
+use crate::cluster::Cluster;
+use crate::descriptors::Descriptors;
+use crate::diagnosis;
+use crate::errno::{Errno, Result};
+use crate::fiber;
+use crate::import_bindings::ImportBindings;
+use crate::overflow;
+use crate::report;
+use crate::scheduler::Scheduler;
+use crate::stack::StackPool;
+use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
+use crate::thread_table::ThreadTable;
+use crate::timers::{Kind, Timers};
+use attune_abi::Event;
+
+/// An event that the scheduler has not been told of.
+enum Pending {
+    /// The thread's wait has ended.
+    Ready(ThreadRef),
+    Alarm(ThreadRef),
+}
+
+pub struct Engine {
+    pub scheduler: Scheduler,
+    pub threads: ThreadTable,
+    pub stacks: StackPool,
+    pub bindings: ImportBindings,
+    pub descriptors: Descriptors,
+    timers: Timers,
+    current: ThreadRef,
+    pending: VecDeque<Pending>,
+    /// Scratch for what descriptors report.
+    reported: Vec<ThreadRef>,
+    next_poll: i64,
+    next_sweep: i64,
+    /// Threads ran since all descriptors were swept, so some may have been closed.
+    unswept: bool,
+    living: u64,
+    created: u64,
+    switches: u64,
+}
+
+impl Engine {
+    /// Starts the scheduler with the program as its first thread, and lets it choose that.
+    pub fn start(
+        scheduler: Scheduler,
+        stacks: StackPool,
+        ignore_unknown_imports: bool,
+    ) -> Result<Engine> {
+        let mut threads = ThreadTable::new();
+        let size = scheduler.record_size();
+        let main = ThreadRef::allocate(threads.next_id(), c"main", std::ptr::null_mut(), size);
+        threads.insert(main);
+        let mut engine = Engine {
+            bindings: ImportBindings::new(ignore_unknown_imports),
+            scheduler,
+            threads,
+            stacks,
+            descriptors: Descriptors::new()?,
+            timers: Timers::default(),
+            current: main,
+            pending: VecDeque::new(),
+            reported: Vec::new(),
+            next_poll: 0,
+            next_sweep: 0,
+            unswept: false,
+            living: 1,
+            created: 1,
+            switches: 0,
+        };
+        let now = clock::now();
+        engine.raise(Event::Init, None, now);
+        engine.scheduler.init_thread(main, now);
+        engine.raise(Event::NewThread, Some(main), now);
+        engine.choose(now);
+        Ok(engine)
+    }
+
+    /// The running thread.
+    #[inline]
+    pub fn current(&self) -> ThreadRef {
+        self.current
+    }
+
+    /// The thread of that number, 0 meaning the running one. ESRCH.
+    pub fn thread(&self, id: ThreadId) -> Result<ThreadRef> {
+        if id == 0 {
+            return Ok(self.current);
+        }
+        self.threads.get(id).ok_or(Errno(libc::ESRCH))
+    }
+
+    /// As [`Engine::thread`], of threads that have not ended.
+    pub fn living_thread(&self, id: ThreadId) -> Result<ThreadRef> {
+        self.thread(id).and_then(|thread| {
+            if thread.state.get() == State::Dead { Err(Errno(libc::ESRCH)) } else { Ok(thread) }
+        })
+    }
+
+    /// A new thread, ready to be chosen. EAGAIN, EINVAL: no such stack.
+    pub fn create(
+        &mut self,
+        name: &CStr,
+        stack_size: usize,
+        userdata: *mut c_void,
+        body: Body,
+    ) -> Result<ThreadRef> {
+        let stack = self.stacks.take(stack_size)?;
+        let id = self.threads.next_id();
+        let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
+        thread.body.set(Some(body));
+        thread.stack.set(Some(stack.extent()));
+        let fiber = fiber::new(stack, thread);
+        // SAFETY: nothing runs on the fiber yet.
+        unsafe { *thread.fiber.get() = Some(fiber) };
+        self.threads.insert(thread);
+        self.living += 1;
+        self.created += 1;
+        let now = clock::now();
+        self.scheduler.init_thread(thread, now);
+        self.bindings.bind_thread_imports(thread);
+        self.raise(Event::NewThread, Some(thread), now);
+        Ok(thread)
+    }
+
+    /// The running thread is about to wait. Its place in a queue or the like is set up already.
+    pub fn prepare_wait(&mut self, waits_for: WaitsFor, deadline: i64) {
+        let me = self.current;
+        me.waits_for.set(waits_for);
+        me.outcome.set(0);
+        if deadline != NEVER {
+            self.timers.set(me, Kind::Wake, deadline);
+        }
+    }
+
+    /// A timeout that was set with [`Engine::prepare_wait`] does not happen any more.
+    pub fn end_timeout(&mut self, thread: ThreadRef) {
+        self.timers.cancel(thread, Kind::Wake);
+    }
+
+    /// Ends the thread's wait: what it waits for has come (0), or will not (an errno).
+    pub fn wake(&mut self, thread: ThreadRef, outcome: i32) {
+        self.end_wait(thread, outcome);
+        self.raise_ready(thread, clock::now());
+    }
+
+    /// Descriptors that a thread waited for are gone.
+    pub fn fail_waits(&mut self, threads: Vec<ThreadRef>) {
+        for thread in threads {
+            // One that waits for two of them is woken once.
+            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..)) {
+                self.wake(thread, libc::EBADF);
+            }
+        }
+    }
+
+    /// Another thread does not run until it is resumed. EALREADY, ENOTSUP.
+    pub fn suspend_other(&mut self, thread: ThreadRef) -> Result<()> {
+        self.may_suspend(thread)?;
+        thread.suspended.set(true);
+        // A scheduler that knows blocking as suspending has been told already.
+        if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
+            self.raise(Event::SuspendThread, Some(thread), clock::now());
+        }
+        Ok(())
+    }
+
+    pub fn may_suspend(&self, thread: ThreadRef) -> Result<()> {
+        if !self.scheduler.has(Event::SuspendThread) || !self.scheduler.has(Event::ResumeThread) {
+            return Err(Errno(libc::ENOTSUP));
+        }
+        if thread.suspended.get() { Err(Errno(libc::EALREADY)) } else { Ok(()) }
+    }
+
+    /// EINVAL: it is not suspended.
+    pub fn resume(&mut self, thread: ThreadRef) -> Result<()> {
+        if !thread.suspended.replace(false) {
+            return Err(Errno(libc::EINVAL));
+        }
+        if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
+            self.raise(Event::ResumeThread, Some(thread), clock::now());
+        }
+        Ok(())
+    }
+
+    /// EAGAIN: the thread could not run next.
+    pub fn may_yield_to(&mut self, thread: ThreadRef) -> Result<()> {
+        let runnable = thread.state.get() == State::Ready && !thread.suspended.get();
+        let now = clock::now();
+        if runnable && self.scheduler.allows(Event::CanSwitchTo, thread, now) {
+            Ok(())
+        } else {
+            Err(Errno(libc::EAGAIN))
+        }
+    }
+
+    /// Stops the running thread and returns the one that runs next. None: there is no thread left.
+    pub fn switch(&mut self, leave: Leave) -> Option<ThreadRef> {
+        let me = self.current;
+        let now = clock::now();
+        me.state.set(State::Ready);
+        let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
+        let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
+        match leave {
+            Leave::Yield => {}
+            Leave::YieldTo(other) => self.raise(Event::SetNextThread, Some(other), now),
+            Leave::Wait => {
+                me.state.set(State::Waiting);
+                let suspends = self.waits_by_suspending();
+                self.raise(
+                    if suspends { Event::SuspendThread } else { Event::SetWaiting },
+                    Some(me),
+                    now,
+                );
+            }
+            Leave::Suspend => {
+                me.suspended.set(true);
+                self.raise(Event::SuspendThread, Some(me), now);
+            }
+            Leave::Exit => {
+                if let Some(joiner) = me.joiner.get() {
+                    me.state.set(State::Running);
+                    self.wake(joiner, 0);
+                }
+                me.state.set(State::Dead);
+                self.raise(Event::SetDead, Some(me), now);
+            }
+        }
+        self.raise(Event::SwitchOut, Some(me), now);
+        if me.is_destroyed() && !matches!(leave, Leave::Exit) {
+            let name = self.scheduler.name().to_string_lossy();
+            report::scheduler_failed(&format!(
+                "{name} destroyed {}, which has not ended",
+                diagnosis::describe(me)
+            ));
+        }
+        if matches!(leave, Leave::Exit) {
+            self.retire(me);
+            if self.living == 0 {
+                return None;
+            }
+        }
+        Some(self.choose(now))
+    }
+
+    /// Frees a thread that has been joined, or that no thread will join.
+    pub fn forget(&mut self, thread: ThreadRef) {
+        self.threads.remove(thread);
+        // SAFETY: it is dead, so in no queue, and the table was the last to hold it.
+        unsafe { thread.free() };
+    }
+
+    /// Numbers for attune_stats.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts {
+            created: self.created,
+            living: self.living,
+            switches: self.switches,
+            ..Counts::default()
+        };
+        for thread in self.threads.iter() {
+            match thread.state.get() {
+                State::Ready => counts.ready += 1,
+                State::Waiting => counts.waiting += 1,
+                State::Running | State::Dead => continue,
+            }
+            counts.suspended += u64::from(thread.suspended.get());
+        }
+        counts
+    }
+
+    /// Lets the scheduler choose until a thread runs.
+    fn choose(&mut self, mut now: i64) -> ThreadRef {
+        let next = loop {
+            // Threads wait until the nodes have come that the cluster expects.
+            if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
+                now = self.idle();
+                continue;
+            }
+            let chosen = self.scheduler.schedule(now);
+            self.take_alarms();
+            if let Some(next) = chosen {
+                break next;
+            }
+            now = self.idle();
+        };
+        if next.state.get() != State::Ready || next.suspended.get() {
+            let name = self.scheduler.name().to_string_lossy();
+            let container = self.scheduler.container_of(next);
+            let what = diagnosis::describe(next);
+            report::scheduler_failed(&format!(
+                "{name} dispatched {what}, which cannot run; it is in {container}"
+            ));
+        }
+        next.state.set(State::Running);
+        next.waits_for.set(WaitsFor::Nothing);
+        self.current = next;
+        self.switches += 1;
+        self.raise_pending(now);
+        next
+    }
+
+    fn retire(&mut self, thread: ThreadRef) {
+        self.scheduler.remove(thread);
+        self.timers.cancel(thread, Kind::Alarm);
+        self.pending
+            .retain(|pending| !matches!(pending, Pending::Alarm(other) if *other == thread));
+        // SAFETY: it has left its stack for the last time.
+        if let Some(mut fiber) = unsafe { (*thread.fiber.get()).take() } {
+            // SAFETY: nothing is resumed on it again; a thread that called attune_exit gives up
+            // what lies there.
+            unsafe { fiber.force_reset() };
+            self.stacks.give_back(fiber.into_stack());
+        }
+        thread.stack.set(None);
+        overflow::runs(None);
+        self.living -= 1;
+        if thread.detached.get() {
+            self.forget(thread);
+        }
+    }
+
+    #[inline]
+    fn raise(&mut self, event: Event, thread: Option<ThreadRef>, now: i64) {
+        self.scheduler.raise(event, thread, now);
+        self.take_alarms();
+    }
+
+    #[inline]
+    fn take_alarms(&mut self) {
+        if !self.scheduler.wants_alarms() {
+            return;
+        }
+        for (thread, at) in self.scheduler.take_alarms() {
+            if at <= 0 {
+                self.timers.cancel(thread, Kind::Alarm);
+            } else {
+                self.timers.set(thread, Kind::Alarm, at);
+            }
+        }
+    }
+
+    /// The scheduler knows blocking as `suspend_thread`.
+    fn waits_by_suspending(&self) -> bool {
+        !self.scheduler.has(Event::SetWaiting) && !self.scheduler.has(Event::EventRaised)
+    }
+
+    /// The scheduler knows waking as `resume_thread`.
+    fn wakes_by_resuming(&self) -> bool {
+        !self.scheduler.has(Event::EventRaised)
+    }
+}
+
+/// See `struct attune_statistics`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub created: u64,
+    pub living: u64,
+    pub ready: u64,
+    pub waiting: u64,
+    pub suspended: u64,
+    pub switches: u64,
+}

@@ -1,0 +1,151 @@
+//! Events from outside: timers that expire, descriptors that become ready or were closed, and the
+//! waits that end by them. They queue up as [`Pending`] and are raised one at a time.
+
+use super::{Engine, Pending};
+use crate::clock;
+use crate::cluster::Cluster;
+use crate::diagnosis;
+use crate::thread::{self, State, ThreadRef, Waiter, WaitsFor};
+use crate::timers::Kind;
+use attune_abi::Event;
+
+/// How long threads run before the engine polls descriptors again. A poll takes about half a
+/// microsecond, so polling costs about one per cent; an event waits this long or for one thread's
+/// turn. Nanoseconds.
+const POLL_EVERY: i64 = 50_000;
+/// How often the engine looks for descriptors that were closed without attune_close, and at how
+/// many at a time while threads run. Nanoseconds.
+const SWEEP_EVERY: i64 = 1_000_000_000;
+const SWEEP_SOME: usize = 64;
+const SWEEP_SOME_EVERY: i64 = 10_000_000;
+
+impl Engine {
+    /// Waits until one event has been raised; returns the time.
+    pub(super) fn idle(&mut self) -> i64 {
+        let mut now = clock::now();
+        loop {
+            self.expire_timers(now);
+            let news = self.exchange(now);
+            if self.raise_next(now) || news {
+                return now;
+            }
+            let waiting = self.descriptors.waiting() > 0;
+            let next = self.timers.next();
+            if next.is_none() && !waiting && !self.news_may_help() {
+                diagnosis::deadlock(&self.scheduler, &self.threads);
+            }
+            let look = self.scheduler.cluster().and_then(Cluster::next);
+            let next = next.into_iter().chain(look).min();
+            let mut timeout = next.map_or(clock::FOREVER, |at| at.saturating_sub(now).max(0));
+            let sweep = waiting && self.unswept && !(0..SWEEP_EVERY).contains(&timeout);
+            if sweep {
+                timeout = SWEEP_EVERY;
+            }
+            let heard = self.poll_descriptors(timeout);
+            if sweep && !heard {
+                self.sweep(usize::MAX);
+                self.unswept = false;
+            }
+            now = clock::now();
+        }
+    }
+
+    /// Raises the events that have come meanwhile, while a thread counts as running. Costs two
+    /// comparisons most of the time.
+    #[inline]
+    pub(super) fn raise_pending(&mut self, now: i64) {
+        self.unswept = true;
+        if self.timers.next().is_some_and(|at| at <= now) {
+            self.expire_timers(now);
+        }
+        let polls = self.descriptors.waiting() > 0 || self.scheduler.cluster().is_some();
+        if now >= self.next_poll && polls {
+            self.next_poll = now + POLL_EVERY;
+            self.poll_descriptors(0);
+            self.exchange(now);
+            if now >= self.next_sweep {
+                self.next_sweep = now + SWEEP_SOME_EVERY;
+                self.sweep(SWEEP_SOME);
+            }
+        }
+        while !self.pending.is_empty() {
+            self.raise_next(now);
+        }
+    }
+
+    pub(super) fn poll_descriptors(&mut self, timeout: i64) -> bool {
+        let mut reported = std::mem::take(&mut self.reported);
+        let heard = self.descriptors.poll(timeout, &mut reported);
+        self.end_waits(&mut reported, 0);
+        self.reported = reported;
+        heard
+    }
+
+    pub(super) fn sweep(&mut self, count: usize) {
+        let mut lost = Vec::new();
+        self.descriptors.sweep(count, &mut lost);
+        self.end_waits(&mut lost, libc::EBADF);
+    }
+
+    pub(super) fn end_waits(&mut self, threads: &mut Vec<ThreadRef>, outcome: i32) {
+        for thread in threads.drain(..) {
+            // Two of its descriptors may have reported.
+            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..)) {
+                self.end_wait(thread, outcome);
+                self.pending.push_back(Pending::Ready(thread));
+            }
+        }
+    }
+
+    pub(super) fn expire_timers(&mut self, now: i64) {
+        while let Some((thread, kind)) = self.timers.expire(now) {
+            match kind {
+                Kind::Alarm => self.pending.push_back(Pending::Alarm(thread)),
+                Kind::Wake => self.end_wait_by_time(thread),
+            }
+        }
+    }
+
+    pub(super) fn end_wait_by_time(&mut self, thread: ThreadRef) {
+        let outcome = if thread.waits_for.get() == WaitsFor::Time { 0 } else { libc::ETIMEDOUT };
+        // SAFETY: a waiter for a condition names its mutex, which outlives the wait.
+        if let Some(mutex) = unsafe { thread.retakes.get().as_ref() } {
+            thread::unlink(thread);
+            if !mutex.retake(thread, outcome) {
+                return;
+            }
+        }
+        self.end_wait(thread, outcome);
+        self.pending.push_back(Pending::Ready(thread));
+    }
+
+    /// Ends a wait, whatever it was for; the scheduler is not told yet.
+    pub(super) fn end_wait(&mut self, thread: ThreadRef, outcome: i32) {
+        self.timers.cancel(thread, Kind::Wake);
+        thread::unlink(thread);
+        // SAFETY: the slice lies on the stack of the thread, which is still blocked.
+        for waiter in unsafe { &*thread.waiters.replace(&[] as *const [Waiter]) } {
+            self.descriptors.remove(waiter);
+        }
+        thread.waits_for.set(WaitsFor::Nothing);
+        thread.outcome.set(outcome);
+    }
+
+    pub(super) fn raise_next(&mut self, now: i64) -> bool {
+        match self.pending.pop_front() {
+            Some(Pending::Ready(thread)) => self.raise_ready(thread, now),
+            Some(Pending::Alarm(thread)) => self.raise(Event::Alarm, Some(thread), now),
+            None => return false,
+        }
+        true
+    }
+
+    pub(super) fn raise_ready(&mut self, thread: ThreadRef, now: i64) {
+        thread.state.set(State::Ready);
+        if !self.wakes_by_resuming() {
+            self.raise(Event::EventRaised, Some(thread), now);
+        } else if !thread.suspended.get() {
+            self.raise(Event::ResumeThread, Some(thread), now);
+        }
+    }
+}

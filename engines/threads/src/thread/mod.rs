@@ -1,0 +1,281 @@
+//! A thread as the engine sees it, and its memory: one block that holds the engine's side and,
+//! behind it, the scheduler's record.
+//!
+//! ```text
+//!   | Thread (this file) | abi::Thread | attributes of the scheduler |
+//!   ^ ThreadRef          ^ ThreadRef::record()
+//! ```
+//!
+//! Invariant: a [`ThreadRef`] is held only by structures that the engine clears before it frees the
+//! thread: the table, the wait queue, the timers, the descriptors' waiters, `joiner`. Fields are
+//! cells because several of these structures refer to a thread at a time, all on one OS thread.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::ffi::{CStr, c_void};
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
+
+use corosensei::{Coroutine, Yielder};
+
+use crate::stack::{Extent, GuardedStack};
+use attune_abi as abi;
+
+mod wait_queue;
+mod waiter;
+
+pub use wait_queue::{RawMutex, WaitQueue, unlink};
+pub use waiter::Waiter;
+
+pub type ThreadId = u64;
+pub type Fiber = Coroutine<(), Leave, (), GuardedStack>;
+
+/// Why a thread gives up the processor.
+#[derive(Clone, Copy)]
+pub enum Leave {
+    Yield,
+    YieldTo(ThreadRef),
+    /// What it waits for has been set up already.
+    Wait,
+    Suspend,
+    Exit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It may be dispatched unless it is suspended.
+    Ready,
+    Running,
+    Waiting,
+    /// It has ended and waits to be joined.
+    Dead,
+}
+
+/// What a waiting thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitsFor {
+    Nothing,
+    Time,
+    Join(ThreadId),
+    Mutex,
+    Condition,
+    Semaphore,
+    /// The first of the descriptors, and how many there are.
+    Descriptors(i32, usize),
+}
+
+/// What a new thread runs.
+pub enum Body {
+    C { start: extern "C-unwind" fn(*mut c_void) -> *mut c_void, argument: *mut c_void },
+    Rust(Box<dyn FnOnce()>),
+}
+
+const NAME_SIZE: usize = 32;
+/// A cache line.
+const BLOCK_ALIGN: usize = 64;
+
+/// In the order of declaration, so that what every switch touches lies together in front.
+#[repr(C)]
+pub struct Thread {
+    pub id: ThreadId,
+    pub state: Cell<State>,
+    pub suspended: Cell<bool>,
+    /// A command suspends it when it yields next.
+    pub suspend_next: Cell<bool>,
+    /// How the last wait ended: 0 or an errno.
+    pub outcome: Cell<i32>,
+    pub yielder: Cell<*const Yielder<(), Leave>>,
+    pub waits_for: Cell<WaitsFor>,
+    /// None for the main program, and after the end. Touched only from the stack that resumes it.
+    pub fiber: UnsafeCell<Option<Fiber>>,
+
+    /// NUL-terminated, so that a signal handler and C can read it.
+    name: [u8; NAME_SIZE],
+    /// Its stack, for the fault handler; None for the main program.
+    pub stack: Cell<Option<Extent>>,
+    pub body: Cell<Option<Body>>,
+
+    pub result: Cell<*mut c_void>,
+    pub panicked: Cell<bool>,
+    pub detached: Cell<bool>,
+    pub joiner: Cell<Option<ThreadRef>>,
+
+    /// Places in the timer heap, see timers.rs.
+    pub timer_places: [Cell<u32>; 2],
+    /// The queue it waits in, and its neighbours there.
+    pub queue: Cell<*const WaitQueue>,
+    pub queue_previous: Cell<Option<ThreadRef>>,
+    pub queue_next: Cell<Option<ThreadRef>>,
+    /// The mutex that a waiter for a condition takes when it is woken.
+    pub retakes: Cell<*const RawMutex>,
+    /// The descriptors it waits for, on its own stack.
+    pub waiters: Cell<*const [Waiter]>,
+    /// Per-thread imports that the engine owns: offset of the scheduler's link, and the storage.
+    pub cells: RefCell<Vec<(usize, Box<Cell<u64>>)>>,
+
+    record_size: usize,
+}
+
+/// A reference to a living thread's block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ThreadRef(NonNull<Thread>);
+
+impl Deref for ThreadRef {
+    type Target = Thread;
+
+    fn deref(&self) -> &Thread {
+        // SAFETY: by the module's invariant the block lives as long as a ThreadRef to it is held.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl ThreadRef {
+    /// A thread with a zeroed record of `record_size` bytes, whose head holds its number.
+    pub fn allocate(
+        id: ThreadId,
+        name: &CStr,
+        userdata: *mut c_void,
+        record_size: usize,
+    ) -> ThreadRef {
+        let layout = layout(record_size);
+        // SAFETY: the layout is larger than a Thread, so not empty.
+        let block = unsafe { alloc_zeroed(layout) };
+        let Some(block) = NonNull::new(block.cast::<Thread>()) else { handle_alloc_error(layout) };
+        let thread = Thread {
+            id,
+            name: cut(name),
+            state: Cell::new(State::Ready),
+            suspended: Cell::new(false),
+            suspend_next: Cell::new(false),
+            waits_for: Cell::new(WaitsFor::Nothing),
+            outcome: Cell::new(0),
+            fiber: UnsafeCell::new(None),
+            stack: Cell::new(None),
+            yielder: Cell::new(ptr::null()),
+            body: Cell::new(None),
+            result: Cell::new(ptr::null_mut()),
+            panicked: Cell::new(false),
+            detached: Cell::new(false),
+            joiner: Cell::new(None),
+            timer_places: Default::default(),
+            queue: Cell::new(ptr::null()),
+            queue_previous: Cell::new(None),
+            queue_next: Cell::new(None),
+            retakes: Cell::new(ptr::null()),
+            waiters: Cell::new(&[]),
+            cells: RefCell::default(),
+            record_size,
+        };
+        // SAFETY: the block is fresh, aligned and large enough for a Thread with a record behind
+        // it.
+        unsafe {
+            block.as_ptr().write(thread);
+            let thread = ThreadRef(block);
+            (*thread.record()).id = id;
+            (*thread.record()).userdata = userdata;
+            thread
+        }
+    }
+
+    /// Frees the block.
+    ///
+    /// # Safety
+    /// No other reference to the thread is used afterwards, and nothing runs on its stack.
+    pub unsafe fn free(self) {
+        let layout = layout(self.record_size);
+        // SAFETY: the caller gives up the thread; the block was allocated with this layout.
+        unsafe {
+            self.0.drop_in_place();
+            dealloc(self.0.as_ptr().cast(), layout);
+        }
+    }
+
+    /// The scheduler's record, behind the engine's side.
+    pub fn record(self) -> *mut abi::Thread {
+        // SAFETY: the block reaches beyond this offset.
+        unsafe { self.0.as_ptr().byte_add(RECORD_OFFSET).cast() }
+    }
+
+    /// The thread whose record this is.
+    ///
+    /// # Safety
+    /// `record` came from [`ThreadRef::record`] of a living thread.
+    pub unsafe fn from_record(record: NonNull<abi::Thread>) -> ThreadRef {
+        // SAFETY: the engine's side lies at a fixed distance before the record.
+        ThreadRef(unsafe { record.byte_sub(RECORD_OFFSET).cast() })
+    }
+
+    /// From the pointers that C objects keep.
+    ///
+    /// # Safety
+    /// `pointer` is null or came from [`ThreadRef::as_ptr`] of a living thread.
+    pub unsafe fn from_ptr(pointer: *const Thread) -> Option<ThreadRef> {
+        NonNull::new(pointer.cast_mut()).map(ThreadRef)
+    }
+
+    pub fn as_ptr(self) -> *const Thread {
+        self.0.as_ptr()
+    }
+
+    /// Whether the scheduler has said `destroy`.
+    pub fn is_destroyed(self) -> bool {
+        // SAFETY: the record lives with the thread.
+        unsafe { (*self.record()).destroyed != 0 }
+    }
+
+    pub fn userdata(self) -> *mut c_void {
+        // SAFETY: the record lives with the thread; `userdata` is the engine's field.
+        unsafe { (*self.record()).userdata }
+    }
+
+    pub fn set_userdata(self, userdata: *mut c_void) {
+        // SAFETY: as above.
+        unsafe { (*self.record()).userdata = userdata }
+    }
+}
+
+impl Thread {
+    pub fn name(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.name).unwrap_or_default()
+    }
+}
+
+const RECORD_OFFSET: usize = size_of::<Thread>().next_multiple_of(BLOCK_ALIGN);
+
+fn layout(record_size: usize) -> Layout {
+    let record_size = record_size.max(size_of::<abi::Thread>());
+    // A record's size is a u32, so the sum is far from overflowing.
+    Layout::from_size_align(RECORD_OFFSET + record_size, BLOCK_ALIGN)
+        .unwrap_or(Layout::new::<Thread>())
+}
+
+fn cut(name: &CStr) -> [u8; NAME_SIZE] {
+    let mut bytes = [0; NAME_SIZE];
+    let name = name.to_bytes();
+    let length = name.len().min(NAME_SIZE - 1);
+    bytes[..length].copy_from_slice(&name[..length]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn record_and_thread_lead_to_each_other() {
+        let thread = ThreadRef::allocate(
+            7,
+            c"a name that is much longer than it may be",
+            ptr::null_mut(),
+            200,
+        );
+        assert_eq!(thread.name().to_bytes().len(), NAME_SIZE - 1);
+        // SAFETY: the record is the thread's, which is freed only here.
+        unsafe {
+            let record = NonNull::new(thread.record()).unwrap();
+            assert_eq!(record.as_ref().id, 7);
+            assert!(ThreadRef::from_record(record) == thread);
+            thread.free();
+        }
+    }
+}

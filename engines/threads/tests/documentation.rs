@@ -1,0 +1,104 @@
+//! The commands that docs/threads.md and attune.h show work as they stand.
+
+mod common;
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{compile, directory, here};
+
+fn page() -> String {
+    std::fs::read_to_string(here("../../docs/threads.md")).expect("docs/threads.md")
+}
+
+fn header() -> String {
+    std::fs::read_to_string(here("include/attune.h")).expect("attune.h")
+}
+
+/// The blocks of the page in that language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let start = format!("```{language}\n");
+    page.split(start.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+/// A directory that looks like the root of the repository after `make build`.
+fn root() -> tempfile::TempDir {
+    let root = directory();
+    let test = std::env::current_exe().expect("the test's own path");
+    std::fs::create_dir(root.path().join("target")).expect("a directory");
+    symlink(test.parent().expect("a directory"), root.path().join("target/release")).expect("link");
+    symlink(here("../../engines"), root.path().join("engines")).expect("link");
+    root
+}
+
+/// Runs a command as a shell would; this crate's own compiler stands for `attune build`.
+fn command(root: &Path, line: &str) -> Output {
+    if let Some(arguments) = line.strip_prefix("attune build ") {
+        let [name, "--engine", "threads", "-o", out] = arguments.split(' ').collect::<Vec<_>>()[..]
+        else {
+            panic!("{line}: not the command that this test knows")
+        };
+        let text = root.join(name);
+        let scheduler = if text.exists() { text.as_path() } else { Path::new(name) };
+        compile(scheduler, &root.join(out));
+        return Command::new("true").output().expect("true");
+    }
+    Command::new("sh").args(["-c", line]).current_dir(root).output().expect("a shell")
+}
+
+/// What the commands print, each of which succeeds.
+fn run(root: &Path, lines: &str) -> Vec<String> {
+    let whole = lines.replace("\\\n", " ");
+    let mut printed = Vec::new();
+    for line in whole.lines().filter(|line| !line.trim().is_empty()) {
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let output = command(root, &line);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stderr.is_empty(), "{line}\n{stderr}");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        if !text.is_empty() {
+            printed.push(text);
+        }
+    }
+    printed
+}
+
+#[test]
+fn the_manual_shows_what_its_commands_print() {
+    let page = page();
+    let root = root();
+    std::fs::write(root.path().join("tasks.c"), blocks(&page, "c")[0]).expect("written");
+    std::fs::write(root.path().join("shortest.sched"), blocks(&page, "sched")[0]).expect("written");
+    let printed = run(root.path(), blocks(&page, "sh")[0]);
+    assert_eq!(printed, blocks(&page, "text"));
+    assert_eq!(printed.len(), 2);
+}
+
+#[test]
+fn the_commands_of_the_header_run_a_program() {
+    let header = header();
+    let commands: Vec<&str> = header
+        .lines()
+        .skip_while(|line| !line.starts_with(" *     cc "))
+        .take_while(|line| line.starts_with(" *  "))
+        .map(|line| line.trim_start_matches(" *"))
+        .collect();
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    let root = root();
+    let program = "#include <attune.h>\n#include <stdio.h>\n\
+                   int main(void) { puts(attune_scheduler_name()); }\n";
+    std::fs::write(root.path().join("prog.c"), program).expect("written");
+    assert_eq!(run(root.path(), &commands.join("\n")), ["fifo\n"]);
+}
+
+#[test]
+fn the_manual_names_only_what_exists() {
+    let (page, header) = (page(), header());
+    let names: Vec<&str> =
+        page.split('`').filter(|word| word.starts_with("attune_") && !word.contains(' ')).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        assert!(header.contains(&format!("{name}(")), "{name} is not in attune.h");
+    }
+}

@@ -1,0 +1,62 @@
+//! The ratings of one process, how they move, and why it has them.
+
+use serde::Serialize;
+
+use crate::observation::{Handed, Time};
+use crate::process::Process;
+use crate::rating::{Class, smoothed};
+
+/// Why a process has a rating.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// It came this way, from a client of the display to this process; a path of one is the
+    /// client's own.
+    Path(Vec<Process>),
+    /// It is the display server of this client.
+    Serves(Process),
+    /// The kernel's program handed it on, between two seconds.
+    Handed { from: Process, how: Handed },
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rating {
+    pub value: f64,
+    /// What reached it in the last second; below `value` it fades.
+    pub new: f64,
+    pub cause: Option<Cause>,
+}
+
+impl Rating {
+    pub(super) fn follow(&mut self, new: f64, cause: Option<Cause>) {
+        self.value = smoothed(self.value, new);
+        self.new = new;
+        if cause.is_some() {
+            self.cause = cause;
+        }
+    }
+
+    pub(super) fn lift(&mut self, value: f64, cause: Cause) {
+        if value > self.value {
+            self.value = value;
+            self.new = value;
+            self.cause = Some(cause);
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rated {
+    pub input: Rating,
+    pub output: Rating,
+    pub class: Class,
+    /// Since when it has been rated without a break.
+    pub since: Time,
+}
+
+impl Rated {
+    pub(super) fn fresh(since: Time) -> Rated {
+        let (input, output) = (Rating::default(), Rating::default());
+        Rated { input, output, class: Class::Hidden, since }
+    }
+}

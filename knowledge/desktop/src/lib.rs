@@ -1,0 +1,27 @@
+//! Which programs the person at the display deals with, and which processes work for them.
+//!
+//! A [`display`] adapter observes input, output and windows of a display's clients; the [`wakes`]
+//! program in the kernel counts which process wakes which. Both become [`observation`]s, and from
+//! these alone [`Attention`] computes an input and an output rating for each process, with the
+//! reason for each. The [`monitor`] is the loop that joins them.
+//!
+//! Ratings are numbers from 0 to `ceiling`; policies read them as 0 to 1000. Times are nanoseconds
+//! of CLOCK_MONOTONIC. Keys are counted and never read.
+
+mod attention;
+pub mod display;
+mod explanation;
+pub mod graph;
+pub mod monitor;
+pub mod observation;
+mod process;
+pub mod rating;
+pub mod recording;
+mod settings;
+pub mod wakes;
+pub mod x11;
+
+pub use attention::{Attention, Cause, FULL_VALUE, Rated, Rating};
+pub use explanation::{Explanation, Neighbour, Side};
+pub use process::{Facts, Process};
+pub use settings::{Decay, Settings};

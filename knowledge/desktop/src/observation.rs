@@ -1,0 +1,107 @@
+//! What is observed of a desktop, as data: the only thing that ratings depend on. A recording is a
+//! sequence of these, and a replay gives the same ratings again.
+
+pub use attune_linux::time::{SECOND, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::process::Process;
+
+/// A kind of interaction. Which key it was is never observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interaction {
+    Key,
+    Click,
+    Scroll,
+    Motion,
+    /// A window took the focus.
+    Focus,
+}
+
+impl Interaction {
+    /// A person meant this program when a key was pressed or a button was clicked. A pointer
+    /// crosses windows on its way.
+    pub fn is_deliberate(self) -> bool {
+        matches!(self, Interaction::Key | Interaction::Click)
+    }
+}
+
+/// An event that a display delivered to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    pub process: Process,
+    pub interaction: Interaction,
+    pub at: Time,
+}
+
+/// What a client of a display shows and is, over one second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Client {
+    pub process: Process,
+    /// The part of the screen that it changed, visibly, in the mean interval: 0 to 1.
+    pub changed: f64,
+    /// The part of the screen that its windows fill and nothing covers: 0 to 1.
+    pub visible: f64,
+    pub focused: bool,
+    /// It plays sound.
+    #[serde(default)]
+    pub audible: bool,
+}
+
+/// So many times a thread of one process woke a thread of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wakes {
+    pub from: Process,
+    pub to: Process,
+    pub count: u64,
+}
+
+/// How the kernel's program handed ratings on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Handed {
+    /// A rated process woke one that was not.
+    Wake,
+    /// A rated process started one.
+    Fork,
+}
+
+/// Ratings that a process was handed since the last second.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Handover {
+    pub from: Process,
+    pub to: Process,
+    pub how: Handed,
+    pub input: f64,
+    pub output: f64,
+    pub at: Time,
+}
+
+/// A process that was seen for the first time, or has another name now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    pub process: Process,
+    pub name: String,
+    pub parent: Option<Process>,
+}
+
+/// All that was observed in one second, input apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    pub at: Time,
+    /// Each client of each display, as of now.
+    pub clients: Vec<Client>,
+    /// Display servers: hubs, as important as the most important of their clients.
+    pub servers: Vec<Process>,
+    pub wakes: Vec<Wakes>,
+    pub handovers: Vec<Handover>,
+    pub programs: Vec<Program>,
+    pub ended: Vec<Process>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observation {
+    Input(Input),
+    Second(Second),
+}

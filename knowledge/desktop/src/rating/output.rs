@@ -1,0 +1,72 @@
+//! Output ratings of clients, from the parts of the screen that they change.
+
+use std::collections::BTreeMap;
+
+use crate::observation::Client;
+use crate::process::Process;
+use crate::settings::Settings;
+
+/// Each client's part of all that changes on the screen, times the ceiling. While little changes at
+/// all, `full_output` of the screen stands for all: a clock that blinks alone is no film.
+pub fn output_ratings(clients: &[Client], settings: &Settings) -> BTreeMap<Process, f64> {
+    let share = |client: &Client| match client.changed.is_finite() {
+        true => client.changed.clamp(0.0, 1.0),
+        false => 0.0,
+    };
+    let total: f64 = clients.iter().map(share).sum();
+    let whole = total.max(settings.full_output);
+    let mut ratings = BTreeMap::new();
+    for client in clients.iter().filter(|client| share(client) > 0.0) {
+        *ratings.entry(client.process).or_insert(0.0) += settings.ceiling * share(client) / whole;
+    }
+    ratings
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn client(pid: u32, changed: f64) -> Client {
+        let process = Process { pid, start: 1 };
+        Client { process, changed, visible: 1.0, focused: false, audible: false }
+    }
+
+    #[test]
+    fn two_films_share_by_what_is_seen_of_them_and_a_clock_is_no_film() {
+        let settings = Settings::default();
+        let both = output_ratings(&[client(1, 0.4), client(2, 0.2)], &settings);
+        let ratings: Vec<f64> = both.values().copied().collect();
+        assert!((ratings[0] - 20.0 / 3.0).abs() < 1e-9 && (ratings[1] - 10.0 / 3.0).abs() < 1e-9);
+        let clock = output_ratings(&[client(3, 0.0005), client(4, 0.0)], &settings);
+        assert_eq!(clock.len(), 1);
+        assert!((clock.values().sum::<f64>() - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
+    fn two_clients_of_one_process_are_one() {
+        let ratings =
+            output_ratings(&[client(1, 0.1), client(1, 0.1), client(2, 0.2)], &Settings::default());
+        assert_eq!(ratings.len(), 2);
+        assert_eq!(ratings[&Process { pid: 1, start: 1 }], 5.0);
+    }
+
+    proptest! {
+        #[test]
+        fn ratings_sum_to_at_most_the_ceiling(
+            changed in proptest::collection::vec(
+                prop_oneof![0.0..1.0f64, Just(f64::NAN), Just(9.0)], 0..40),
+        ) {
+            let settings = Settings::default();
+            let clients: Vec<Client> = changed
+                .iter()
+                .enumerate()
+                .map(|(pid, &changed)| client(pid as u32, changed))
+                .collect();
+            let ratings = output_ratings(&clients, &settings);
+            prop_assert!(ratings.values().all(|&rating| rating > 0.0));
+            prop_assert!(ratings.values().sum::<f64>() <= settings.ceiling * (1.0 + 1e-9));
+        }
+    }
+}

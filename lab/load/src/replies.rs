@@ -1,0 +1,46 @@
+//! User-level threads that send replies: the order in which a policy lets them send, chunk by
+//! chunk. Says nothing of times. Each thread yields before each chunk.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::rc::Rc;
+
+use anyhow::{Result, anyhow, ensure};
+use attune_threads::{Options, ThreadId, current, imports, init, spawn, yield_now};
+use serde_json::{Value, json};
+
+/// The policy is the one that `ATTUNE_SCHED` names. Each chunk appears as its reply's letter.
+pub fn run(replies: &[u32]) -> Result<Value> {
+    ensure!((1..=26).contains(&replies.len()), "1 to 26 replies");
+    init(&Options { ignore_unknown_imports: true, ..Options::default() })?;
+    let order = Rc::new(RefCell::new(String::new()));
+    let start = |(letter, chunks): (char, u32)| -> Result<_> {
+        let order = Rc::clone(&order);
+        let thread = spawn(move || send(letter, chunks, &order))?;
+        remaining(thread.id(), chunks)?;
+        Ok(thread)
+    };
+    let threads: Vec<_> = ('A'..).zip(replies.iter().copied()).map(start).collect::<Result<_>>()?;
+    for thread in threads {
+        thread.join().map_err(|_| anyhow!("a thread panicked"))??;
+    }
+    let order = order.borrow().clone();
+    Ok(json!({ "order": order }))
+}
+
+fn send(letter: char, chunks: u32, order: &RefCell<String>) -> io::Result<()> {
+    for left in (0..chunks).rev() {
+        yield_now()?;
+        order.borrow_mut().push(letter);
+        remaining(current()?, left)?;
+    }
+    Ok(())
+}
+
+/// Tells a policy that wants to know how much the thread still has to send.
+fn remaining(thread: ThreadId, chunks: u32) -> io::Result<()> {
+    match imports::set_thread_int(thread, "remaining", chunks.into()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}

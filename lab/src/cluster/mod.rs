@@ -1,0 +1,3 @@
+//! Experiments with distributed schedulers.
+
+pub mod sim;

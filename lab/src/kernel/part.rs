@@ -1,0 +1,169 @@
+//! The parts of an experiment in the kernel: which contestants run which workloads in which
+//! machine, and which figures a table shows.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::contestant::{Contestant, split};
+use super::films::Films;
+use crate::experiment::Options;
+
+/// One table.
+pub struct Part {
+    pub title: &'static str,
+    pub place: Place,
+    /// Ratios are to the first.
+    pub contestants: fn() -> Vec<Contestant>,
+    pub workloads: &'static [Workload],
+    pub figures: &'static [Figure],
+}
+
+/// Where a part's runs are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Each run in a deterministic virtual machine (docs/vm.md), in which each instruction of any
+    /// CPU takes a nanosecond: the same run gives the same figures on every machine with the same
+    /// set-up. Runs differ in the seed of the machine.
+    Deterministic { cpus: u32 },
+    /// In real time on two CPUs. One machine runs all contestants of a round, one after the other,
+    /// and each round begins with another contestant. Figures are medians over rounds with their
+    /// confidence interval; ratios are taken within a round.
+    TwoCpus,
+}
+
+impl Place {
+    pub const ONE_CPU: Place = Place::Deterministic { cpus: 1 };
+
+    pub fn is_deterministic(self) -> bool {
+        matches!(self, Place::Deterministic { .. })
+    }
+
+    pub fn cpus(self) -> u32 {
+        match self {
+            Place::Deterministic { cpus } => cpus,
+            Place::TwoCpus => 2,
+        }
+    }
+}
+
+/// MiB of most machines.
+const MEMORY: u64 = 1024;
+
+/// A command of `attune-load`.
+pub struct Workload {
+    pub name: &'static str,
+    /// As in a shell.
+    pub words: &'static str,
+    /// Follow `words`.
+    pub more: &'static str,
+    /// Files that a deterministic machine needs beside `attune-load`.
+    pub needs: fn(&Options) -> Result<Vec<PathBuf>>,
+    /// `{films}` in the words stands for their folder.
+    pub films: Option<Films>,
+    /// MiB of its machine.
+    pub memory: u64,
+    /// Length of a full and of a brief run; `{seconds}` in the words stands for it.
+    pub seconds: Option<[u32; 2]>,
+}
+
+impl Workload {
+    pub const fn new(name: &'static str, words: &'static str) -> Workload {
+        Workload {
+            name,
+            words,
+            more: "",
+            needs: |_| Ok(vec![]),
+            films: None,
+            memory: MEMORY,
+            seconds: None,
+        }
+    }
+
+    /// The same with words behind its own.
+    pub const fn with(self, more: &'static str) -> Workload {
+        Workload { more, ..self }
+    }
+
+    /// The same for `seconds`; brief runs ([`Contestant::briefly`], `--quick`) last `brief`.
+    pub const fn lasting(self, seconds: u32, brief: u32) -> Workload {
+        Workload { seconds: Some([seconds, brief]), ..self }
+    }
+
+    /// The same in a machine with `memory` MiB.
+    pub const fn with_memory(self, memory: u64) -> Workload {
+        Workload { memory, ..self }
+    }
+
+    /// The same with the machine's C compiler.
+    pub const fn with_compiler(self) -> Workload {
+        Workload { needs: compiler, ..self }
+    }
+
+    /// The same with programs and films, in a larger machine: files may take half of its memory,
+    /// and ffmpeg's libraries are large.
+    pub const fn playing(
+        self,
+        films: Films,
+        needs: fn(&Options) -> Result<Vec<PathBuf>>,
+    ) -> Workload {
+        Workload { needs, films: Some(films), memory: MEMORY + 512, ..self }
+    }
+
+    /// How long a run lasts, if the lab says so.
+    pub fn lasts(&self, brief: bool) -> Option<u32> {
+        self.seconds.map(|[full, short]| if brief { short } else { full })
+    }
+
+    /// Its words, one by one.
+    pub fn words(&self, brief: bool) -> Vec<String> {
+        let mut command = format!("{} {}", self.words, self.more);
+        if let Some(seconds) = self.lasts(brief) {
+            command = command.replace("{seconds}", &seconds.to_string());
+        }
+        split(&command)
+    }
+}
+
+/// The programs that `cc` starts when it does not link.
+fn compiler(_: &Options) -> Result<Vec<PathBuf>> {
+    let place = |name: &str| -> Result<PathBuf> {
+        let output = Command::new("cc").arg(format!("-print-prog-name={name}")).output();
+        let output = output.context("there is no C compiler named cc")?;
+        let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+        // A bare name is found by PATH.
+        Ok(if path.is_absolute() { path } else { PathBuf::from("/usr/bin").join(path) })
+    };
+    Ok(vec![PathBuf::from("/usr/bin/cc"), place("cc1")?, place("as")?])
+}
+
+/// One number of a run.
+pub struct Figure {
+    /// A column's head, unique in its experiment.
+    pub name: &'static str,
+    /// The workload's name.
+    pub workload: &'static str,
+    /// A JSON pointer into the workload's figures.
+    pub pointer: &'static str,
+    /// Divides the figure, so that it has the unit of its head.
+    pub unit: f64,
+    /// The table has a column with the ratio to the part's first contestant.
+    pub ratio: bool,
+}
+
+impl Figure {
+    pub const fn new(
+        name: &'static str,
+        workload: &'static str,
+        pointer: &'static str,
+        unit: f64,
+    ) -> Figure {
+        Figure { name, workload, pointer, unit, ratio: false }
+    }
+
+    /// The same with its ratio beside it.
+    pub const fn with_ratio(self) -> Figure {
+        Figure { ratio: true, ..self }
+    }
+}

@@ -1,0 +1,182 @@
+//! One process's page: its words and rows, and what the engine's store is told of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use attune_linux::process::Process;
+use attune_values::page::{Page, ROWS, WORDS};
+use attune_values::wire::Refusal;
+
+use crate::refused::{Answer, Refused};
+use crate::store::Store;
+
+/// The page of one process.
+pub struct Account {
+    pub slot: u32,
+    pub user: u32,
+    pub process: Process,
+    pub memory: OwnedFd,
+    pub page: Page,
+    /// Import to word.
+    words: BTreeMap<usize, u8>,
+    /// Row to thread.
+    rows: BTreeMap<u16, i32>,
+    /// The words and rows that the process itself named. The others hold hints.
+    own_words: BTreeSet<u8>,
+    own_rows: BTreeSet<u16>,
+    /// The process itself supplies values.
+    pub own: bool,
+    /// Another process gave hints.
+    pub hinted: bool,
+}
+
+pub fn unable(error: io::Error) -> Refused {
+    Refused::new(Refusal::Full, format!("no page can be had: {error}"))
+}
+
+impl Account {
+    /// A fresh page in the store's slot, for a process that lives.
+    pub fn open(
+        store: &mut impl Store,
+        slot: u32,
+        number: i32,
+        user: u32,
+        process: Process,
+    ) -> Answer<Account> {
+        let memory = store.open(slot, number).map_err(unable)?;
+        let page =
+            Page::of(memory.as_fd()).inspect_err(|_| store.close(slot, number)).map_err(unable)?;
+        Ok(Account {
+            slot,
+            user,
+            process,
+            memory,
+            page,
+            words: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            own_words: BTreeSet::new(),
+            own_rows: BTreeSet::new(),
+            own: false,
+            hinted: false,
+        })
+    }
+
+    /// A word that the process itself names.
+    pub fn declare_own(&mut self, store: &mut impl Store, import: usize, word: u8) -> Answer<()> {
+        self.declare(store, import, word)?;
+        self.own_words.insert(word);
+        Ok(())
+    }
+
+    /// A row that the process itself names.
+    pub fn bind_own(
+        &mut self,
+        store: &mut impl Store,
+        process: i32,
+        row: u16,
+        thread: i32,
+    ) -> Answer<()> {
+        self.bind(store, process, row, thread)?;
+        self.own_rows.insert(row);
+        Ok(())
+    }
+
+    pub fn unbind_own(&mut self, store: &mut impl Store, process: i32, row: u16) {
+        self.own_rows.remove(&row);
+        self.unbind(store, process, row);
+    }
+
+    /// Takes back all that the process itself named.
+    pub fn forget_own(&mut self, store: &mut impl Store, process: i32) {
+        self.own = false;
+        for row in std::mem::take(&mut self.own_rows) {
+            self.unbind(store, process, row);
+        }
+        for word in std::mem::take(&mut self.own_words) {
+            self.withdraw(store, word);
+        }
+    }
+
+    fn declare(&mut self, store: &mut impl Store, import: usize, word: u8) -> Answer<()> {
+        // The word's earlier import is supplied no more.
+        if self.words.get(&import) != Some(&word) {
+            self.withdraw(store, word);
+        }
+        store.declare(self.slot, import, Some(word)).map_err(unable)?;
+        self.words.insert(import, word);
+        Ok(())
+    }
+
+    /// Clears the word in all rows.
+    fn withdraw(&mut self, store: &mut impl Store, word: u8) {
+        let imports: Vec<usize> = self
+            .words
+            .iter()
+            .filter(|(_, taken)| **taken == word)
+            .map(|(import, _)| *import)
+            .collect();
+        for import in imports {
+            self.words.remove(&import);
+            // Should it fail, the word's values are gone all the same.
+            let _ = store.declare(self.slot, import, None);
+        }
+        (0..ROWS).for_each(|row| self.page.set(row, word.into(), None));
+    }
+
+    fn unbind(&mut self, store: &mut impl Store, process: i32, row: u16) {
+        if let Some(thread) = self.rows.remove(&row) {
+            store.unbind(self.slot, process, thread);
+            self.page.clear(row.into());
+        }
+    }
+
+    fn bind(&mut self, store: &mut impl Store, process: i32, row: u16, thread: i32) -> Answer<()> {
+        store.bind(self.slot, row, process, thread).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Refused::new(
+                Refusal::NoSuchThread,
+                format!("process {process} has no thread {thread}"),
+            ),
+            _ => unable(error),
+        })?;
+        let earlier = self.rows.iter().find(|(other, bound)| **bound == thread && **other != row);
+        if let Some(earlier) = earlier.map(|(row, _)| *row) {
+            self.rows.remove(&earlier);
+        }
+        if let Some(before) = self.rows.insert(row, thread).filter(|before| *before != thread) {
+            store.unbind(self.slot, process, before);
+        }
+        Ok(())
+    }
+
+    /// The import's word; a new one is taken from the end, since processes take theirs from the
+    /// start.
+    pub fn word_for(&mut self, store: &mut impl Store, import: usize) -> Answer<u8> {
+        if let Some(word) = self.words.get(&import) {
+            return Ok(*word);
+        }
+        let free =
+            (1..WORDS as u8).rev().find(|word| !self.words.values().any(|taken| taken == word));
+        let word =
+            free.ok_or_else(|| Refused::new(Refusal::Full, "all words of its page are taken"))?;
+        self.declare(store, import, word)?;
+        Ok(word)
+    }
+
+    /// The thread's row; a new one is taken from the end.
+    pub fn row_for(&mut self, store: &mut impl Store, process: i32, thread: i32) -> Answer<u16> {
+        if let Some((row, _)) = self.rows.iter().find(|(_, bound)| **bound == thread) {
+            return Ok(*row);
+        }
+        let threads = attune_linux::procfs::threads(process as u32);
+        let gone = |thread: i32| !threads.contains(&(thread as u32));
+        let free = (1..ROWS as u16)
+            .rev()
+            .find(|row| self.rows.get(row).is_none_or(|thread| gone(*thread)));
+        let row =
+            free.ok_or_else(|| Refused::new(Refusal::Full, "all rows of its page are taken"))?;
+        self.page.clear(row.into());
+        self.bind(store, process, row, thread)?;
+        Ok(row)
+    }
+}

@@ -1,0 +1,384 @@
+//! The registry: which process has which page, which word stands for which import, which row
+//! belongs to which thread. It neither waits nor talks to sockets.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use attune_linux::process::{self, Process};
+use attune_values::page::{ROWS, WORDS};
+use attune_values::wire::{NAME, Refusal};
+
+use crate::account::Account;
+use crate::control::Control;
+use crate::refused::{Answer, Refused};
+use crate::store::Store;
+use crate::tables::Tables;
+
+pub struct Registry<S: Store> {
+    store: S,
+    accounts: BTreeMap<i32, Account>,
+    tables: Tables,
+}
+
+impl<S: Store> Registry<S> {
+    pub fn new(store: S) -> Registry<S> {
+        Registry { store, accounts: BTreeMap::new(), tables: Tables::default() }
+    }
+
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// The engine's control, if `caller` (a user) may ask for it.
+    pub fn control(&mut self, caller: u32) -> Answer<&mut dyn Control> {
+        let scheduler = self.store.scheduler().to_owned();
+        let control = self.store.control();
+        let control = control.ok_or_else(|| {
+            Refused::new(
+                Refusal::Unable,
+                format!("{scheduler} runs in an engine that cannot be set or looked at"),
+            )
+        })?;
+        match caller == 0 || caller == control.owner() {
+            true => Ok(control),
+            false => Err(Refused::new(
+                Refusal::Forbidden,
+                format!(
+                    "this run of {scheduler} is another user's: only that user and root may look \
+                     at it and set it"
+                ),
+            )),
+        }
+    }
+
+    /// A table that `caller` (a user) supplies: its number, and which of its columns are read.
+    pub fn open_table(
+        &mut self,
+        caller: u32,
+        map: OwnedFd,
+        columns: &[Option<String>],
+    ) -> Answer<(u32, Vec<String>)> {
+        self.control(caller)?;
+        self.tables.open(&mut self.store, map, columns)
+    }
+
+    pub fn close_table(&mut self, table: u32) {
+        self.tables.close(&mut self.store, table);
+    }
+
+    /// Processes with a page; the caller waits for their ends.
+    pub fn processes(&self) -> impl Iterator<Item = (i32, &Process)> {
+        self.accounts.iter().map(|(number, account)| (*number, &account.process))
+    }
+
+    /// The process has a page of its own from now on.
+    pub fn welcome(&mut self, number: i32, user: u32, process: Process) -> Answer<BorrowedFd<'_>> {
+        if !process.lives() {
+            return Err(Refused::new(
+                Refusal::NoSuchThread,
+                "the process that connected has ended",
+            ));
+        }
+        // A second hello starts afresh, as after an exec.
+        self.farewell(number);
+        self.ensure(number, user, process)?;
+        let account = self.accounts.get_mut(&number);
+        let account = account.ok_or_else(|| Refused::new(Refusal::Full, "no page is left"))?;
+        account.own = true;
+        Ok(account.memory.as_fd())
+    }
+
+    /// The process supplies nothing any more; hints for it stay.
+    pub fn farewell(&mut self, number: i32) {
+        let Some(account) = self.accounts.get_mut(&number) else { return };
+        if !account.hinted {
+            return self.forget(number);
+        }
+        account.forget_own(&mut self.store, number);
+    }
+
+    /// The process has ended.
+    pub fn forget(&mut self, number: i32) {
+        if let Some(account) = self.accounts.remove(&number) {
+            self.store.close(account.slot, number);
+        }
+    }
+
+    pub fn declare(&mut self, number: i32, word: u8, name: &str) -> Answer<()> {
+        let import = self.import(name)?;
+        if !(1..WORDS).contains(&word.into()) {
+            return Err(Refused::new(
+                Refusal::Garbled,
+                format!("there is no word {word}: 1 to {}", WORDS - 1),
+            ));
+        }
+        let account = own(&mut self.accounts, number)?;
+        account.declare_own(&mut self.store, import, word)
+    }
+
+    pub fn bind(&mut self, number: i32, row: u16, thread: i32) -> Answer<()> {
+        if !(1..ROWS).contains(&row.into()) {
+            return Err(Refused::new(
+                Refusal::Garbled,
+                format!("there is no row {row}: 1 to {}", ROWS - 1),
+            ));
+        }
+        let account = own(&mut self.accounts, number)?;
+        account.bind_own(&mut self.store, number, row, thread)
+    }
+
+    pub fn unbind(&mut self, number: i32, row: u16) -> Answer<()> {
+        let account = own(&mut self.accounts, number)?;
+        account.unbind_own(&mut self.store, number, row);
+        Ok(())
+    }
+
+    /// Values that `caller` (a user) gives for a process or one of its threads.
+    pub fn hint(
+        &mut self,
+        caller: u32,
+        number: i32,
+        thread: Option<i32>,
+        values: &[(String, Option<i64>)],
+    ) -> Answer<()> {
+        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no process {number}"));
+        let process = Process::open(number as u32).map_err(|_| none())?;
+        let user = process::user_of(number as u32).map_err(|_| none())?;
+        if caller != 0 && caller != user {
+            return Err(Refused::new(
+                Refusal::Forbidden,
+                format!("process {number} belongs to another user"),
+            ));
+        }
+        if !process.lives() {
+            return Err(none());
+        }
+        let imports =
+            values.iter().map(|(name, _)| self.import(name)).collect::<Answer<Vec<_>>>()?;
+        self.ensure(number, user, process)?;
+        let account = self.accounts.get_mut(&number).ok_or_else(none)?;
+        account.hinted = true;
+        let row = match thread {
+            Some(thread) => account.row_for(&mut self.store, number, thread)?,
+            None => 0,
+        };
+        for (import, (_, value)) in imports.into_iter().zip(values) {
+            let word = account.word_for(&mut self.store, import)?;
+            account.page.set(row.into(), word.into(), *value);
+        }
+        Ok(())
+    }
+
+    fn import(&self, name: &str) -> Answer<usize> {
+        self.store.imports().iter().position(|import| import.name == name).ok_or_else(|| {
+            let name: String = name.chars().take(NAME).collect();
+            let scheduler = self.store.scheduler();
+            let message = format!("there is no thread import named {name} in {scheduler}");
+            Refused::new(Refusal::UnknownImport, message)
+        })
+    }
+
+    /// There is an account of the process, which lives.
+    fn ensure(&mut self, number: i32, user: u32, process: Process) -> Answer<()> {
+        if self.accounts.get(&number).is_some_and(|account| !account.process.lives()) {
+            self.forget(number);
+        }
+        if !self.accounts.contains_key(&number) {
+            let account = self.opened(number, user, process)?;
+            self.accounts.insert(number, account);
+        }
+        Ok(())
+    }
+
+    fn opened(&mut self, number: i32, user: u32, process: Process) -> Answer<Account> {
+        let slots = self.store.slots();
+        let theirs = self.accounts.values().filter(|account| account.user == user).count();
+        if user != 0 && theirs >= (slots as usize / 4).max(1) {
+            return Err(Refused::new(
+                Refusal::Full,
+                "this user's processes have a quarter of all pages",
+            ));
+        }
+        let taken: Vec<u32> = self.accounts.values().map(|account| account.slot).collect();
+        let slot = (0..slots).find(|slot| !taken.contains(slot));
+        let slot = slot.ok_or_else(|| match slots {
+            0 => {
+                let message = format!("there are no thread imports in {}", self.store.scheduler());
+                Refused::new(Refusal::UnknownImport, message)
+            }
+            _ => Refused::new(Refusal::Full, format!("all {slots} pages are taken")),
+        })?;
+        Account::open(&mut self.store, slot, number, user, process)
+    }
+}
+
+fn own(accounts: &mut BTreeMap<i32, Account>, number: i32) -> Answer<&mut Account> {
+    match accounts.get_mut(&number) {
+        Some(account) if account.own && account.process.lives() => Ok(account),
+        _ => Err(Refused::new(Refusal::Garbled, "hello comes first")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+    use attune_values::page::Page;
+
+    /// A process that waits until it is told to end.
+    struct Sleeper(std::process::Child);
+
+    impl Sleeper {
+        fn new() -> Sleeper {
+            let mut command = std::process::Command::new("cat");
+            let piped = std::process::Stdio::piped;
+            Sleeper(command.stdin(piped()).stdout(piped()).spawn().unwrap())
+        }
+
+        fn number(&self) -> i32 {
+            self.0.id() as i32
+        }
+
+        fn process(&self) -> Process {
+            Process::open(self.0.id()).unwrap()
+        }
+    }
+
+    impl Drop for Sleeper {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn why(answer: Answer<()>) -> Option<Refusal> {
+        answer.err().map(|Refused(why, ..)| why)
+    }
+
+    fn registry(slots: u32) -> (Registry<Memory>, Memory) {
+        let memory = Memory::new(&[("urgent", 0), ("deadline", 7)], slots);
+        (Registry::new(memory.clone()), memory)
+    }
+
+    #[test]
+    fn hints_are_for_the_owner_and_for_root() {
+        let (mut registry, memory) = registry(8);
+        let sleeper = Sleeper::new();
+        let number = sleeper.number();
+        let values = [("urgent".to_owned(), Some(3))];
+        let owner = process::user_of(number as u32).unwrap();
+        assert_eq!(
+            why(registry.hint(owner + 12345, number, None, &values)),
+            Some(Refusal::Forbidden)
+        );
+        assert_eq!(memory.value(number, number, "urgent"), Some(0));
+        assert_eq!(why(registry.hint(owner, number, None, &values)), None);
+        assert_eq!(memory.value(number, number, "urgent"), Some(3));
+        assert_eq!(memory.value(number, number, "deadline"), Some(7));
+        assert_eq!(
+            why(registry.hint(0, number, Some(number), &[("urgent".to_owned(), Some(4))])),
+            None
+        );
+        assert_eq!(memory.value(number, number, "urgent"), Some(4));
+        assert_eq!(
+            why(registry.hint(0, number, Some(number), &[("urgent".to_owned(), None)])),
+            None
+        );
+        assert_eq!(memory.value(number, number, "urgent"), Some(3));
+        let unknown = [("urgant".to_owned(), Some(3))];
+        assert_eq!(why(registry.hint(0, number, None, &unknown)), Some(Refusal::UnknownImport));
+        assert_eq!(why(registry.hint(0, number, Some(1), &values)), Some(Refusal::NoSuchThread));
+        assert_eq!(why(registry.hint(0, i32::MAX, None, &values)), Some(Refusal::NoSuchThread));
+    }
+
+    #[test]
+    fn hints_stay_when_the_process_s_own_values_go() {
+        let (mut registry, memory) = registry(8);
+        let sleeper = Sleeper::new();
+        let number = sleeper.number();
+        assert_eq!(why(registry.hint(0, number, None, &[("urgent".to_owned(), Some(3))])), None);
+        let page =
+            registry.welcome(number, 1000, sleeper.process()).map(|fd| Page::of(fd).unwrap());
+        let page = page.ok().unwrap();
+        assert_eq!(why(registry.declare(number, 1, "deadline")), None);
+        assert_eq!(why(registry.bind(number, 1, number)), None);
+        page.set(1, 1, Some(99));
+        assert_eq!(memory.value(number, number, "deadline"), Some(99));
+        registry.farewell(number);
+        assert_eq!(memory.value(number, number, "deadline"), Some(7));
+        assert_eq!(memory.value(number, number, "urgent"), Some(3));
+        assert!(memory.threads(number).is_empty());
+    }
+
+    #[test]
+    fn a_process_binds_its_own_threads_only() {
+        let (mut registry, memory) = registry(8);
+        let (mine, victim) = (Sleeper::new(), Sleeper::new());
+        assert!(registry.welcome(mine.number(), 1000, mine.process()).is_ok());
+        assert_eq!(
+            why(registry.bind(mine.number(), 1, victim.number())),
+            Some(Refusal::NoSuchThread)
+        );
+        assert_eq!(why(registry.bind(mine.number(), 0, mine.number())), Some(Refusal::Garbled));
+        assert_eq!(why(registry.bind(mine.number(), 512, mine.number())), Some(Refusal::Garbled));
+        assert_eq!(why(registry.declare(mine.number(), 16, "urgent")), Some(Refusal::Garbled));
+        assert_eq!(why(registry.declare(victim.number(), 1, "urgent")), Some(Refusal::Garbled));
+        assert_eq!(memory.processes(), [mine.number()]);
+    }
+
+    #[test]
+    fn one_user_cannot_take_all_pages() {
+        let (mut registry, memory) = registry(8);
+        let sleepers: Vec<Sleeper> = (0..4).map(|_| Sleeper::new()).collect();
+        let full = |answer: Answer<BorrowedFd>| answer.err().map(|Refused(why, ..)| why);
+        for sleeper in &sleepers[..2] {
+            assert_eq!(full(registry.welcome(sleeper.number(), 1000, sleeper.process())), None);
+        }
+        let third = &sleepers[2];
+        assert_eq!(
+            full(registry.welcome(third.number(), 1000, third.process())),
+            Some(Refusal::Full)
+        );
+        assert_eq!(full(registry.welcome(third.number(), 1001, third.process())), None);
+        assert_eq!(memory.processes().len(), 3);
+    }
+
+    #[test]
+    fn a_process_that_has_ended_gets_nothing() {
+        let (mut registry, memory) = registry(8);
+        let sleeper = Sleeper::new();
+        let (number, process) = (sleeper.number(), sleeper.process());
+        drop(sleeper);
+        assert!(registry.welcome(number, 1000, process).is_err());
+        assert!(memory.processes().is_empty());
+    }
+
+    #[test]
+    fn a_word_stands_for_one_import_at_a_time() {
+        let (mut registry, memory) = registry(8);
+        let sleeper = Sleeper::new();
+        let number = sleeper.number();
+        let page =
+            registry.welcome(number, 1000, sleeper.process()).map(|fd| Page::of(fd).unwrap());
+        let page = page.ok().unwrap();
+        assert_eq!(why(registry.declare(number, 1, "urgent")), None);
+        page.set(0, 1, Some(5));
+        assert_eq!(why(registry.declare(number, 1, "deadline")), None);
+        assert_eq!(memory.value(number, number, "urgent"), Some(0));
+        assert_eq!(memory.value(number, number, "deadline"), Some(7));
+        page.set(0, 1, Some(6));
+        assert_eq!(memory.value(number, number, "deadline"), Some(6));
+    }
+
+    #[test]
+    fn only_the_owner_and_root_get_the_control() {
+        let (mut plain, _) = registry(8);
+        assert_eq!(why(plain.control(0).map(|_| ())), Some(Refusal::Unable));
+        let mut registry = Registry::new(Memory::new(&[], 0).owned_by(1000));
+        assert_eq!(why(registry.control(1001).map(|_| ())), Some(Refusal::Forbidden));
+        for user in [0, 1000] {
+            let tunables = registry.control(user).map(|control| control.tunables()).ok().unwrap();
+            assert_eq!(tunables[0].value, 7);
+        }
+    }
+}

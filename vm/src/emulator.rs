@@ -1,0 +1,159 @@
+//! QEMU's command line, and the server of the host's files beside it.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use anyhow::{Context, Result};
+
+use crate::cache::{Cache, Words};
+use crate::memory_file;
+use crate::processes::Helper;
+use crate::{Kind, Options};
+
+/// The name under which the guest finds the host's files.
+pub const FILES_TAG: &str = "host";
+
+/// Where the guest's messages come out.
+pub enum Line {
+    /// Both ways: a virtio port.
+    Port(UnixStream),
+    /// From the guest alone: a serial line into a file, which takes every byte at once, so that the
+    /// guest's time does not depend on its reader.
+    Serial(File),
+}
+
+pub struct Emulator {
+    pub qemu: Helper,
+    pub files: Option<Helper>,
+    pub line: Line,
+    pub console: File,
+}
+
+/// Starts the machine with its first files. It is killed when the calling thread ends.
+pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulator> {
+    let console = memory_file::create("console")?;
+    let mut command = cache.command(cache.qemu());
+    for folder in cache.firmware() {
+        command.arg("-L").arg(folder);
+    }
+    let memory = format!("{}M", options.memory);
+    command.args([
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-cpu",
+        "max",
+    ]);
+    command.args(["-smp", &options.topology.smp(), "-m", &memory]);
+    command.arg("-kernel").arg(cache.vmlinux());
+    let mut words = "console=ttyS0 panic=-1 quiet loglevel=3".to_owned();
+    if matches!(options.kind, Kind::HostFiles) {
+        // A busy host interrupts so late that the kernel believes its timer broken and panics.
+        words += " no_timer_check";
+    }
+    command.args(["-initrd", &memory_file::path(&initramfs), "-append", &words]);
+    let mut inherited: Vec<OwnedFd> = vec![initramfs.into()];
+    let mut keep = |file: OwnedFd| {
+        let number = file.as_raw_fd();
+        inherited.push(file);
+        number
+    };
+    let console_fd = keep(console.try_clone()?.into());
+    command.args([
+        "-chardev",
+        &format!("file,id=console,path=/dev/fd/{console_fd},append=on"),
+        "-serial",
+        "chardev:console",
+    ]);
+
+    let (files, line) = match &options.kind {
+        Kind::HostFiles => {
+            command.args(["-accel", "tcg,thread=multi"]);
+            let (files, socket) = serve_files(cache)?;
+            let socket = keep(socket.into());
+            command.args([
+                "-object",
+                &format!("memory-backend-memfd,id=memory,size={memory},share=on"),
+            ]);
+            command.args(["-machine", "memory-backend=memory"]);
+            command.args(["-chardev", &format!("socket,id=files,fd={socket}")]);
+            command.args([
+                "-device",
+                &format!("vhost-user-fs-pci,queue-size=1024,chardev=files,tag={FILES_TAG}"),
+            ]);
+            let (ours, theirs) = UnixStream::pair()?;
+            let theirs = keep(theirs.into());
+            command.args([
+                "-chardev",
+                &format!("socket,id=line,fd={theirs}"),
+                "-device",
+                "virtio-serial-pci",
+            ]);
+            command.args(["-device", "virtserialport,chardev=line,name=attune"]);
+            (Some(files), Line::Port(ours))
+        }
+        Kind::Deterministic { seed, .. } => {
+            // One instruction, one nanosecond; idle time is skipped; the clock begins at a date of
+            // its own.
+            command.args([
+                "-accel",
+                "tcg",
+                "-icount",
+                "shift=0,sleep=off",
+                "-seed",
+                &seed.to_string(),
+            ]);
+            command.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+            let line = memory_file::create("line")?;
+            let fd = keep(line.try_clone()?.into());
+            command.args([
+                "-chardev",
+                &format!("file,id=line,path=/dev/fd/{fd},append=on"),
+                "-serial",
+                "chardev:line",
+            ]);
+            (None, Line::Serial(line))
+        }
+    };
+    let program = cache.qemu();
+    let qemu = Helper::start(command, inherited).with_context(|| {
+        format!("cannot start {}; `attune vm setup --force` fetches it again", program.display())
+    })?;
+    Ok(Emulator { qemu, files, line, console })
+}
+
+/// A server of the host's files, and the socket to it.
+fn serve_files(cache: &Cache) -> Result<(Helper, UnixStream)> {
+    let folder = tempfile::tempdir().context("cannot make a folder for a socket")?;
+    let path = folder.path().join("files");
+    let listener = UnixListener::bind(&path).context("cannot make a socket")?;
+    let socket = UnixStream::connect(&path).context("cannot connect to the server of files")?;
+    let mut command = cache.command(cache.virtiofsd());
+    // It changes its root, which any user may do in a user namespace.
+    if attune_linux::process::effective_user() != 0 {
+        command = cache.command("unshare".into());
+        command.arg("--map-root-user").arg(cache.virtiofsd());
+    }
+    command.arg(format!("--fd={}", listener.as_raw_fd()));
+    command.args(match cache.contents.virtiofsd_words {
+        Words::Qemu => [
+            "-osource=/",
+            "-ocache=always",
+            "-osandbox=chroot",
+            "-olog_level=err",
+            "--thread-pool-size=1",
+        ],
+        Words::Own => [
+            "--shared-dir=/",
+            "--cache=always",
+            "--sandbox=chroot",
+            "--log-level=error",
+            "--thread-pool-size=0",
+        ],
+    });
+    let helper = Helper::start(command, vec![listener.into()]).context("cannot start virtiofsd")?;
+    Ok((helper, socket))
+}

@@ -1,0 +1,86 @@
+//! Why a command in a machine had no end of its own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The name of the emulator's fault that a machine of several CPUs dies of once in a while. The
+/// kernel rewrites its own code while it runs (the switches of schedulers among it) by way of a
+/// breakpoint, which it takes away in the end and tells all CPUs. QEMU forgets what it has
+/// translated before it writes; a CPU that comes by in between translates the breakpoint once more
+/// and keeps it, and the kernel, which finds no breakpoint where one was met, dies. On a processor
+/// that cannot be.
+pub const RACE: &str = "an emulator's fault (stale int3)";
+
+/// Each says what happened and what to do; a command that ran and failed is no error, but an exit
+/// status.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no virtual machine is set up in {}; run `attune vm setup`", .0.display())]
+    NotSetUp(PathBuf),
+    /// The guest could not start the command; the number is errno.
+    #[error(
+        "in the virtual machine: cannot {doing}: {}{}",
+        std::io::Error::from_raw_os_error(*.errno),
+        hint(*.errno, *.packed)
+    )]
+    NotRun { errno: i32, doing: String, packed: bool },
+    #[error("the virtual machine was ended after {} s, as asked (--timeout); the command was still \
+        running", .0.as_secs_f64())]
+    TimedOut(Duration),
+    #[error("the command was ended from outside")]
+    Interrupted,
+    #[error(
+        "the kernel in the virtual machine died; its last words:\n{console}\nif the command does \
+            this each time, it is the command or this kernel: try `--memory` with more, or another \
+            kernel (`attune vm setup`)"
+    )]
+    GuestDied { console: String },
+    #[error(
+        "the kernel in the virtual machine died of {RACE}: QEMU's, with several CPUs on a busy \
+            host; run the command again, or with `--cpus 1`, where it cannot be; the kernel's last \
+            words:\n{console}"
+    )]
+    EmulatorRaced { console: String },
+    #[error(
+        "the emulator ended ({status}); its last words:\n{words}\nif it cannot run at all, `attune \
+            vm setup --force` fetches it again"
+    )]
+    EmulatorDied { status: String, words: String },
+    #[error("the server of the host's files ended ({status}); its last words:\n{words}")]
+    FilesDied { status: String, words: String },
+    #[error(transparent)]
+    Other(#[from] anyhow::Error),
+}
+
+impl Error {
+    /// The exit status of a program that runs a command for somebody, as shells and `timeout` have
+    /// them.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Error::NotRun { errno: libc::ENOENT | libc::ENOTDIR, .. } => 127,
+            Error::NotRun { .. } => 126,
+            Error::TimedOut(_) => 124,
+            Error::Interrupted => 130,
+            _ => 125,
+        }
+    }
+}
+
+fn hint(errno: i32, packed: bool) -> &'static str {
+    match (errno, packed) {
+        (libc::ENOENT, true) => {
+            "; only the command's program and its libraries are there: add what is missing with \
+                --pack"
+        }
+        (libc::ENOENT, false) => {
+            "; the host's files are seen, except /run and what is newer than the machine"
+        }
+        _ => "",
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::Other(error.into())
+    }
+}
