@@ -74,7 +74,7 @@ fn values_reach_a_scheduler_in_the_kernel_and_come_back() {
     std::fs::write(&scheduler, SCHEDULER).expect("a file");
     let mut machine = Command::new(ATTUNE);
     machine
-        .args(["vm", "--timeout", "900", "--", ATTUNE, "run", "--all"])
+        .args(["vm", "--timeout", "900", "--", ATTUNE, "run", "--all", "--timeout", "30000"])
         .arg(&scheduler)
         .args(["--", "sh", "-c", GUEST])
         .env("ATTUNE", ATTUNE)
@@ -138,7 +138,19 @@ fn an_attacker_hurts_nobody_but_itself() {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let mut machine = Command::new(ATTUNE);
     machine
-        .args(["vm", "--timeout", "900", "--cpus", "2", "--", ATTUNE, "run", "--all"])
+        .args([
+            "vm",
+            "--timeout",
+            "900",
+            "--cpus",
+            "2",
+            "--",
+            ATTUNE,
+            "run",
+            "--all",
+            "--timeout",
+            "30000",
+        ])
         .arg(&scheduler)
         .args(["--", "sh", "-c", ATTACKED])
         .env("ATTUNE", ATTUNE)

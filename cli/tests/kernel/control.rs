@@ -79,14 +79,14 @@ fn session() -> Option<&'static str> {
             &folder,
             2,
             "echo '<nothing>'; $attune set; echo exit $?; $attune top --once; echo exit $?; echo \
-                '<end>'; SUDO_UID=65533 $attune run both.bpf.o --set quantum=20ms -- sh \
-                ./session.sh $attune; $attune run both.bpf.o -- sleep 100 & loader=$!; for i in \
-                $(seq 200); do $attune set >/dev/null 2>&1 && break; sleep 0.1; done; kill -STOP \
-                $loader; $attune set period=1ms >asked 2>&1 & asks=$!; for i in $(seq 200); do ls \
+                '<end>'; SUDO_UID=65533 $run both.bpf.o --set quantum=20ms -- sh \
+                ./session.sh $attune; $run both.bpf.o -- sleep 100 & loader=$!; for i in \
+                $(seq 900); do $attune set >/dev/null 2>&1 && break; sleep 0.1; done; kill -STOP \
+                $loader; $attune set period=1ms >asked 2>&1 & asks=$!; for i in $(seq 900); do ls \
                 -l /proc/$asks/fd | grep -q socket && break; sleep 0.1; done; sleep 1; kill -9 \
                 $loader; wait $asks; status=$?; echo '<ended>'; echo exit $status; cat asked; echo \
                 '<end>'; echo '<killed>'; $attune set; echo exit $?; echo '<end>'; for i in $(seq \
-                200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
+                900); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; done; \
                 cat /sys/kernel/sched_ext/state",
         )
     };

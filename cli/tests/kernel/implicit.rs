@@ -56,8 +56,8 @@ fn what_unmodified_programs_wait_until_is_known() {
     let said = in_machine(
         &folder,
         1,
-        "$attune run fair.bpf.o --implicit --all -- true; echo fair: exit $?; $attune run \
-            coop.bpf.o --implicit --all -- sh ./session.sh $attune; echo silent; $attune run \
+        "$run fair.bpf.o --implicit --all -- true; echo fair: exit $?; $run \
+            coop.bpf.o --implicit --all -- sh ./session.sh $attune; echo silent; $run \
             coop.bpf.o --all -- sh ./session.sh $attune",
     );
     let words = "fair does not ask what threads wait until: it has no import `implicit`";

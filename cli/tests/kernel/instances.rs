@@ -52,7 +52,7 @@ fn threads_go_over_to_other_instances() {
     std::fs::write(folder.join("load"), LOAD).unwrap();
     for per in ["cache", "cpu"] {
         let script = format!(
-            "timeout 150 $attune run fair --all --per {per} -- sh ./load; \
+            "timeout 600 $run fair --all --per {per} -- sh ./load; \
              cat /sys/kernel/sched_ext/state"
         );
         let said = in_machine_with(&folder, &["--topology", "2:2:1"], &script);
@@ -72,8 +72,7 @@ fn a_scheduler_that_orders_the_machine_is_not_split() {
         return;
     }
     let folder = folder("not_split");
-    let script =
-        "$attune run fifo --all --per cpu -- true; $attune run fair --per cpu -- true; true";
+    let script = "$run fifo --all --per cpu -- true; $run fair --per cpu -- true; true";
     let said = in_machine_with(&folder, &["--cpus", "2"], script);
     assert!(said.contains("`fifo` has no `arrives` of its own"), "{said}");
     assert!(said.contains("two schedulers that share the machine have one instance"), "{said}");

@@ -36,7 +36,7 @@ const SESSION: &str = r#"
 attune=$1
 start() { sed 's/.*) //' /proc/$1/stat | cut -d' ' -f20; }
 as() { user=$1; shift; setpriv --reuid $user --clear-groups "$@"; }
-answer() { for i in $(seq 200); do test -s $1 && break; sleep 0.1; done; }
+answer() { for i in $(seq 900); do test -s $1 && break; sleep 0.1; done; }
 look() { sleep 0.5; echo "$1 $($attune top --json)"; }
 
 # What the kernel knows.
@@ -59,7 +59,7 @@ exec 3>rows
 echo "$sleeper $(start $sleeper) 1 700 9" >&3
 echo "$reader $(($(start $reader) + 1)) 1 700 9" >&3
 $attune hint $sleeper urgent=5; $attune hint $others urgent=5
-for i in $(seq 200); do test $(grep -c row told) = 2 && break; sleep 0.1; done
+for i in $(seq 900); do test $(grep -c row told) = 2 && break; sleep 0.1; done
 echo "reply $(head -1 told)"
 look table
 echo "rating $($attune hint $sleeper input_rating=1000 2>&1)"
@@ -81,7 +81,7 @@ done
 echo "again $again"
 look reused
 echo "$again $(start $again) 1 650 8" >&3
-for i in $(seq 200); do test $(grep -c row told) = 3 && break; sleep 0.1; done
+for i in $(seq 900); do test $(grep -c row told) = 3 && break; sleep 0.1; done
 look rated
 
 # A killed writer, and another one after it.
@@ -92,7 +92,7 @@ exec 3>&-
 answer next
 exec 3>rows
 echo "$again $(start $again) 4" >&3
-for i in $(seq 200); do test $(grep -c row next) = 1 && break; sleep 0.1; done
+for i in $(seq 900); do test $(grep -c row next) = 1 && break; sleep 0.1; done
 look next
 kill -9 $next $again $others $reader $pair $holder
 "#;
@@ -116,7 +116,7 @@ fn session() -> Option<&'static str> {
         in_machine(
             &folder,
             2,
-            "$attune run knows.bpf.o --all -- sh ./session.sh $attune; echo \"exit $?\"",
+            "$run knows.bpf.o --all -- sh ./session.sh $attune; echo \"exit $?\"",
         )
     };
     set_up().then(|| SAID.get_or_init(said).as_str())

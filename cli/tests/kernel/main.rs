@@ -17,6 +17,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock};
 
 use common::set_up;
+use shared::in_quiet_machine;
 
 const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
 
@@ -53,10 +54,12 @@ fn in_machine(folder: &Path, cpus: u32, script: &str) -> String {
     in_machine_with(folder, &["--cpus", &cpus.to_string()], script)
 }
 
-/// The same, with these words of `attune vm`.
+/// The same, with these words of `attune vm`. `$run` is `attune run` with the longest watchdog, for
+/// a busy host lets the machine stand still for seconds, and the machine's clock goes on.
 fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> String {
     let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
-    let script = format!("exec 2>&1; attune={ATTUNE}; {script}");
+    let script =
+        format!("exec 2>&1; attune={ATTUNE}; run=\"$attune run --timeout 30000\"; {script}");
     let mut machine = Command::new(ATTUNE);
     machine.current_dir(folder);
     machine.args(["vm", "--timeout", "900", "--memory", "1024"]);
@@ -118,7 +121,7 @@ fn run_well(cpus: u32) {
         .iter()
         .map(|scheduler| {
             format!(
-                "if $attune run {scheduler}.bpf.o --all -- sh ./under-stress; then echo \
+                "if $run {scheduler}.bpf.o --all -- sh ./under-stress; then echo \
                     {scheduler}: well; fi; grep -q disabled /sys/kernel/sched_ext/state || echo \
                     {scheduler}: still there; "
             )
@@ -200,12 +203,14 @@ fn a_scheduler_that_fails_is_ended_and_told_by_its_own_line() {
         std::fs::write(folder.join(format!("{name}.sched")), text).unwrap();
         build(&folder, &format!("{name}.sched"), &format!("{name}.bpf.o"));
     }
-    let said = in_machine(
+    let packed = ["mixed", "traps.bpf.o", "stops.bpf.o", "passes_over.bpf.o"];
+    let said = in_quiet_machine(
         &folder,
         2,
-        "$attune run traps.bpf.o --all -- ./mixed 3; echo traps: $?; $attune run stops.bpf.o --all \
-            --timeout 2000 -- ./mixed 5; echo stops: $?; $attune run passes_over.bpf.o --all \
-            --timeout 2000 -- ./mixed 5; echo passes over: $?; cat /sys/kernel/sched_ext/state; \
+        &packed,
+        "$attune run traps.bpf.o --all -- ./mixed 1; echo traps: $?; $attune run stops.bpf.o --all \
+            --timeout 1000 -- ./mixed 2; echo stops: $?; $attune run passes_over.bpf.o --all \
+            --timeout 1000 -- ./mixed 2; echo passes over: $?; cat /sys/kernel/sched_ext/state; \
             ./mixed 1",
     );
     assert!(
@@ -241,10 +246,10 @@ fn a_killed_loader_leaves_the_machine_to_the_fair_class() {
     let said = in_machine(
         &folder,
         2,
-        "$attune run fair.bpf.o --all & loader=$!; for i in $(seq 200); do grep -q enabled \
+        "$run fair.bpf.o --all & loader=$!; for i in $(seq 900); do grep -q enabled \
             /sys/kernel/sched_ext/state && break; sleep 0.1; done; cat \
             /sys/kernel/sched_ext/state; ./mixed 1 & load=$!; sleep 0.3; kill -9 $loader; wait \
-            $load; for i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; \
+            $load; for i in $(seq 900); do grep -q disabled /sys/kernel/sched_ext/state && break; \
             sleep 0.1; done; cat /sys/kernel/sched_ext/state",
     );
     let enabled = said.find("enabled").expect("it was attached");
@@ -261,10 +266,10 @@ fn a_cpu_that_goes_ends_the_scheduler_and_nothing_else() {
     let said = in_machine(
         folder,
         2,
-        "$attune run fair.bpf.o --all -- sh -c './mixed 2 & load=$!; sleep 0.5; echo 0 \
+        "$run fair.bpf.o --all -- sh -c './mixed 2 & load=$!; sleep 0.5; echo 0 \
             >/sys/devices/system/cpu/cpu1/online; echo 1 >/sys/devices/system/cpu/cpu1/online; \
             wait $load'; echo ended: $?; cat /sys/kernel/sched_ext/state \
-            /sys/devices/system/cpu/online; $attune run fair.bpf.o --all -- ./mixed 1; echo again: \
+            /sys/devices/system/cpu/online; $run fair.bpf.o --all -- ./mixed 1; echo again: \
             $?",
     );
     assert!(

@@ -117,14 +117,14 @@ fn who_is_the_commands_and_what_a_failure_is_called() {
     let said = in_machine(
         &folder,
         2,
-        "$attune run same.bpf.o -- sh -c './share orphan 1; sleep 0.2; ./mixed 1'; echo same: $?; \
-            $attune run same.bpf.o --all -- true; echo refused: $?; $attune run same.bpf.o --set \
-            nice=3 -- true; echo unknown: $?; $attune run same.bpf.o --set others.period=5ms -- \
-            true; echo set: $?; $attune run traps+fair.bpf.o -- ./mixed 3; echo command: $?; \
-            $attune run fair+traps.bpf.o -- ./mixed 3; echo others: $?; $attune run same.bpf.o -- \
-            ./mixed 4 & loader=$!; for i in $(seq 200); do grep -q enabled \
+        "$run same.bpf.o -- sh -c './share orphan 1; sleep 0.2; ./mixed 1'; echo same: $?; \
+            $run same.bpf.o --all -- true; echo refused: $?; $run same.bpf.o --set \
+            nice=3 -- true; echo unknown: $?; $run same.bpf.o --set others.period=5ms -- \
+            true; echo set: $?; $run traps+fair.bpf.o -- ./mixed 3; echo command: $?; \
+            $run fair+traps.bpf.o -- ./mixed 3; echo others: $?; $run same.bpf.o -- \
+            ./mixed 4 & loader=$!; for i in $(seq 900); do grep -q enabled \
             /sys/kernel/sched_ext/state && break; sleep 0.1; done; sleep 0.3; kill -9 $loader; for \
-            i in $(seq 200); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; \
+            i in $(seq 900); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; \
             done; cat /sys/kernel/sched_ext/state; ./mixed 1",
     );
     assert!(said.contains("same: 0\n") && said.contains("set: 0\n"), "{said}");
