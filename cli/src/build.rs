@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use attune_backend_c as c;
-use attune_cluster::Schema;
 use attune_cluster_local::packets;
 use attune_language::Checked;
 use attune_language::engine::Engine;
+use attune_replica::Schema;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;

@@ -10,26 +10,23 @@
 //!   Node ◀── Answer ── Master      with its result
 //! ```
 //!
-//! - [`schema`] names what a checked cluster shares; [`messages`] is what travels; [`writes`]
-//!   merges updates;
 //! - [`store`] holds the shared values with the order of their changes, [`master`] runs the
 //!   master's policy over it;
-//! - [`replica`] is a node's copy of the store, [`node`] a node's policy that reads and writes it;
+//! - [`manager`] serves the nodes of one master on one machine;
+//! - [`node`] is a node's policy that reads and writes a copy of the store;
 //! - [`simulation`] runs a whole cluster in virtual time.
 //!
-//! Invariants: a batch takes effect once and as a whole, however often it is sent; a copy is always
-//! the store as it was at one revision, with the node's own later writes applied to it.
+//! What every node needs, whatever its engine, stands below: the copy of the store and the messages
+//! (`cluster/replica`), a socket for them (`cluster/local`).
+//!
+//! Invariants: a batch takes effect once and as a whole, however often it is sent; that a process
+//! has ended is the kernel's word (SO_PEERPIDFD, a closed socket), never a time-out's.
 
+pub mod manager;
 pub mod master;
-pub mod messages;
 pub mod node;
-pub mod replica;
-pub mod schema;
 pub mod simulation;
 pub mod store;
-pub mod writes;
 
 pub use master::Master;
 pub use node::Node;
-pub use replica::Replica;
-pub use schema::Schema;

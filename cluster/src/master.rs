@@ -16,15 +16,17 @@ use attune_language::Cluster;
 use attune_language::engine::event::Event;
 use attune_language::ir::{AttributeId, GlobalId, NodeProperty, Program};
 use attune_language::source::SourceMap;
-use attune_simulator::interpreter::{self, Failure, Interpreter, Operation, Updated};
+use attune_replica::Operation;
+use attune_replica::Schema;
+use attune_replica::messages::Revision;
+use attune_replica::messages::*;
+use attune_replica::writes::{Writes, applied};
+use attune_simulator::interpreter::{self, Failure, Interpreter, Updated};
 use attune_simulator::scheduler::{
     Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Time, Value,
 };
 
-use crate::messages::*;
-use crate::schema::Schema;
-use crate::store::{Revision, Store};
-use crate::writes::{Writes, applied};
+use crate::store::Store;
 
 /// A message that this master cannot take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,15 +6,15 @@
 
 use attune_language::engine::event::Event;
 use attune_language::ir::GlobalId;
-use attune_simulator::interpreter::{Interpreter, Operation, Updated};
+use attune_replica::Operation;
+use attune_replica::Replica;
+use attune_replica::messages::{News, Property, Target, Welcome};
+use attune_replica::operation::typed_like;
+use attune_replica::schema::{Export, FamilySchema, Source};
+use attune_simulator::interpreter::{Interpreter, Updated};
 use attune_simulator::scheduler::{
     Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Time, Trap, Value,
 };
-
-use crate::messages::{News, Property, Target, Welcome};
-use crate::replica::Replica;
-use crate::schema::{Export, FamilySchema, Source};
-use crate::store::typed_like;
 
 /// What the engine is to do with threads, by command of the master or of another node.
 #[derive(Clone, Debug, PartialEq, Eq)]

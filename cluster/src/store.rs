@@ -4,14 +4,10 @@
 //! together. A copy at revision r that takes all later changes is the store again, so a lost
 //! message costs nothing but time: the next one tells of everything since.
 
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Value;
-
-/// Counts what has changed the store: one handler of the master, or one batch of a node.
-pub type Revision = u64;
-
-/// A place in the store; [`crate::Schema`] says what is where.
-pub type Cell = u32;
+use attune_language::ir::Value;
+use attune_replica::Operation;
+use attune_replica::messages::{Cell, Revision};
+use attune_replica::operation::typed_like;
 
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -65,15 +61,6 @@ impl Store {
         let cells = self.changed.iter().zip(&self.values).enumerate();
         let changed = cells.filter(|(_, (changed, _))| **changed > revision);
         changed.map(|(cell, (_, value))| (cell as Cell, *value)).collect()
-    }
-}
-
-/// A value in the type of another one. A float is cut off to an integer.
-pub(crate) fn typed_like(model: Value, value: Value) -> Value {
-    match (model, value) {
-        (Value::Int(_), Value::Float(value)) => Value::Int(value as i64),
-        (Value::Float(_), Value::Int(value)) => Value::Float(value as f64),
-        (_, value) => value,
     }
 }
 

@@ -2,10 +2,10 @@
 
 mod support;
 
-use attune_cluster::messages::{Refusal, Welcome};
 use attune_cluster::node::Command;
 use attune_cluster::{Master, Node};
 use attune_language::engine::event::Event;
+use attune_replica::messages::{Refusal, Welcome};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, Scheduler, ThreadId, Time, Value};
 use support::{Fixture, fixture};
 

@@ -9,9 +9,10 @@ mod support;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use attune_cluster::messages::{Answer, Ask, News, NodeId, Report, Target};
-use attune_cluster::{Master, Replica, Schema};
-use attune_simulator::interpreter::Operation;
+use attune_cluster::Master;
+use attune_replica::Operation;
+use attune_replica::messages::{Answer, Ask, News, NodeId, Report, Target};
+use attune_replica::{Replica, Schema};
 use attune_simulator::scheduler::Value;
 use proptest::prelude::*;
 use support::{Fixture, fixture};

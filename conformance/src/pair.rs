@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use attune_kernel::{Contents, Found};
 use attune_language::engine::event::{Answer, Event};
-use attune_language::ir::{Program, Scope, Storage, Value as IrValue};
+use attune_language::ir::{Program, Scope, Storage};
 use attune_simulator::interpreter::{Failure, Snapshot};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, ThreadId, Value};
 
@@ -311,10 +311,10 @@ fn compare_traps(failure: &Failure, trap: &Trap) -> Result<(), String> {
     ))
 }
 
-fn compare_values(name: &str, mine: &[IrValue], theirs: &[Bits]) -> Result<(), String> {
-    let same = |(mine, theirs): (&IrValue, &Bits)| match mine {
-        IrValue::Int(mine) => mine == theirs,
-        IrValue::Float(mine) => {
+fn compare_values(name: &str, mine: &[Value], theirs: &[Bits]) -> Result<(), String> {
+    let same = |(mine, theirs): (&Value, &Bits)| match mine {
+        Value::Int(mine) => mine == theirs,
+        Value::Float(mine) => {
             let theirs = f64::from_bits(*theirs as u64);
             // What is no number has many forms, which mean the same.
             mine.to_bits() == theirs.to_bits() || (mine.is_nan() && theirs.is_nan())
@@ -323,14 +323,15 @@ fn compare_values(name: &str, mine: &[IrValue], theirs: &[Bits]) -> Result<(), S
     if mine.len() <= theirs.len() && mine.iter().zip(theirs).all(same) {
         return Ok(());
     }
-    let float = matches!(mine.first(), Some(IrValue::Float(_)));
-    let shown: Vec<IrValue> =
-        theirs
-            .iter()
-            .map(|&bits| {
-                if float { IrValue::Float(f64::from_bits(bits as u64)) } else { IrValue::Int(bits) }
-            })
-            .collect();
+    let float = matches!(mine.first(), Some(Value::Float(_)));
+    let shown: Vec<Value> = theirs
+        .iter()
+        .map(
+            |&bits| {
+                if float { Value::Float(f64::from_bits(bits as u64)) } else { Value::Int(bits) }
+            },
+        )
+        .collect();
     Err(format!("{name} differs\ninterpreter:    {mine:?}\nimplementation: {shown:?}"))
 }
 

@@ -10,12 +10,12 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use attune_cluster::messages::Property;
-use attune_cluster::{Replica, Schema};
 use attune_linux::process;
 use attune_linux::socket::{Connection as Socket, Received};
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Time;
+use attune_replica::Operation;
+use attune_replica::Time;
+use attune_replica::messages::Property;
+use attune_replica::{Replica, Schema};
 
 use crate::packets::{LONGEST, ToManager, ToNode};
 

@@ -9,7 +9,7 @@ mod writer;
 
 pub use schema::{describe, description_of};
 
-use attune_cluster::messages::{Hello, News, Report, Welcome};
+use attune_replica::messages::{Hello, News, Report, Welcome};
 
 use reader::Reader;
 use writer::Writer;
@@ -145,9 +145,9 @@ impl ToNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use attune_cluster::messages::{Batch, Orders, Target};
-    use attune_simulator::interpreter::Operation;
-    use attune_simulator::scheduler::Value;
+    use attune_language::ir::Value;
+    use attune_replica::Operation;
+    use attune_replica::messages::{Batch, Orders, Target};
     use proptest::prelude::*;
 
     fn value() -> impl Strategy<Value = Value> {

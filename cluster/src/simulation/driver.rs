@@ -7,8 +7,10 @@
 use std::collections::HashMap;
 
 use attune_language::ir::Type;
+use attune_replica::Operation;
+use attune_replica::messages::NodeId;
+use attune_replica::schema::Model;
 use attune_simulator::cluster::{ClusterWorkload, Incident, IncidentKind};
-use attune_simulator::interpreter::Operation;
 use attune_simulator::scheduler::{Time, Value};
 use attune_simulator::{
     Diagnostic, Options, Outcome, Parcel, Part, Reading, SharedChange, duration,
@@ -21,9 +23,7 @@ use super::queue::Queue;
 use super::spread::Spreads;
 use super::talk::{Down, Up};
 use super::world::World;
-use crate::messages::NodeId;
 use crate::node::Command;
-use crate::schema::Model;
 use crate::{Master, Node};
 
 pub type Result<T, E = Diagnostic> = std::result::Result<T, E>;
@@ -344,7 +344,7 @@ impl<'a> Cluster<'a> {
         match schema.shared[usize::from(shared)].model {
             Model::Cache => {
                 if let Some(operation) = operation {
-                    replica.write(crate::messages::Target::Shared(shared), operation);
+                    replica.write(attune_replica::messages::Target::Shared(shared), operation);
                 }
                 let value = replica.shared(shared).as_float();
                 self.queue.push(self.now, What::Answer(number, reading, value));

@@ -26,13 +26,14 @@ use std::sync::Arc;
 
 use attune_language::Checked;
 use attune_language::ir::Extent;
+use attune_replica::Replica;
+use attune_replica::schema::{Model, Schema};
 use attune_simulator::cluster::{ClusterWorkload, IncidentKind};
 use attune_simulator::interpreter::{self, Interpreter};
 use attune_simulator::scheduler::{Time, Value};
 use attune_simulator::{Diagnostic, Options, Part};
 
-use crate::schema::{Model, Schema};
-use crate::{Master, Node, Replica};
+use crate::{Master, Node};
 
 use driver::{Cluster, Member};
 pub use outcome::{ClusterOutcome, MasterFigures, NodeOutcome};

@@ -1,11 +1,11 @@
 //! What the simulation of a cluster found.
 
+use attune_replica::messages::Revision;
+use attune_replica::schema::Model;
 use attune_simulator::Outcome;
 use attune_simulator::scheduler::{Time, Value};
 
 use super::spread::Spread;
-use crate::schema::Model;
-use crate::store::Revision;
 
 pub struct ClusterOutcome {
     pub policy: String,

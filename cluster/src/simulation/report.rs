@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
+use attune_replica::schema::Model;
 use attune_simulator::metrics::Tally;
 use attune_simulator::report::{TracePlace, trace_document};
 use attune_simulator::scheduler::Value;
 use attune_simulator::{Outcome, duration};
 
 use super::outcome::{ClusterOutcome, NodeOutcome};
-use crate::schema::Model;
 
 /// More nodes than this are shown by their groups only; the JSON has them all.
 const MOST_NODES: usize = 40;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use attune_language::ir::NodeProperty;
+use attune_replica::Schema;
+use attune_replica::messages::Property;
 use attune_simulator::cluster::ClusterWorkload;
 use attune_simulator::scheduler::Time;
 
-use crate::messages::Property;
-use crate::{Node, Schema};
+use crate::Node;
 
 /// Between two samples.
 pub const PERIOD: Time = 10_000_000;

@@ -4,11 +4,11 @@
 //! A node speaks when it has something to say, at most once in the link's pace; what has no answer
 //! is said again, and a heartbeat goes out where nothing else does.
 
+use attune_replica::messages::{Answer, Ask, Hello, News, Report, Welcome};
 use attune_simulator::scheduler::Time;
 
 use super::driver::{Cluster, Result, What};
 use crate::master::Unknown;
-use crate::messages::{Answer, Ask, Hello, News, Report, Welcome};
 
 pub enum Up {
     Hello(Hello),

@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use attune_cluster::schema::Model;
-use attune_cluster::{Master, Node, Replica, Schema};
+use attune_cluster::{Master, Node};
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check};
+use attune_replica::schema::Model;
+use attune_replica::{Replica, Schema};
 use attune_simulator::interpreter::{self, Interpreter};
 use attune_simulator::scheduler::Scheduler;
 

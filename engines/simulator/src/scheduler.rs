@@ -8,6 +8,7 @@
 use std::fmt;
 
 use attune_language::engine::event::Event;
+pub use attune_language::ir::Value;
 
 /// Nanoseconds of virtual time, as an instant since the start of the run or as a duration.
 pub type Time = i64;
@@ -31,33 +32,6 @@ impl fmt::Display for ThreadId {
 /// An import of the policy, as found by name before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ImportId(pub u32);
-
-/// What the application writes into an import. The policy converts it to the import's declared
-/// type; a time is an int of nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    Int(i64),
-    Float(f64),
-}
-
-impl Value {
-    /// The number as a float.
-    pub fn as_float(self) -> f64 {
-        match self {
-            Value::Int(value) => value as f64,
-            Value::Float(value) => value,
-        }
-    }
-
-    /// Whether both are the same bits of the same type: what is no number equals itself.
-    pub fn is(self, other: Value) -> bool {
-        match (self, other) {
-            (Value::Int(a), Value::Int(b)) => a == b,
-            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
-            _ => false,
-        }
-    }
-}
 
 /// One call of a handler: what happened, to which thread, when and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,16 +10,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use attune_cluster::{Master, Schema};
+use attune_cluster::Master;
+use attune_cluster::manager::Manager;
 use attune_cluster_local::connection::Connection;
-use attune_cluster_local::manager::Manager;
 use attune_cluster_local::packets;
 use attune_language::engine::Engine;
 use attune_language::ir::NodeProperty;
+use attune_language::ir::Value;
 use attune_language::{Checked, Options, check};
 use attune_linux::event::Event;
 use attune_linux::time;
-use attune_simulator::scheduler::{Time, Value};
+use attune_replica::Schema;
+use attune_replica::Time;
 
 use common::{directory, program, run};
 

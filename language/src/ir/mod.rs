@@ -27,10 +27,12 @@
 mod check;
 mod display;
 mod distributed;
+mod value;
 pub mod visit;
 
 pub use check::{Check, CheckKind, Verdict, Verdicts};
 pub use distributed::{Membership, NodeProperty, Remote};
+pub use value::Value;
 
 use crate::engine::event::Event;
 use crate::source::{SourceId, Span};
@@ -80,13 +82,6 @@ pub enum Type {
     Int,
     Float,
     Time,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
-    /// An int, or a time in nanoseconds.
-    Int(i64),
-    Float(f64),
 }
 
 /// A variable that every thread has.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use attune_backend_c::{Policy, Refusal, embedded, kernel};
 use attune_language::engine::Engine;
 use attune_language::engine::event::Event;
-use attune_simulator::interpreter::{self, Interpreter, Operation, Updated};
+use attune_replica::Operation;
+use attune_simulator::interpreter::{self, Interpreter, Updated};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, Scheduler, ThreadId, Value};
 
 use crate::support::{Compiled, c_of_node, cluster};

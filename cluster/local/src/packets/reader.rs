@@ -1,8 +1,8 @@
 //! Reads what [`super::writer`] writes, from any bytes: None where they are something else.
 
-use attune_cluster::messages::{Batch, News, Orders, Target};
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Value;
+use attune_language::ir::Value;
+use attune_replica::Operation;
+use attune_replica::messages::{Batch, News, Orders, Target};
 
 pub struct Reader<'a> {
     /// What has not been read.

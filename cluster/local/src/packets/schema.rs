@@ -1,9 +1,9 @@
 //! A schema, with the family of a node, as a text that a compiled scheduler carries: hexadecimal
 //! digits. The numbers in it are those of the program from which the scheduler was compiled.
 
-use attune_cluster::Schema;
-use attune_cluster::schema::{Export, FamilySchema, Model, SharedVariable, Source};
 use attune_language::ir::{ContainerId, GlobalId, NodeProperty, Type};
+use attune_replica::Schema;
+use attune_replica::schema::{Export, FamilySchema, Model, SharedVariable, Source};
 use la_arena::RawIdx;
 
 use super::reader::Reader;

@@ -1,8 +1,8 @@
 //! Writes numbers, texts and parts of messages.
 
-use attune_cluster::messages::{Batch, News, Target};
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Value;
+use attune_language::ir::Value;
+use attune_replica::Operation;
+use attune_replica::messages::{Batch, News, Target};
 
 #[derive(Default)]
 pub struct Writer {

@@ -4,6 +4,7 @@
 
 use attune_language::engine::event::Event;
 use attune_language::ir::{LOOP_BUDGET, Type};
+use attune_replica::Operation;
 
 use crate::scheduler::{Dispatch, ThreadId};
 
@@ -13,10 +14,10 @@ use super::code::{
 };
 use super::containers::NONE;
 use super::layout::raw;
-use super::outside;
+use super::snapshot::typed;
 use super::state::{Life, State};
 use super::trap::{Tripped, What};
-use super::update::{Operation, Update, Updated};
+use super::update::{Update, Updated, operation};
 
 /// Where execution goes after a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -173,7 +174,7 @@ impl State {
         let (new, operation) = match &share.value {
             ShareValue::Any(value) => {
                 let new = self.eval(value)?;
-                (new, Operation::Set(outside(ty, new)))
+                (new, Operation::Set(typed(ty, new)))
             }
             ShareValue::Operation { old, temporary, operator, operand } => {
                 let old = self.eval(old)?;
@@ -182,8 +183,8 @@ impl State {
                 }
                 let operand = self.eval(operand)?;
                 let new = self.binary(*operator, old, operand);
-                let operation = Operation::of(*operator, outside(ty, operand));
-                (new, operation.unwrap_or(Operation::Set(outside(ty, new))))
+                let operation = operation(*operator, typed(ty, operand));
+                (new, operation.unwrap_or(Operation::Set(typed(ty, new))))
             }
         };
         let place = match &share.place {

@@ -47,7 +47,7 @@ use trap::Found;
 
 pub use failure::Failure;
 pub use snapshot::Snapshot;
-pub use update::{Operation, Update, Updated};
+pub use update::{Update, Updated};
 
 /// How to run a scheduler.
 #[derive(Clone, Copy, Debug)]
@@ -231,7 +231,7 @@ impl Interpreter {
     /// What a scalar of the scheduler holds; CPU 0's if it is `percpu`.
     pub fn global(&self, global: GlobalId) -> Value {
         let bits = self.state.globals[self.layout.global(global) as usize];
-        outside(self.program.globals[global].ty, bits)
+        typed(self.program.globals[global].ty, bits)
     }
 
     /// Changes a scalar of the scheduler between handlers, whatever its storage: another node's
@@ -258,7 +258,7 @@ impl Interpreter {
     pub fn attribute(&self, thread: ThreadId, attribute: AttributeId) -> Option<Value> {
         let ty = self.program.attributes[attribute].ty;
         (self.state.life(thread.0) != Life::Absent)
-            .then(|| outside(ty, self.state.attribute(thread.0, raw(attribute) as u32)))
+            .then(|| typed(ty, self.state.attribute(thread.0, raw(attribute) as u32)))
     }
 
     /// What was reached so far; nothing unless [`Options::notes`] was given.
@@ -385,13 +385,6 @@ fn bits(ty: Type, value: Value) -> i64 {
     }
 }
 
-fn outside(ty: Type, bits: i64) -> Value {
-    match typed(ty, bits) {
-        ir::Value::Int(value) => Value::Int(value),
-        ir::Value::Float(value) => Value::Float(value),
-    }
-}
-
 impl Scheduler for Interpreter {
     fn name(&self) -> &str {
         &self.program.name
@@ -487,20 +480,20 @@ impl Scheduler for Interpreter {
             return Value::Int(0);
         };
         if self.state.life(thread.0) == Life::Absent {
-            return outside(attribute.ty, self.code.attributes[import.0 as usize]);
+            return typed(attribute.ty, self.code.attributes[import.0 as usize]);
         }
         let early = self.fresh.iter().find(|fresh| fresh.thread == thread.0);
         let early =
             early.and_then(|fresh| fresh.imports.iter().rfind(|(written, _)| *written == import.0));
         let bits =
             early.map_or_else(|| self.state.attribute(thread.0, import.0), |&(_, bits)| bits);
-        outside(attribute.ty, bits)
+        typed(attribute.ty, bits)
     }
 
     fn get_global_import(&self, import: ImportId) -> Value {
         match self.program.globals.iter().nth(import.0 as usize) {
             Some((id, global)) => {
-                outside(global.ty, self.state.globals[self.layout.global(id) as usize])
+                typed(global.ty, self.state.globals[self.layout.global(id) as usize])
             }
             None => Value::Int(0),
         }

@@ -1,10 +1,7 @@
-//! What a handler did to values that a cluster shares: operations that mean the same wherever they
-//! are applied, so that updates of several nodes merge and none is lost.
-//!
-//! `x += e` and `x = x + e` are an addition of e, whatever x has become meanwhile; any other
-//! assignment sets the value. docs/language.md says so of the language.
+//! What a handler did to values that a cluster shares.
 
 use attune_language::ir::{AttributeId, GlobalId};
+use attune_replica::Operation;
 
 use super::code::Operator;
 use crate::scheduler::{ThreadId, Value};
@@ -25,106 +22,18 @@ pub enum Updated {
     Attribute(ThreadId, AttributeId),
 }
 
-/// What an assignment does to a number. A subtraction is the addition of the negated number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Operation {
-    Set(Value),
-    Add(Value),
-    Multiply(Value),
-    /// A division by zero gives zero.
-    Divide(Value),
-    /// By zero it leaves the number as it is.
-    Remainder(Value),
-}
-
-impl Operation {
-    /// The number after the operation. It has the type of the operand; operations on one variable
-    /// all have the variable's type.
-    pub fn apply(self, to: Value) -> Value {
-        use Value::{Float, Int};
-        match (self, to) {
-            (Operation::Set(value), _) => value,
-            (Operation::Add(Int(by)), Int(to)) => Int(to.wrapping_add(by)),
-            (Operation::Multiply(Int(by)), Int(to)) => Int(to.wrapping_mul(by)),
-            (Operation::Divide(Int(0)), Int(_)) => Int(0),
-            (Operation::Divide(Int(by)), Int(to)) => Int(to.wrapping_div(by)),
-            (Operation::Remainder(Int(0)), Int(to)) => Int(to),
-            (Operation::Remainder(Int(by)), Int(to)) => Int(to.wrapping_rem(by)),
-            (operation, to) => Float(operation.apply_float(to.as_float())),
-        }
-    }
-
-    fn apply_float(self, to: f64) -> f64 {
-        match self {
-            Operation::Set(value) => value.as_float(),
-            Operation::Add(by) => to + by.as_float(),
-            Operation::Multiply(by) => to * by.as_float(),
-            Operation::Divide(by) if by.as_float() == 0.0 => 0.0,
-            Operation::Divide(by) => to / by.as_float(),
-            Operation::Remainder(by) if by.as_float() == 0.0 => to,
-            Operation::Remainder(by) => to % by.as_float(),
-        }
-    }
-
-    /// One operation that does the same as this one and then `next`, if there is one for every
-    /// number that they may meet. Sums of floats depend on their order, and are left apart.
-    pub fn then(self, next: Operation) -> Option<Operation> {
-        use Value::Int;
-        match (self, next) {
-            (_, Operation::Set(value)) => Some(Operation::Set(value)),
-            (Operation::Set(value), next) => Some(Operation::Set(next.apply(value))),
-            (Operation::Add(Int(a)), Operation::Add(Int(b))) => {
-                Some(Operation::Add(Int(a.wrapping_add(b))))
-            }
-            (Operation::Multiply(Int(a)), Operation::Multiply(Int(b))) => {
-                Some(Operation::Multiply(Int(a.wrapping_mul(b))))
-            }
-            _ => None,
-        }
-    }
-
-    /// The operation of `x = x OP operand`; none for comparisons, whose result is set.
-    pub(super) fn of(operator: Operator, operand: Value) -> Option<Operation> {
-        Some(match operator {
-            Operator::Add | Operator::AddFloat => Operation::Add(operand),
-            Operator::Subtract | Operator::SubtractFloat => Operation::Add(match operand {
-                Value::Int(value) => Value::Int(value.wrapping_neg()),
-                Value::Float(value) => Value::Float(-value),
-            }),
-            Operator::Multiply | Operator::MultiplyFloat => Operation::Multiply(operand),
-            Operator::Divide | Operator::DivideFloat => Operation::Divide(operand),
-            Operator::Remainder | Operator::RemainderFloat => Operation::Remainder(operand),
-            _ => return None,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use Value::{Float, Int};
-
-    #[test]
-    fn merged_operations_do_what_they_do_one_by_one() {
-        let operations = [
-            Operation::Set(Int(7)),
-            Operation::Add(Int(i64::MAX)),
-            Operation::Add(Int(-3)),
-            Operation::Multiply(Int(5)),
-            Operation::Divide(Int(0)),
-            Operation::Divide(Int(-1)),
-            Operation::Remainder(Int(4)),
-            Operation::Remainder(Int(0)),
-        ];
-        for first in operations {
-            for second in operations {
-                let Some(merged) = first.then(second) else { continue };
-                for number in [0, 1, -1, 12, i64::MIN, i64::MAX] {
-                    let apart = second.apply(first.apply(Int(number)));
-                    assert_eq!(merged.apply(Int(number)), apart, "{first:?} {second:?}");
-                }
-            }
-        }
-        assert_eq!(Operation::Add(Float(0.1)).then(Operation::Add(Float(0.2))), None);
-    }
+/// The operation of `x = x OP operand`; none for comparisons, whose result is set. A subtraction
+/// is the addition of the negated number.
+pub fn operation(operator: Operator, operand: Value) -> Option<Operation> {
+    Some(match operator {
+        Operator::Add | Operator::AddFloat => Operation::Add(operand),
+        Operator::Subtract | Operator::SubtractFloat => Operation::Add(match operand {
+            Value::Int(value) => Value::Int(value.wrapping_neg()),
+            Value::Float(value) => Value::Float(-value),
+        }),
+        Operator::Multiply | Operator::MultiplyFloat => Operation::Multiply(operand),
+        Operator::Divide | Operator::DivideFloat => Operation::Divide(operand),
+        Operator::Remainder | Operator::RemainderFloat => Operation::Remainder(operand),
+        _ => return None,
+    })
 }

@@ -13,13 +13,13 @@ use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
 
 use attune_abi::{self as abi, Container, Variable};
-use attune_cluster::messages::{Property, Target};
-use attune_cluster::schema::{Export, FamilySchema, Source};
 use attune_cluster_local::connection::Connection;
 use attune_cluster_local::{packets, place};
+use attune_language::ir::Value;
 use attune_language::ir::{GlobalId, NodeProperty};
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Value;
+use attune_replica::Operation;
+use attune_replica::messages::{Property, Target};
+use attune_replica::schema::{Export, FamilySchema, Source};
 
 use crate::report;
 use number::Number;

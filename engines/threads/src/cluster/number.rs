@@ -5,7 +5,7 @@
 //! link in it leads to a variable of the width that stands beside.
 
 use attune_abi::{IMPORTED, Import, SHARED, TYPE_FLOAT, Variable};
-use attune_simulator::scheduler::Value;
+use attune_language::ir::Value;
 use attune_values::Width;
 
 use super::Tables;

@@ -3,8 +3,9 @@
 //! Invariant: applying the queue gives what applying every write in turn gives, for integers to the
 //! bit; sums of floats may be rounded differently.
 
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Value;
+use attune_language::ir::Value;
+
+use crate::operation::Operation;
 
 /// Writes to variables of type `T`, each variable's in their order.
 #[derive(Clone, Debug, PartialEq)]

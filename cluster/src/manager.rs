@@ -1,7 +1,8 @@
 //! The manager: one master, and the nodes that connect to its socket.
 //!
-//! One thread serves all and waits for none of them. A node departs when its socket closes or its
-//! process ends, by the kernel's word; a child that inherits the socket does not keep it in.
+//! One thread serves all; it waits for the next event and for none of them. A node departs when its
+//! socket closes or its process ends, by the kernel's word; a child that inherits the socket does
+//! not keep it in.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -9,18 +10,18 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-use attune_cluster::Master;
-use attune_cluster::master::Unknown;
-use attune_cluster::messages::{Hello, NodeId};
+use crate::Master;
+use crate::master::Unknown;
 use attune_linux::event::Event;
 use attune_linux::poll;
 use attune_linux::process::{self, Process};
 use attune_linux::socket::{Connection, Credentials, Listener, Received};
 use attune_linux::time::{self, MILLISECOND, NEVER};
+use attune_replica::messages::{Hello, NodeId};
 use attune_simulator::interpreter::Failure;
 use attune_simulator::scheduler::Time;
 
-use crate::packets::{LONGEST, ToManager, ToNode};
+use attune_cluster_local::packets::{LONGEST, ToManager, ToNode};
 
 /// Connections in all, and packets that one may send before the others have their turn.
 const CONNECTIONS: usize = 4096;

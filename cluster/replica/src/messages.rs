@@ -3,10 +3,15 @@
 
 use std::fmt;
 
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::Value;
+use attune_language::ir::Value;
 
-use crate::store::{Cell, Revision};
+use crate::operation::Operation;
+
+/// Counts what has changed the store: one handler of the master, or one batch of a node.
+pub type Revision = u64;
+
+/// A place in the store; [`crate::Schema`] says what is where.
+pub type Cell = u32;
 
 /// A node, by a number that its master never gives again.
 pub type NodeId = u64;

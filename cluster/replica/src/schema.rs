@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 
 use attune_language::Cluster;
-use attune_language::ir::{ContainerId, Extent, GlobalId, NodeProperty, Program, Remote, Type};
+use attune_language::ir::{
+    ContainerId, Extent, GlobalId, NodeProperty, Program, Remote, Type, Value,
+};
 use attune_language::source::SourceMap;
-use attune_simulator::scheduler::Value;
 use sha2::{Digest, Sha256};
 
-use crate::messages::{Property, Shared};
-use crate::store::Cell;
+use crate::messages::{Cell, Property, Shared};
 
 /// How programs use a shared variable outside of handlers. Handlers always read the node's copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Schema {
                 schema.shared.push(SharedVariable {
                     name: name.clone(),
                     ty: global.ty,
-                    initial: value(global.initial),
+                    initial: global.initial,
                     model: models.get(name).copied().unwrap_or_default(),
                 });
             }
@@ -230,13 +230,6 @@ impl Schema {
             values.extend(self.properties.iter().map(|_| Value::Int(0)));
         }
         values
-    }
-}
-
-pub(crate) fn value(of: attune_language::ir::Value) -> Value {
-    match of {
-        attune_language::ir::Value::Int(value) => Value::Int(value),
-        attune_language::ir::Value::Float(value) => Value::Float(value),
     }
 }
 

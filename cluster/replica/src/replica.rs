@@ -11,12 +11,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::{Time, Value};
+use attune_language::ir::Value;
 
+use crate::Time;
 use crate::messages::*;
+use crate::operation::{Operation, typed_like};
 use crate::schema::Schema;
-use crate::store::{Cell, Revision, typed_like};
 use crate::writes::{Writes, applied};
 
 #[derive(Clone, Debug)]
@@ -121,8 +121,8 @@ impl Replica {
         self.cell(self.schema.family_cell(seat))
     }
 
-    /// A property of the node in a seat, 0 where none is. `self` knows its own value best; see
-    /// [`crate::Node`].
+    /// A property of the node in a seat, 0 where none is. The node itself knows its
+    /// own value best.
     pub fn property_in(&self, seat: u16, property: Property) -> Value {
         let base = self.cell(self.schema.property_cell(seat, property));
         match self.seated(seat) {

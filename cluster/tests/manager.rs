@@ -7,18 +7,20 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use attune_cluster::messages::{Report, Target};
-use attune_cluster::{Master, Schema};
+use attune_cluster::Master;
+use attune_cluster::manager::{Happening, Manager};
 use attune_cluster_local::connection::Connection;
-use attune_cluster_local::manager::{Happening, Manager};
 use attune_cluster_local::packets::{self, ToManager, ToNode};
+use attune_language::ir::Value;
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check};
 use attune_linux::event::Event;
 use attune_linux::socket::{Connection as Socket, Received};
 use attune_linux::time;
-use attune_simulator::interpreter::Operation;
-use attune_simulator::scheduler::{Time, Value};
+use attune_replica::Operation;
+use attune_replica::Schema;
+use attune_replica::Time;
+use attune_replica::messages::{Report, Target};
 
 const MASTER: &str = r#"distributed scheduler farm {
     nodefamilies { "worker.subsched" : worker; }
