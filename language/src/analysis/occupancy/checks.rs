@@ -157,33 +157,3 @@ impl Walker<'_> {
         alive.then_some(meant)
     }
 }
-
-/// For each expression whether there may be a check in it, by the number of its id.
-pub fn expressions_with_checks(program: &Program) -> Vec<bool> {
-    let mut checked: Vec<bool> = Vec::with_capacity(program.exprs.len());
-    for (_, expr) in program.exprs.iter() {
-        // Lowering makes operands before what is made of them; if it did not, there may be a check.
-        let has = |operand: ExprId| {
-            checked.get(u32::from(operand.into_raw()) as usize).copied().unwrap_or(true)
-        };
-        let in_container = |of: &ContainerRef| of.index.is_some();
-        let in_thread = |thread: &ThreadExpr| {
-            thread.check.is_some()
-                || matches!(thread.kind, ThreadKind::First(of) if in_container(&of))
-        };
-        let found = match &expr.kind {
-            ExprKind::Constant(_) | ExprKind::Now | ExprKind::Cpu | ExprKind::Cpus => false,
-            ExprKind::Read(Place::Local(_, index) | Place::Global(_, index)) => index.is_some(),
-            ExprKind::Read(Place::Attribute(thread, _)) => in_thread(thread),
-            ExprKind::Size(of) => in_container(of),
-            ExprKind::Same(left, right) => in_thread(left) || in_thread(right),
-            ExprKind::Unary(_, operand) | ExprKind::Convert(operand) => has(*operand),
-            ExprKind::Binary(_, left, right)
-            | ExprKind::And(left, right)
-            | ExprKind::Or(left, right) => has(*left) || has(*right),
-            ExprKind::Let { value, body, .. } => has(*value) || has(*body),
-        };
-        checked.push(found);
-    }
-    checked
-}
