@@ -214,6 +214,15 @@ pub struct BuildArgs {
         value_parser = clap::value_parser!(u32).range(1..=4096)
     )]
     pub cpus: u32,
+    /// Kernel engine: the instances of the scheduler that the object has, as many as `attune run
+    /// --per` asks for where it will run
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=4096)
+    )]
+    pub instances: u32,
     /// Kernel engine: how the program's parts are ordered; plain if the kernel's compiler gives up
     /// on the usual
     #[arg(long, value_enum, default_value = "usual")]

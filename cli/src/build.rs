@@ -13,7 +13,7 @@ use crate::args::BuildArgs;
 use crate::failure::Failure;
 use crate::manager;
 use crate::output;
-use crate::run::bpf_text;
+use crate::run::{bpf_text, may_be_split};
 use crate::source::{accepted, checked, refusal};
 
 pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
@@ -133,13 +133,19 @@ fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
             "--debug is for engines in programs: the kernel engine has no debug build",
         ));
     }
-    let source = bpf_text(&args.scheduler, args.others.as_deref(), &args.source)?.c;
+    let text = bpf_text(&args.scheduler, args.others.as_deref(), &args.source)?;
+    if args.instances > 1 {
+        may_be_split(&text, args.others.is_none())
+            .map_err(|why| Failure::usage(format!("--instances: {why}")))?;
+    }
+    let source = text.c;
     if args.output.extension().is_some_and(|ending| ending == "c") {
         output::write(&args.output, source)?;
     } else {
         let compiler =
             attune_kernel::Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-        attune_kernel::compile(&compiler, &source, &args.output, args.cpus, 1, args.layout.into())
+        let (cpus, instances, layout) = (args.cpus, args.instances, args.layout.into());
+        attune_kernel::compile(&compiler, &source, &args.output, cpus, instances, layout)
             .map_err(|error| Failure::usage(error.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)

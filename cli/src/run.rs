@@ -81,24 +81,33 @@ fn division(
     text: Option<&Text>,
     cpus: u32,
 ) -> Result<Division, Failure> {
+    let by_itself = || alone && text.is_some_and(|text| text.may_be_split);
     let per = match args.per {
+        None if by_itself() => Per::Cache,
         None | Some(PerArg::Machine) => return Ok(Division::whole(cpus)),
         Some(PerArg::Cache) => Per::Cache,
         Some(PerArg::Cpu) => Per::Cpu,
     };
-    let refused = |why: &str| Err(Failure::usage(format!("--per: {why}")));
-    match text {
-        _ if !alone => {
-            refused("two schedulers that share the machine have one instance: add --all")
-        }
-        None => refused("an object has one instance: give the scheduler's text"),
-        Some(text) if !text.may_be_split => refused(&format!(
+    if let Some(text) = text {
+        may_be_split(text, alone).map_err(|why| Failure::usage(format!("--per: {why}")))?;
+    }
+    Ok(Division::here(per, cpus))
+}
+
+/// Whether several instances of the scheduler can run, or why not. `alone`: it shares the machine
+/// with no other.
+pub fn may_be_split(text: &Text, alone: bool) -> Result<(), String> {
+    if !alone {
+        return Err("two schedulers that share the machine have one instance: add --all".into());
+    }
+    if !text.may_be_split {
+        return Err(format!(
             "`{}` has no `arrives` of its own, so it orders the whole machine; say in the \
              scheduler what happens to a thread that arrives from another instance",
             text.scheduler
-        )),
-        Some(_) => Ok(Division::here(per, cpus)),
+        ));
     }
+    Ok(())
 }
 
 /// The command, following its policy from its first instruction on.
@@ -375,7 +384,7 @@ fn finish(
 
 /// One line, or one and one for each policy.
 fn summary(running: &Running, statistics: &Statistics) -> String {
-    let Statistics { kept, kicks, timers, moves, pulls, .. } = statistics;
+    let Statistics { kept, kicks, timers, moves, pulls, balanced, .. } = statistics;
     let calls = |policy: &PolicyStatistics| {
         let calls: Vec<String> =
             policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
@@ -385,7 +394,9 @@ fn summary(running: &Running, statistics: &Statistics) -> String {
     let mut all =
         format!("attune: {dispatches} dispatches, {kept} kept, {kicks} kicks, {timers} timers");
     if *moves > 0 {
-        all += &format!(", {moves} moves between instances, {pulls} of them pulled");
+        all += &format!(
+            ", {moves} moves between instances, {pulls} of them pulled, {balanced} for balance"
+        );
     }
     match statistics.policies.as_slice() {
         [policy] => format!("{all}; handler calls: {}\n", calls(policy)),

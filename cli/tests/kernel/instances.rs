@@ -1,7 +1,10 @@
 //! Several instances of one scheduler: threads go to idle CPUs of other instances, and where their
-//! affinity allows.
+//! affinity allows, and each has its share of the machine.
 
-use crate::{folder, in_machine_with, set_up};
+use std::process::Command;
+
+use crate::shared::{compile, in_quiet_machine, part};
+use crate::{ATTUNE, folder, in_machine_with, run, set_up};
 
 /// Hogs that all begin on CPU 0 and may then run anywhere; then a hog that is sent from CPU to CPU,
 /// and works on each.
@@ -64,6 +67,49 @@ fn threads_go_over_to_other_instances() {
         let (left, arrived) = (calls(&said, "leaves"), calls(&said, "arrives"));
         assert!(left == arrived && arrived >= 4, "--per {per}: {said}");
     }
+}
+
+/// Three equal hogs on two CPUs, of which one would have a CPU for itself; and three light ones
+/// that are there before one that weighs as much as all of them (nice 5 is 335, nice 0 is 1024).
+#[test]
+fn hogs_of_two_instances_have_their_shares_of_the_machine() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("balance");
+    compile(&folder);
+    run(Command::new(ATTUNE).current_dir(&folder).args([
+        "build",
+        "fair",
+        "--engine",
+        "kernel",
+        "--cpus",
+        "2",
+        "--instances",
+        "2",
+        "-o",
+        "fair.bpf.o",
+    ]));
+    std::fs::write(folder.join("equal"), "for hog in a b c; do ./share $hog 1 1.5 & done; wait")
+        .unwrap();
+    std::fs::write(
+        folder.join("weighted"),
+        "for hog in d e f; do nice -n 5 ./share $hog 1 1.5 & done; ./share heavy 1 1.5; wait",
+    )
+    .unwrap();
+    let script = "for load in equal weighted; do $attune run fair.bpf.o --all --per cpu \
+                  --timeout 30000 -- sh ./$load; done; cat /sys/kernel/sched_ext/state";
+    let packed = ["share", "fair.bpf.o", "equal", "weighted", "/usr/bin/nice"];
+    let said = in_quiet_machine(&folder, 2, &packed, script);
+    for hog in ["a", "b", "c"] {
+        assert!((part(&said, hog) - 33.3).abs() < 4.0, "{hog}: {said}");
+    }
+    for hog in ["d", "e", "f"] {
+        assert!((part(&said, hog) - 16.6).abs() < 4.0, "{hog}: {said}");
+    }
+    assert!(part(&said, "heavy") > 44.0, "{said}");
+    assert!(count(&said, " for balance") > 0, "{said}");
+    assert!(!said.contains("has ended") && said.contains("disabled"), "{said}");
 }
 
 #[test]

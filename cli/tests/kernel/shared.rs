@@ -12,13 +12,13 @@ pub(super) fn build_both(folder: &Path, command: &str, others: &str, object: &st
         .args(["build", command, "--others", others, "--engine", "kernel", "-o", object]));
 }
 
-fn compile(folder: &Path) {
+pub(super) fn compile(folder: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/share.c");
     run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(folder.join("share")).arg(source));
 }
 
 /// What `share` said of the part that a command had, in per cent.
-fn part(said: &str, label: &str) -> f64 {
+pub(super) fn part(said: &str, label: &str) -> f64 {
     let label = format!("{label}: ");
     let line =
         said.lines().find_map(|line| line.strip_prefix(&label)).unwrap_or_else(|| panic!("{said}"));

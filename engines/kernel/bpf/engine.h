@@ -56,7 +56,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     struct task_struct *task = (void *)context[0];
     uint64_t flags = context[1];
     uint32_t cpu = bpf_get_smp_processor_id(), to = 0;
-    struct thread ATTUNE_ARENA *t = attune_record_of(task);
+    struct thread ATTUNE_ARENA *t = attune_record_of(task), *gone = NULL;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
     int direct = 0;
     if (!t || attune_failure.failed) {
@@ -98,6 +98,12 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
             attune_kick(to);
         }
         break;
+#if ATTUNE_INSTANCES > 1
+    case ATTUNE_MOVING:
+        /* It was ready and still is, though it may have left the class in between. */
+        t->attune_task.ended = ATTUNE_STAYS;
+        break;
+#endif
     }
     if (attune_failure.failed) {
         attune_unlock();
@@ -107,9 +113,14 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     }
     if (direct)
         scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | to, SCX_SLICE_INF, flags);
-    else if (attune_all_ready())
-        attune_find_room(t, (uint32_t)scx_bpf_task_cpu(task));
+    else {
+        gone = attune_send(t, cpu);
+        if (!gone && attune_all_ready())
+            attune_find_room(t, (uint32_t)scx_bpf_task_cpu(task));
+    }
     attune_unlock();
+    if (gone)
+        attune_bring_in(gone);
     attune_arm(me, cpu);
 }
 
@@ -200,6 +211,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         t->attune_task.yielded = 0;
         t->attune_task.placed = 0;
         t->attune_task.dispatches++;
+        attune_is_served(t);
         me->running = t;
         attune_begins(me, head);
         attune_deliver_values(t);
@@ -297,6 +309,11 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     struct task_struct *previous = (void *)context[1];
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
     struct thread ATTUNE_ARENA *known = NULL, *running;
+#if ATTUNE_INSTANCES > 1
+    struct thread ATTUNE_ARENA *gone = NULL;
+    int lonely = 0;
+    int64_t now;
+#endif
     int runs = 0;
     me->kicked = 0;
     if (attune_failure.failed) {
@@ -337,7 +354,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
 #endif
 #if ATTUNE_INSTANCES > 1
     if (!runs && !me->others && !attune_failure.failed && !attune_longest_ready(cpu)) {
-        int pulled;
+        struct thread ATTUNE_ARENA *pulled;
         attune_unlock();
         pulled = attune_pull(cpu);
         if (!attune_lock(attune_instance_at(cpu))) {
@@ -345,8 +362,11 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
             attune_give_up();
             return;
         }
-        if (pulled)
+        if (pulled) {
             runs = attune_choose(me, cpu, 0, previous, known);
+            if (runs && me->running != pulled)
+                attune_announce();
+        }
     }
 #endif
     if (attune_failure.failed) {
@@ -356,10 +376,20 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     }
     if (attune_all_ready())
         attune_ask_idle(cpu);
+#if ATTUNE_INSTANCES > 1
+    now = attune_answer.now;
+    if (running)
+        gone = attune_send(running, cpu);
+    if (!gone)
+        gone = attune_balance(cpu, &lonely);
+#endif
     attune_unlock();
 #if ATTUNE_INSTANCES > 1
-    if (running)
-        attune_exile(running, cpu);
+    if (gone)
+        attune_bring_in(gone);
+    if (lonely)
+        attune_find_company(cpu, now);
+    attune_set_pace(now);
 #endif
     attune_arm(me, cpu);
     if (!runs && !me->others && attune_statistics.fall_backs)

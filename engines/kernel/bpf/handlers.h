@@ -132,14 +132,22 @@ static inline void attune_ring(uint32_t cpu)
 }
 #endif
 
-static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)
+/* It is ready here now, and was elsewhere before or not at all. */
+static inline void attune_enters_ready(struct thread ATTUNE_ARENA *t)
 {
     uint32_t domain = attune_domain_of(&t->attune);
     t->attune_task.state = ATTUNE_READY;
     attune_list(t);
+    attune_counts(t);
     attune_note_ready(domain);
     attune_domains[attune_held()][domain].ready++;
     attune_events[attune_held()]++;
+}
+
+static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)
+{
+    attune_enters_ready(t);
+    attune_announce();
 }
 
 /* The policy meets a thread. */
@@ -160,6 +168,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
     attune_supply_thread(t);
     attune_know(t, task);
     attune_hear(t);
+    attune_open_account(t);
     ATTUNE_CALL(NEWTHREAD, cpu, head);
     attune_becomes_ready(t);
 }
@@ -172,6 +181,7 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
         attune_domains[attune_held()][attune_domain_of(&t->attune)].ready--;
         attune_unlist(t);
     }
+    attune_close_account(t);
     t->attune_task.state = ATTUNE_GONE;
     attune_alarm(&attune_answer, &t->attune, 0);
     t->attune_task.was = t->attune.where; /* a stall's message wants to know */
@@ -188,6 +198,7 @@ static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_
         ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
     attune_ends(me);
+    attune_was_served(t);
     attune_becomes_ready(t);
 }
 
@@ -204,6 +215,8 @@ static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
         attune_call_waiting(cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
     attune_ends(me);
+    attune_was_served(t);
+    attune_counts_no_more(t);
     attune_events[attune_held()]++;
     t->attune_task.state = ATTUNE_WAITING;
     if (ended)

@@ -16,6 +16,11 @@
  *     affinity that excludes all CPUs of its own    it moves at its next enqueue, or when it stops
  *     an idle CPU, nothing ready for it at home     it pulls the thread that is ready longest, of
  *                                                   instances of its cache first
+ *     its lag, or another thread's                  see balance.h
+ *
+ * A READY thread is found under its instance's lock, and goes out before that lock is given back:
+ * so it is never another thread in the same record that moves. A WAITING one moves in its own
+ * enqueue, while the kernel holds its run queue.
  */
 /* clang-format on */
 #if ATTUNE_INSTANCES > 1
@@ -40,10 +45,13 @@ static __attribute__((noinline)) void attune_go_out(struct thread ATTUNE_ARENA *
     if (own->state == ATTUNE_READY) {
         attune_domains[attune_held()][0].ready--;
         attune_unlist(t);
+        attune_books[attune_held()].mean -= own->account.load;
+        attune_counts_no_more(t);
     }
     own->rings_at = attune_alarm_of(t);
     attune_alarm(&attune_answer, &t->attune, 0);
     attune_thread_remove(&t->attune);
+    own->account.sent = 0;
     own->moves_as = own->state;
     own->ended = ATTUNE_STAYS;
     own->state = ATTUNE_MOVING;
@@ -56,6 +64,7 @@ static __attribute__((noinline)) int attune_come_in(struct thread ATTUNE_ARENA *
 {
     struct attune_task ATTUNE_ARENA *own = &t->attune_task;
     if (own->ended) {
+        attune_close_account(t);
         own->state = ATTUNE_UNKNOWN;
         return own->ended == ATTUNE_EXITED;
     }
@@ -63,8 +72,10 @@ static __attribute__((noinline)) int attune_come_in(struct thread ATTUNE_ARENA *
     ATTUNE_CALL(ARRIVES, cpu, &t->attune);
     if (own->rings_at)
         attune_alarm(&attune_answer, &t->attune, own->rings_at);
-    if (own->moves_as == ATTUNE_READY)
-        attune_becomes_ready(t);
+    if (own->moves_as == ATTUNE_READY) {
+        attune_enters_ready(t);
+        attune_books[attune_held()].mean += own->account.load;
+    }
     return 0;
 }
 
@@ -77,17 +88,15 @@ static inline void attune_free_record(struct thread ATTUNE_ARENA *t)
     attune_unlock_records();
 }
 
-/* Without a lock. 0 when one could not be had. */
+/* Without a lock, in its own enqueue: a WAITING thread goes over. 0 when a lock could not be had.
+ */
 static __attribute__((noinline)) int attune_go_over(struct thread ATTUNE_ARENA *t, uint32_t to,
                                                     uint32_t cpu)
 {
-    uint32_t state;
-    int ended;
     if (!attune_lock_of(t))
         return 0;
-    state = t->attune_task.state;
-    if (t->attune_task.instance == to || t->attune_task.leaving || attune_failure.failed ||
-        (state != ATTUNE_READY && state != ATTUNE_WAITING)) {
+    if (t->attune_task.instance == to || t->attune_task.state != ATTUNE_WAITING ||
+        attune_failure.failed) {
         attune_unlock();
         return 1;
     }
@@ -95,11 +104,72 @@ static __attribute__((noinline)) int attune_go_over(struct thread ATTUNE_ARENA *
     attune_unlock();
     if (!attune_lock(to))
         return 0;
-    ended = attune_come_in(t, cpu);
+    attune_come_in(t, cpu);
+    attune_unlock();
+    return 1;
+}
+
+/* One of the instance's CPUs on which the thread may run, as its last enqueue noted; ATTUNE_CPUS:
+ * none. */
+static __attribute__((noinline)) uint32_t attune_allowed_in(const struct thread ATTUNE_ARENA *t,
+                                                            uint32_t instance)
+{
+    uint32_t cpus = attune_instances[instance].attune.cpus;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
+        uint32_t cpu = attune_cpu_of[instance][i];
+        if (attune_may_run_on(&t->attune, cpu))
+            return cpu;
+    }
+    return ATTUNE_CPUS;
+}
+
+/* Without a lock: the second step of a READY thread that has gone out. */
+static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA *t)
+{
+    uint32_t to = t->attune_task.instance, cpu = attune_allowed_in(t, to);
+    int ended;
+    if (!attune_lock(to)) {
+        attune_wrong(ATTUNE_LOCK_LOST, NULL);
+        attune_give_up();
+        return;
+    }
+    ended = attune_come_in(t, cpu < ATTUNE_CPUS ? cpu : attune_cpu_of[to][0]);
+    if (t->attune_task.state == ATTUNE_READY) {
+        attune_announce();
+        attune_ask_idle(ATTUNE_CPUS);
+    }
     attune_unlock();
     if (ended)
         attune_free_record(t);
-    return 1;
+}
+
+/* Under the lock: where a READY thread should go, or ATTUNE_INSTANCES. To where balance.h has sent
+ * it, or away from an instance of which it may run on no CPU. */
+static __attribute__((noinline)) uint32_t attune_destination(struct thread ATTUNE_ARENA *t)
+{
+    uint32_t own = attune_held(), sent = t->attune_task.account.sent;
+    if (t->attune_task.state != ATTUNE_READY || t->attune_task.leaving)
+        return ATTUNE_INSTANCES;
+    t->attune_task.account.sent = 0;
+    if (sent && sent <= ATTUNE_INSTANCES && sent - 1 != own &&
+        attune_allowed_in(t, sent - 1) < ATTUNE_CPUS)
+        return sent - 1;
+    if (!t->attune.pinned || attune_allowed_in(t, own) < ATTUNE_CPUS)
+        return ATTUNE_INSTANCES;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++)
+        if (attune_allowed_in(t, i) < ATTUNE_CPUS)
+            return i;
+    return ATTUNE_INSTANCES;
+}
+
+/* Under the lock: the thread, if it has gone out to where it should be. */
+static inline struct thread ATTUNE_ARENA *attune_send(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    uint32_t to = attune_failure.failed ? ATTUNE_INSTANCES : attune_destination(t);
+    if (to >= ATTUNE_INSTANCES)
+        return NULL;
+    attune_go_out(t, to, cpu);
+    return t;
 }
 
 /* One of the instance's CPUs on which the task may run; ATTUNE_CPUS: none. */
@@ -116,7 +186,7 @@ static __attribute__((noinline)) uint32_t attune_allowed_cpu(struct task_struct 
 }
 
 /* The instance for a new thread: that of the CPU which the kernel has found, if it idles; else the
- * one with the fewest ready threads for each CPU. */
+ * one with the least weight of runnable threads for each CPU. */
 static __attribute__((noinline)) uint32_t attune_first_place(struct task_struct *task,
                                                              uint32_t near)
 {
@@ -124,17 +194,17 @@ static __attribute__((noinline)) uint32_t attune_first_place(struct task_struct 
     if (attune_idles(near) || task->migration_disabled || task->nr_cpus_allowed == 1)
         return best;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
-        uint64_t here = attune_domains[i][0].ready * attune_instances[best].attune.cpus;
-        uint64_t there = attune_domains[best][0].ready * attune_instances[i].attune.cpus;
-        if (attune_instances[i].attune.cpus && here < there &&
+        if (attune_instances[i].attune.cpus &&
+            attune_is_lighter(i, attune_books[i].load, best, attune_books[best].load) &&
             attune_allowed_cpu(task, i) < ATTUNE_CPUS)
             best = i;
     }
     return best;
 }
 
-/* Without a lock, as the thread is enqueued: brings it into the instance where it belongs. 0 when a
- * lock could not be had. */
+/* Without a lock, as the thread is enqueued: brings a new one, or one that wakes, into the instance
+ * where it belongs. What it reads of any other may change until the lock is had, so those wait for
+ * attune_send. 0 when a lock could not be had. */
 static __attribute__((noinline)) int attune_bring_home(struct thread ATTUNE_ARENA *t,
                                                        struct task_struct *task)
 {
@@ -144,34 +214,10 @@ static __attribute__((noinline)) int attune_bring_home(struct thread ATTUNE_AREN
         t->attune_task.instance = attune_first_place(task, near);
         return 1;
     }
-    if (to == own || (state != ATTUNE_READY && state != ATTUNE_WAITING))
-        return 1;
-    if (state == ATTUNE_WAITING && attune_idles(near))
-        return attune_go_over(t, to, near);
-    if (attune_allowed_cpu(task, own) < ATTUNE_CPUS)
+    if (to == own || state != ATTUNE_WAITING ||
+        (!attune_idles(near) && attune_allowed_cpu(task, own) < ATTUNE_CPUS))
         return 1;
     return attune_go_over(t, to, near);
-}
-
-/* Without a lock: a thread that has stopped, and that no CPU of its instance may run, goes to one
- * that may. Where the kernel enqueues it next, that does the same. */
-static inline void attune_exile(struct thread ATTUNE_ARENA *t, uint32_t cpu)
-{
-    struct task_struct *task;
-    uint32_t instance = t->attune_task.instance;
-    if (t->attune_task.state != ATTUNE_READY || t->attune_task.leaving || !t->attune.pinned)
-        return;
-    task = scx_bpf_tid_to_task(t->attune_task.tid);
-    if (!task || attune_allowed_cpu(task, instance) < ATTUNE_CPUS)
-        return;
-    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
-        uint32_t allowed = attune_allowed_cpu(task, i);
-        if (allowed < ATTUNE_CPUS) {
-            if (attune_go_over(t, i, allowed))
-                attune_kick(allowed);
-            return;
-        }
-    }
 }
 
 /* The instance, not `own`, whose first ready thread waits longest; those of a cache, or of all
@@ -196,8 +242,9 @@ static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, u
 }
 
 /* Without a lock, on a CPU whose instance has no ready thread for it: takes one from another
- * instance. 1: one has come; it is ready here. */
-static __attribute__((noinline)) int attune_pull(uint32_t cpu)
+ * instance, and returns it. The move is no news to CPUs of other instances: two that both refuse a
+ * thread would hand it back and forth without end. */
+static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_t cpu)
 {
     uint32_t own = attune_cpus[cpu].instance;
     uint64_t seen = (uint64_t)ATTUNE_ZERO;
@@ -209,10 +256,10 @@ static __attribute__((noinline)) int attune_pull(uint32_t cpu)
         if (from >= ATTUNE_INSTANCES)
             from = attune_longest_waiting(cpu, 0, seen);
         if (from >= ATTUNE_INSTANCES)
-            return 0;
+            return NULL;
         seen |= 1ull << (from & 63);
         if (!attune_lock(from))
-            return 0;
+            return NULL;
         t = attune_failure.failed ? NULL : attune_longest_ready(cpu);
         if (t)
             attune_go_out(t, own, cpu);
@@ -220,16 +267,18 @@ static __attribute__((noinline)) int attune_pull(uint32_t cpu)
         if (!t)
             continue;
         if (!attune_lock(own))
-            return 0;
+            return NULL;
         ended = attune_come_in(t, cpu);
         attune_unlock();
         attune_statistics.pulls++;
         if (!ended)
-            return 1;
+            return t;
         attune_free_record(t);
     }
-    return 0;
+    return NULL;
 }
 #else
 #define attune_bring_home(t, task) 1
+#define attune_send(t, cpu)        NULL
+#define attune_bring_in(t)         (void)0
 #endif

@@ -9,7 +9,8 @@ struct attune_list {
 
 static struct attune_list ATTUNE_ARENA attune_lists[ATTUNE_INSTANCES];
 
-/* Times that a thread became ready, in any instance. Counted without a lock: a hint. */
+/* Times that a thread became ready, in any instance, or was left ready by the CPU that pulled it
+ * for another one. Counted without a lock: a hint. */
 static uint64_t ATTUNE_ARENA attune_readied;
 
 static inline void attune_list(struct thread ATTUNE_ARENA *t)
@@ -23,6 +24,11 @@ static inline void attune_list(struct thread ATTUNE_ARENA *t)
     else
         list->first = t;
     list->last = t;
+}
+
+/* CPUs of other instances may look for it. */
+static inline void attune_announce(void)
+{
     attune_readied++;
 }
 
@@ -50,6 +56,7 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_longest_read
     return t;
 }
 #else
-#define attune_list(t)   (void)0
-#define attune_unlist(t) (void)0
+#define attune_list(t)    (void)0
+#define attune_unlist(t)  (void)0
+#define attune_announce() (void)0
 #endif

@@ -52,8 +52,9 @@ struct attune_domain {
 
 struct attune_statistics {
     uint64_t kept, kicks, timers, fall_backs, records;
-    /* threads that went to another instance, and those of them that a CPU pulled */
-    uint64_t moves, pulls;
+    /* threads that went to another instance; those of them that a CPU pulled; those of them that
+     * moved because of somebody's lag */
+    uint64_t moves, pulls, balanced;
 };
 
 /* The loader finds everything in the arena from here on. */

@@ -53,6 +53,20 @@ struct attune_timeouts {
 };
 #endif
 
+#if ATTUNE_INSTANCES > 1
+/* See lag.h. Times in ns. */
+struct attune_account {
+    int64_t settled; /* when its lag was last brought up to date, */
+    uint64_t level;  /* and the machine's level then */
+    int64_t lag;
+    int64_t runnable, service; /* since then */
+    int64_t runnable_from;     /* where `load` is not 0 */
+    int64_t serves_from;       /* RUNNING; 0: not */
+    int64_t load;              /* its weight in the book of its instance; 0: it is not runnable */
+    uint32_t sent;             /* 1 + the instance where its next enqueue takes it; 0: none */
+};
+#endif
+
 struct attune_task {
     struct attune_container ATTUNE_ARENA *was; /* where it sat when the policy forgot it */
     uint64_t tid;                              /* the kernel's, never used twice */
@@ -81,6 +95,7 @@ struct attune_task {
     /* READY: in the list of its instance */
     int64_t ready_since;
     struct thread ATTUNE_ARENA *ready_before, *ready_behind;
+    struct attune_account account;
 #endif
 #ifdef ATTUNE_IMPLICIT
     struct attune_timeouts timeouts;

@@ -52,8 +52,8 @@ pub enum Error {
     )]
     TooFewCpus { room: u32, cpus: u32 },
     #[error(
-        "the object is for {made} instances of {scheduler}, and {wanted} are to run: give the \
-            scheduler's text, which is compiled for this machine"
+        "the object has {made} instances of {scheduler}, and --per makes {wanted} on this machine: \
+            build it with --instances {wanted}, or give the scheduler's text"
     )]
     OtherInstances { scheduler: String, made: u32, wanted: u32 },
     #[error(transparent)]

@@ -23,9 +23,11 @@ pub struct Statistics {
     pub fall_backs: u64,
     /// Records of threads, used and free.
     pub records: u64,
-    /// Threads that went from one instance to another, and those of them that an idle CPU took.
+    /// Threads that went from one instance to another; those of them that an idle CPU took; those
+    /// that moved because a thread lagged or led.
     pub moves: u64,
     pub pulls: u64,
+    pub balanced: u64,
 }
 
 /// The counters of one policy.
@@ -76,6 +78,7 @@ impl Statistics {
             records: word(counters + layout.records),
             moves: word(counters + layout.moves),
             pulls: word(counters + layout.pulls),
+            balanced: word(counters + layout.balanced),
         })
     }
 
