@@ -20,7 +20,7 @@ wait
 echo hogs: all done
 sh -c 'while :; do :; done' & hog=$!
 sent=0
-for round in 1 2 3 4 5; do
+for round in 1 2 3; do
     for cpu in 3 0 2 1; do
         taskset -cp $cpu $hog > /dev/null
         worked=$(cut -d' ' -f14 /proc/$hog/stat)
@@ -61,7 +61,7 @@ fn threads_go_over_to_other_instances() {
         let said = in_machine_with(&folder, &["--topology", "2:2:1"], &script);
         assert!(said.contains("mixed: all came back"), "--per {per}: {said}");
         assert!(said.contains("hogs: all done"), "--per {per}: {said}");
-        assert!(said.contains("sent and found there: 20"), "--per {per}: {said}");
+        assert!(said.contains("sent and found there: 12"), "--per {per}: {said}");
         assert!(!said.contains("has ended"), "--per {per}: {said}");
         assert!(count(&said, " of them pulled") > 0, "--per {per}: {said}");
         let (left, arrived) = (calls(&said, "leaves"), calls(&said, "arrives"));

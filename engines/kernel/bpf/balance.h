@@ -5,12 +5,12 @@
  * more than a limit is moved, or makes another one move. The first choice of an instance in each
  * period settles its threads and looks at the one that lags most and the one that leads most:
  *
- *     it lags      it moves itself, if another instance has so much less weight for each CPU that it
- *                  has more there, its own weight counted
+ *     it lags      it moves itself, if another instance has so much less weight for each CPU that
+ *                  it has more there, its own weight counted
  *                  otherwise another thread leaves its instance, the one that lags least, for an
  *                  instance with less weight for each CPU
- *     it leads     the instance with the most weight for each CPU sends its instance a thread, again
- *                  the one that lags least
+ *     it leads     the instance with the most weight for each CPU sends its instance a thread,
+ *                  again the one that lags least
  *
  * Both instances then rest. Only a READY thread moves. One that still leaves its CPU is `sent`: it
  * goes when it is enqueued, which follows at once.

@@ -7,7 +7,7 @@
  *     service     time for which the policy gave it a CPU
  *     runnable    time in which it ran or was ready
  *     level       grows at the machine's pace: the service that a weight of 1 should have had
- *     due         since it was settled: weight * (level now - level then), but no more than runnable
+ *     due         since it was settled: weight * (level now - level then), at most `runnable`
  *     lag         sum of due - service; positive: it should have had more
  *
  * A thread is settled when it wakes in another period than it was settled in last, and while it is
@@ -47,8 +47,8 @@ struct attune_pace {
     uint64_t level, rate;
 };
 
-/* Of all settlements so far: service; what threads were due that were due their whole runnable
- * time; weight times span of the other ones, and of all. */
+/* Sums over all settlements so far: service; what threads were due that were due their whole
+ * runnable time; weight times span of the other ones, and of all. */
 struct attune_sums {
     uint64_t served, sated, wanting, all;
 };
