@@ -119,6 +119,34 @@ fn updates_of_all_nodes_and_of_the_master_add_up() {
     assert_eq!(master.shared("jobs"), Some(Value::Int(18)));
 }
 
+/// Three nodes that have not heard of each other take a number each, by an update whose value they
+/// use.
+#[test]
+fn an_update_loses_no_other_where_its_value_is_used() {
+    let master = r#"distributed scheduler farm {
+        nodefamilies { "worker.subsched" : worker; }
+        nodes { queue all; }
+        global { int jobs = 10; }
+        arrival (n) { n => all; }
+    }"#;
+    let worker = "scheduler worker {
+        data { queue RQ; int seen; }
+        event newthread(t) { seen = jobs++; seen += ++jobs; seen += (jobs += 2); t => RQ; }
+    }";
+    let farm = fixture(&[("farm.sched", master), ("worker.subsched", worker)], &[]);
+    let mut master = farm.master();
+    let mut nodes = [1, 2, 3].map(|key| farm.node("worker", key));
+    for node in &mut nodes {
+        join(&mut master, node, 0);
+    }
+    for node in &mut nodes {
+        call(node, Event::NewThread, Some(0), 0);
+        assert_eq!(variable(node, "seen"), Value::Int(10 + 12 + 14));
+    }
+    exchange(&mut master, &mut nodes.each_mut(), 0);
+    assert_eq!(master.shared("jobs"), Some(Value::Int(22)));
+}
+
 #[test]
 fn nodes_are_sorted_anew_when_their_variable_changes() {
     let farm = farm();

@@ -214,14 +214,3 @@ fn what_is_wrong_with_a_workload_is_said_with_its_place() {
     assert!(with(partition).contains("w.toml:"), "{}", with(partition));
     assert!(with(node).contains("already nodes called `worker`"));
 }
-
-#[test]
-fn shared_arrays_are_refused() {
-    let count = COUNT.replace("int here = 0;", "int here = 0; int parts[3];");
-    let files = [("count.sched", count.as_str()), ("worker.subsched", WORKER)];
-    let text = format!("duration = \"1s\"\n[[node]]\nfamily = \"worker\"\n{THREADS}");
-    let workload = ClusterWorkload::from_toml(&text, "test.toml").expect("it reads");
-    let refused = simulate(&fixture(&files, &[]).checked, &workload, &Settings::default());
-    let Err(error) = refused else { panic!("it ran") };
-    assert!(error.to_string().contains("`parts` has several elements"), "{error}");
-}

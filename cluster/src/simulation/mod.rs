@@ -25,7 +25,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use attune_language::Checked;
-use attune_language::ir::Extent;
 use attune_replica::Replica;
 use attune_replica::schema::{Model, Schema};
 use attune_simulator::cluster::{ClusterWorkload, IncidentKind};
@@ -145,17 +144,6 @@ fn schema(
     workload: &ClusterWorkload,
     settings: &Settings,
 ) -> Result<Schema, Diagnostic> {
-    for remote in &cluster.master.membership.remotes {
-        let global = &cluster.master.globals[remote.global];
-        if global.extent != Extent::One {
-            return Err(Diagnostic::new(format!(
-                "{}: `{}` has several elements, and nodes share single numbers only",
-                checked.sources.place(global.span),
-                global.name
-            ))
-            .hint("declare a shared variable for each"));
-        }
-    }
     let mut models = HashMap::new();
     for (name, request) in &workload.models {
         let model = if *request { Model::Request } else { Model::Cache };

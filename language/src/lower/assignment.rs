@@ -66,20 +66,27 @@ impl Lowering {
         operand: impl FnOnce(&mut Self) -> Option<ExprId>,
     ) -> Option<ExprId> {
         let place = self.pin(place);
-        let read = self.copy_place(place);
-        let mut old = self.expr(ExprKind::Read(read), ty, span);
+        let shared = self.is_shared(place);
+        let mut old = self.read_place(place, ty, span);
         let before = (yields == Yields::Before).then(|| {
             let temporary = self.temporary(ty, span);
             self.emit(
                 StatementKind::Assign { place: Place::Local(temporary, None), value: old },
                 span,
             );
-            old = self.read_local(temporary, span);
+            old = if shared {
+                self.read_place(place, ty, span)
+            } else {
+                self.read_local(temporary, span)
+            };
             temporary
         });
         let mark = self.out.len();
         let right = operand(self)?;
-        let old = self.anchor(old, mark);
+        // An update of something shared stays one that merges: `place OP operand`.
+        if !shared {
+            old = self.anchor(old, mark);
+        }
         let place = self.anchor_place(place, mark);
         let value = self.arithmetic(op, old, right, span)?;
         let value = self.store(value, ty);
@@ -107,6 +114,8 @@ impl Lowering {
         let constant = self.constant(value);
         let plain = match place {
             Place::Local(_, None) => true,
+            // The value must not go through a temporary, or an update would become a set.
+            _ if self.is_shared(place) => true,
             // An import may hold less than it was given.
             Place::Global(global, None) => self.program.globals[global].storage != Storage::Import,
             _ => false,
@@ -116,7 +125,7 @@ impl Lowering {
             return match (yields, constant) {
                 (Yields::Nothing, _) => None,
                 (_, Some(value)) => Some(self.expr(ExprKind::Constant(value), ty, span)),
-                (_, None) => Some(self.expr(ExprKind::Read(place), ty, span)),
+                (_, None) => Some(self.read_place(place, ty, span)),
             };
         }
         let temporary = self.temporary(ty, span);
@@ -124,6 +133,21 @@ impl Lowering {
         let kept = self.read_local(temporary, span);
         self.emit(StatementKind::Assign { place, value: kept }, span);
         Some(self.read_local(temporary, span))
+    }
+
+    fn read_place(&mut self, place: Place, ty: Type, span: Span) -> ExprId {
+        let read = self.copy_place(place);
+        self.expr(ExprKind::Read(read), ty, span)
+    }
+
+    /// Whether a cluster supplies it, so that updates by several nodes merge.
+    fn is_shared(&self, place: Place) -> bool {
+        let membership = &self.program.membership;
+        match place {
+            Place::Local(..) => false,
+            Place::Global(id, _) => membership.remotes.iter().any(|remote| remote.global == id),
+            Place::Attribute(_, id) => membership.properties.iter().any(|(known, _)| *known == id),
+        }
     }
 
     /// The place's index is read before the value: it is kept where the value could change it, or

@@ -3,7 +3,7 @@
 use attune_language::Checked;
 use attune_language::engine::Engine;
 use attune_language::engine::event::Event;
-use attune_language::ir::{NodeProperty, Program, Storage, Type};
+use attune_language::ir::{ExprKind, NodeProperty, Place, Program, StatementKind, Storage, Type};
 
 use super::{check_files, codes_of, drawn};
 
@@ -197,6 +197,81 @@ fn the_master_commands_and_writes_together() {
     assert_eq!(arrival("atomic { if (last) last = 0; }"), ["E0710"]);
     assert_eq!(arrival("if (age(n.rows) > 1s || age(GLOBAL.last) > 1s) last = 0;"), [""; 0]);
 }
+
+#[test]
+fn an_update_that_is_used_as_a_value_still_merges() {
+    let worker = |body: &str| {
+        format!(
+            "scheduler web {{
+            data {{ threadref current; queue RQ; int seen; }}
+            event newthread(t) {{ {body} t => RQ; }}
+        }}"
+        )
+    };
+    for body in [
+        "seen = total++;",
+        "seen = --total;",
+        "seen = (total += 2);",
+        "seen = (total = total + 2);",
+        "seen = total++ + total++;",
+        "seen = (total += other++);",
+        "if (total-- > 3) seen = 1;",
+    ] {
+        let checked = check_files(&[
+            (
+                "m.sched",
+                "distributed scheduler m {
+                    nodefamilies { \"web.subsched\" : web; }
+                    nodes { queue q; }
+                    global { int total; int other; }
+                    arrival (n) { n => q; }
+                }",
+            ),
+            ("web.subsched", &worker(body)),
+        ]);
+        assert_eq!(drawn(&checked), "", "{body}");
+        let program = &checked.cluster.expect("no error").families[0].program;
+        let handler = program.handler(Event::NewThread).expect("written");
+        let mut updates = 0;
+        for statement in &handler.parts[0].routine.body.statements {
+            let StatementKind::Assign { place: Place::Global(id, None), value } = &statement.kind
+            else {
+                continue;
+            };
+            if program.membership.remotes.iter().all(|remote| remote.global != *id) {
+                continue;
+            }
+            updates += 1;
+            let ExprKind::Binary(_, left, _) = program.exprs[*value].kind else {
+                panic!("{body}: a set")
+            };
+            let read = &program.exprs[left].kind;
+            let ExprKind::Read(Place::Global(read, None)) = read else { panic!("{body}: a set") };
+            assert_eq!(read, id, "{body}");
+        }
+        assert!(updates > 0, "{body}");
+    }
+}
+
+#[test]
+fn an_array_is_not_shared() {
+    let files = |declaration: &str| {
+        let master = format!(
+            "distributed scheduler m {{
+                nodefamilies {{ \"web.subsched\" : web; }}
+                nodes {{ queue q; }}
+                global {{ int a; {declaration} }}
+                arrival (n) {{ n => q; }}
+            }}"
+        );
+        codes_of(&check_files(&[("m.sched", &master), ("web.subsched", WEB_ALONE)]))
+    };
+    assert_eq!(files("int b[2];"), ["E0711"]);
+    assert_eq!(files("percpu int b;"), ["E0711"]);
+    assert_eq!(files("int b;"), [""; 0]);
+}
+
+const WEB_ALONE: &str = "scheduler web { data { queue RQ; } event newthread(t) { t => RQ; } }";
 
 /// `suspend` and its like stay ordinary names elsewhere.
 #[test]

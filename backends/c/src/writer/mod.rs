@@ -24,6 +24,7 @@ pub mod target;
 mod usage;
 mod verbatim;
 mod verifier;
+mod words;
 
 use attune_language::engine::event::Event;
 use attune_language::ir::{CheckId, Program, Verdict, Verdicts};

@@ -9,12 +9,16 @@
 //! - a per-CPU variable is this CPU's;
 //! - a name that had to be changed, because another scope has it too, is itself again.
 //!
+//! A name that the text also uses for a member of a structure (`x = t->x;`) is no macro, but
+//! written out.
+//!
 //! Imports of the threads that the text can name are read before it and written back behind it. The
 //! compiler counts the scheduler's lines inside the text, so that its errors come back with them.
 
 use attune_language::ir::{ContainerKind, Extent, LocalId, Scope, Type};
 use attune_language::source::Span;
 
+use super::words::{free_words, spelling, words, write_out};
 use super::{Writer, keywords};
 
 /// What stands around one text.
@@ -27,20 +31,22 @@ struct Surroundings {
 
 impl Writer<'_> {
     pub(super) fn verbatim(&mut self, text: &str, span: Span) {
-        let around = self.surroundings(text, span);
+        let mut around = self.surroundings(text, span);
+        let text = write_out(text, &mut around.macros);
         self.enter_text(&around, span);
-        self.out.raw(text);
+        self.out.raw(&text);
         self.leave_text(&around);
     }
 
     pub(super) fn verbatim_value(&mut self, into: LocalId, text: &str, span: Span) {
-        let around = self.surroundings(text, span);
+        let mut around = self.surroundings(text, span);
+        let text = write_out(text, &mut around.macros);
         let into = self.names.local(into).to_string();
         around.before.iter().for_each(|line| self.out.line(line));
         define(self, &around);
         self.out.line(format!("{into} = ("));
         self.at_text(span);
-        self.out.raw(text);
+        self.out.raw(&text);
         self.out.at_own();
         self.out.line(");");
         self.leave_text(&Surroundings { before: Vec::new(), ..around });
@@ -198,25 +204,4 @@ fn define(writer: &mut Writer<'_>, around: &Surroundings) {
     for (name, text) in &around.macros {
         writer.out.raw(&format!("#define {name} {text}"));
     }
-}
-
-fn words(text: &str) -> Vec<&str> {
-    let outside = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
-    text.split(outside).filter(|word| !word.is_empty()).collect()
-}
-
-/// How a text names something: by its own name or, where C has another meaning for that, by its
-/// name in C. None if it does not.
-fn spelling<'a>(words: &[&str], name: &'a str, in_c: &'a str) -> Option<&'a str> {
-    let mentioned = |name: &&str| words.contains(name) && !keywords::means_something_in_c(name);
-    [name, in_c].into_iter().find(mentioned)
-}
-
-/// The words that do not name a member of some structure (`t->size`).
-fn free_words(text: &str) -> Vec<&str> {
-    let is_member = |word: &&str| {
-        let before = text[..word.as_ptr() as usize - text.as_ptr() as usize].trim_end();
-        before.ends_with("->") || before.ends_with('.')
-    };
-    words(text).into_iter().filter(|word| !is_member(word)).collect()
 }

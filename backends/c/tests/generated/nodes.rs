@@ -125,6 +125,8 @@ fn compiled_nodes_tell_what_the_interpreter_tells() {
         .collect();
     assert_eq!(compiled, interpreted(&calls));
     assert!(compiled[0].contains("jobs add 1; "), "{compiled:#?}");
+    // `seen = jobs++ + --jobs` merges as well.
+    assert!(compiled[0].contains("jobs add 1; jobs add -1; "), "{compiled:#?}");
     assert!(compiled[4].starts_with("jobs multiply 3; "), "the master's default: {compiled:#?}");
 }
 

@@ -54,6 +54,18 @@ fn text_sees_the_schedulers_names() {
     assert!(said.contains(" seen 3 "), "{said}");
 }
 
+/// `x = t->x`: the variable, and a member of the same name.
+#[test]
+fn a_name_may_be_a_variables_and_a_members() {
+    let text = with_schedule(
+        "{* div_t d = { .quot = 3 }, *p = &d; quot += p->quot + d . quot; *}
+         seen = (* quot + div(9, 2).quot /* quot */ *);",
+    );
+    let text = text.replace("int seen = 0,", "int seen = 0, quot = 30,");
+    let said = run("members", &text, &ONE).end().to_string();
+    assert!(said.contains(" seen 40 ") && said.contains(" quot 36 "), "{said}");
+}
+
 #[test]
 fn a_hidden_name_is_the_inner_one() {
     let said = end("hidden", "int x = 3; if (x > 2) { int x = 8; {* seen = x; *} }");

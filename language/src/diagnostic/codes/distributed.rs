@@ -311,6 +311,36 @@ scheduler worker {
 "#),
         ];
 
+    SHARED_ARRAY = "E0711", "an array among the shared variables";
+        "Nodes share single numbers: each variable of the master's `global { .. }` is one, and \
+         an update merges with those of other nodes.";
+        wrong [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int load[2]; }
+    arrival (n) { load[0] += 1; n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+        right [
+            ("cluster.sched", r#"
+distributed scheduler cluster {
+    nodefamilies { "worker.subsched" : worker; }
+    nodes { queue workers; }
+    global { int load0, load1; }
+    arrival (n) { load0 += 1; n => workers; }
+}
+"#),
+            ("worker.subsched", r#"
+scheduler worker { data { queue RQ; } event newthread(t) { t => RQ; } }
+"#),
+        ];
+
     HIDDEN = "W0701", "a name that a name further out hides";
         "In a node scheduler a name means a shared global, then a global of the node, \
          then a local: unlike elsewhere, the outer one comes first. The inner declaration \

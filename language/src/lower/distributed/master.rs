@@ -104,6 +104,7 @@ impl Lowering {
             self.not_constant(span, "the initial value of a shared variable");
             self.program.prologue = Routine::default();
         }
+        self.refuse_arrays();
         for (id, global) in self.program.globals.iter_mut() {
             if matches!(global.storage, Storage::Data | Storage::Tunable) {
                 global.storage = Storage::Import;
@@ -113,6 +114,30 @@ impl Lowering {
                     property: NodeProperty::Variable(global.name.clone()),
                 });
             }
+        }
+    }
+
+    /// The nodes of a cluster share single numbers.
+    fn refuse_arrays(&mut self) {
+        let globals = self.program.globals.values();
+        let arrays: Vec<(Span, String, Extent)> = globals
+            .filter(|global| global.extent != Extent::One)
+            .map(|global| (global.span, global.name.clone(), global.extent))
+            .collect();
+        for (span, name, extent) in arrays {
+            let each = match extent {
+                Extent::Array(length) if length > 1 => format!("`int {name}0, {name}1;`"),
+                _ => format!("`int {name};`"),
+            };
+            self.report(
+                Diagnostic::new(
+                    codes::distributed::SHARED_ARRAY,
+                    span,
+                    format!("`{name}` has several elements, and nodes share single numbers"),
+                )
+                .label("declared here")
+                .hint(format!("declare a variable for each: {each}")),
+            );
         }
     }
 
