@@ -26,6 +26,8 @@ build:
 	cargo build --release --locked $(addprefix -p ,$(CRATES))
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=release
 	$(MAKE) --no-print-directory -C examples/pool PROFILE=release
+	$(MAKE) --no-print-directory -C examples/cameras PROFILE=release
+	$(MAKE) --no-print-directory -C examples/webapp PROFILE=release
 
 player:
 	cargo build --release --locked -p attune-coop
@@ -37,6 +39,8 @@ test:
 	cargo build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/pool PROFILE=debug
+	$(MAKE) --no-print-directory -C examples/cameras PROFILE=debug
+	$(MAKE) --no-print-directory -C examples/webapp PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug parser-test
 	$(CARGO_TARGET_DIR)/debug/attune vm setup
 	tools/suites.pl --locked

@@ -10,7 +10,6 @@ pub mod http;
 pub mod kernel;
 pub mod median_interval;
 pub mod plot;
-pub mod pool;
 mod programs;
 pub mod registry;
 pub mod report;

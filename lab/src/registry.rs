@@ -1,12 +1,14 @@
 //! Lists all experiments, which a user finds by their names.
 
 use crate::experiment::Experiment;
-use crate::{cluster, demo, embedded, kernel, pool, rhythm, webserver};
+use crate::{cluster, demo, embedded, kernel, rhythm, webserver};
 
 pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &demo::EXPERIMENT,
     &webserver::EXPERIMENT,
-    &pool::EXPERIMENT,
+    &cluster::webapp::EXPERIMENT,
+    &cluster::cameras::EXPERIMENT,
+    &cluster::pool::EXPERIMENT,
     &kernel::switch_cost::EXPERIMENT,
     &kernel::fairness::EXPERIMENT,
     &kernel::wakeup_latency::EXPERIMENT,

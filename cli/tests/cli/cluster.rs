@@ -1,4 +1,4 @@
-//! `attune manager`, `attune build --node`, and examples/pool, whose processes are nodes.
+//! `attune manager`, `attune build --node`, and the example programs whose processes are nodes.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{ATTUNE, Folder, err, status};
 
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/pool");
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
 
 /// A manager that was started, with the lines that it says.
 struct Manager {
@@ -20,8 +20,15 @@ struct Manager {
 impl Manager {
     /// Waits until it listens.
     fn start(folder: &Folder) -> (Manager, Value) {
-        let mut command =
-            folder.command(&["manager", "pool.sched", "--name", "./socket", "--json"]);
+        Manager::of(folder, "pool.sched", &[])
+    }
+
+    /// With other first values of shared variables.
+    fn of(folder: &Folder, master: &str, settings: &[&str]) -> (Manager, Value) {
+        let mut command = folder.command(&["manager", master, "--name", "./socket", "--json"]);
+        settings.iter().for_each(|setting| {
+            command.args(["--set", setting]);
+        });
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("piped"));
         let mut manager = Manager { child, lines };
@@ -57,22 +64,53 @@ impl Drop for Manager {
     }
 }
 
-fn folder(name: &str) -> Folder {
-    let read = |name: &str| std::fs::read(Path::new(EXAMPLE).join(name)).expect("the example");
-    Folder::new(name)
-        .with("pool.sched", read("pool.sched"))
-        .with("process.subsched", read("process.subsched"))
+/// A folder with the schedulers of an example.
+fn example(test: &str, example: &str) -> Folder {
+    let texts = Path::new(EXAMPLES).join(example);
+    let mut folder = Folder::new(test);
+    for entry in std::fs::read_dir(texts).expect("the example") {
+        let path = entry.expect("readable").path();
+        if path.extension().is_some_and(|it| it == "sched" || it == "subsched") {
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+            folder = folder.with(&name, std::fs::read(&path).expect("readable"));
+        }
+    }
+    folder
 }
 
-/// The example's program, linked with the library beside this test's programs.
-fn pool(folder: &Folder) -> PathBuf {
+fn folder(name: &str) -> Folder {
+    example(name, "pool")
+}
+
+/// Compiles a node scheduler.
+fn build(folder: &Folder, master: &str, family: &str) {
+    let out = format!("{family}.so");
+    let built = folder.attune(&["build", master, "--node", family, "-o", &out]);
+    assert_eq!(status(&built), 0, "{}", err(&built));
+}
+
+/// An example's program, linked with the library beside this test's programs.
+fn program(folder: &Folder, example: &str) -> PathBuf {
     let library = Path::new(ATTUNE).parent().expect("in a folder").to_owned();
     let here = format!("LIBRARY_DIR={}", library.display());
     let out = format!("OUT={}", folder.0.display());
-    let made = Command::new("make").args(["-s", "-C", EXAMPLE, &here, &out]).output();
+    let example_folder = format!("{EXAMPLES}/{example}");
+    let made = Command::new("make").args(["-s", "-C", &example_folder, &here, &out]).output();
     let made = made.expect("make runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    folder.0.join("pool")
+    folder.0.join(example)
+}
+
+/// Runs an example's program to its end; in the cluster if that is said.
+fn said_by(program: &Path, folder: &Folder, words: &[&str], cluster: bool) -> Value {
+    let mut command = Command::new("timeout");
+    command.arg("300").arg(program).args(words).current_dir(&folder.0);
+    if cluster {
+        command.env("ATTUNE_CLUSTER", "./socket");
+    }
+    let output = command.output().expect("it runs");
+    assert_eq!(status(&output), 0, "{words:?}: {}", err(&output));
+    serde_json::from_slice(&output.stdout).expect("a line of JSON")
 }
 
 /// About 300 requests of 5 to 100 ms.
@@ -92,9 +130,8 @@ fn run(pool: &Path, folder: &Folder, cluster: &str) -> Value {
 #[test]
 fn the_pool_answers_every_request_and_the_manager_counts_to_nothing_again() {
     let folder = folder("cluster-pool");
-    let pool = pool(&folder);
-    let built = folder.attune(&["build", "pool.sched", "--node", "process", "-o", "process.so"]);
-    assert_eq!(status(&built), 0, "{}", err(&built));
+    let pool = program(&folder, "pool");
+    build(&folder, "pool.sched", "process");
     let (mut manager, _) = Manager::start(&folder);
     let result = run(&pool, &folder, "./socket");
     assert_eq!((result["requests"].clone(), result["answered"].clone()), (300.into(), 300.into()));
@@ -119,21 +156,82 @@ fn the_pool_answers_every_request_and_the_manager_counts_to_nothing_again() {
     assert_eq!(alone["answered"], 300);
 }
 
+const CAMERAS: [&str; 4] = ["--camera", "./camera.so", "--server", "./server.so"];
+
+/// The script waits for each of its steps, so the counts depend on no time.
 #[test]
-fn the_commands_of_the_page_run_as_they_stand() {
-    let page = include_str!("../../../docs/distributed.md");
-    let (_, section) = page.split_once("## On one machine").expect("a heading");
-    let lines = section.lines().skip_while(|line| !line.starts_with("    "));
-    let commands: Vec<&str> = lines.map_while(|line| line.strip_prefix("    ")).collect();
+fn cameras_lose_no_picture_under_the_policy_and_some_without() {
+    let folder = example("cluster-cameras", "cameras");
+    let cameras = program(&folder, "cameras");
+    build(&folder, "cameras.sched", "camera");
+    build(&folder, "cameras.sched", "server");
+    let run = |seed: &str, cluster: bool| {
+        let mut words = vec!["--seed", seed];
+        words.extend(CAMERAS.iter().filter(|_| cluster));
+        let said = said_by(&cameras, &folder, &words, cluster);
+        let count = |name: &str| said[name].as_u64().expect("a number");
+        assert_eq!(count("kept") + count("lost"), 180, "{said}");
+        assert_eq!(count("served"), count("visitors"), "{said}");
+        (count("lost"), count("delayed"))
+    };
+    let seeds = ["1", "2", "3"];
+    for seed in seeds {
+        assert!(run(seed, false).0 > 0, "seed {seed}");
+    }
+    let (manager, _) = Manager::of(&folder, "cameras.sched", &[]);
+    for seed in seeds {
+        assert_eq!(run(seed, true).0, 0, "seed {seed}");
+    }
+    drop(manager);
+    // Cameras that wait, alone: the server serves visitors as they come.
+    let (manager, _) = Manager::of(&folder, "cameras.sched", &["limit=1000"]);
+    for seed in seeds {
+        let (lost, delayed) = run(seed, true);
+        assert!(lost == 0 && delayed > 0, "seed {seed}: {lost} {delayed}");
+    }
+    drop(manager);
+    // Neither: a cluster whose policy does nothing.
+    let (manager, _) = Manager::of(&folder, "cameras.sched", &["limit=1000", "places=1000"]);
+    for seed in seeds {
+        assert!(run(seed, true).0 > 0, "seed {seed}");
+    }
+    drop(manager);
+}
+
+#[test]
+fn the_web_server_and_its_database_answer_every_request() {
+    let folder = example("cluster-webapp", "webapp");
+    let webapp = program(&folder, "webapp");
+    build(&folder, "webapp.sched", "web");
+    build(&folder, "webapp.sched", "database");
+    let (mut manager, _) = Manager::of(&folder, "webapp.sched", &[]);
+    let servers = ["--web", "./web.so", "--database", "./database.so"];
+    let light = ["--requests", "400", "--work", "10", "--disk", "0.001"];
+    let inside = said_by(&webapp, &folder, &[&servers[..], &light].concat(), true);
+    let alone = said_by(&webapp, &folder, &light, false);
+    assert_eq!((inside["answered"].clone(), alone["answered"].clone()), (400.into(), 400.into()));
+    // The same requests, of both kinds.
+    assert_eq!(inside["dynamic"], alone["dynamic"]);
+    assert!(inside["dynamic"].as_u64().is_some_and(|count| count > 40), "{inside}");
+    // Both were nodes: no thread of them runs before the other has come.
+    let last = manager.until("departed", 2);
+    assert_eq!((last["nodes"].clone(), last["shared"]["dbload"].clone()), (0.into(), 0.into()));
+}
+
+/// Runs the first commands of a page in a folder that looks like the project's.
+fn page(test: &str, page: &str, example: &str) -> String {
+    let lines = page.lines().skip_while(|line| !line.starts_with("    "));
+    let commands = lines.map_while(|line| line.strip_prefix("    "));
+    // What it makes is here.
+    let commands: Vec<&str> = commands.filter(|line| !line.starts_with("make build")).collect();
     assert!(commands.len() >= 3, "the commands were not found");
 
-    let folder = Folder::new("cluster-page");
+    let folder = Folder::new(test);
     let release = folder.0.join("target/release");
     std::fs::create_dir_all(&release).expect("writable");
-    std::fs::rename(pool(&folder), release.join("pool")).expect("writable");
+    std::fs::rename(program(&folder, example), release.join(example)).expect("writable");
     symlink(ATTUNE, folder.0.join("attune")).expect("writable");
-    symlink(Path::new(EXAMPLE).parent().expect("examples"), folder.0.join("examples"))
-        .expect("writable");
+    symlink(EXAMPLES, folder.0.join("examples")).expect("writable");
     let script = format!("set -e\ntrap 'kill %1' EXIT\n{}\n", commands.join("\n"));
     let path = std::env::var("PATH").expect("a PATH");
     let output = Command::new("timeout")
@@ -144,18 +242,39 @@ fn the_commands_of_the_page_run_as_they_stand() {
         .output()
         .expect("it runs");
     assert_eq!(status(&output), 0, "{}", err(&output));
-    let said = String::from_utf8_lossy(&output.stdout);
-    // The manager says what it sees, too.
-    let result = said.lines().find_map(|line| serde_json::from_str::<Value>(line).ok());
-    assert_eq!(result.expect("a line of JSON")["answered"], 200, "{said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The lines of JSON, between those that the manager says.
+fn results(said: &str) -> Vec<Value> {
+    said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect()
+}
+
+#[test]
+fn the_commands_of_the_pages_run_as_they_stand() {
+    let distributed = include_str!("../../../docs/distributed.md");
+    let (_, section) = distributed.split_once("## On one machine").expect("a heading");
+    let said = results(&page("cluster-page", section, "pool"));
+    assert_eq!(said.len(), 1);
+    assert_eq!(said[0]["answered"], 200, "{said:?}");
+
+    let cameras = include_str!("../../../examples/cameras/README.md");
+    let said = results(&page("cameras-page", cameras, "cameras"));
+    assert_eq!(said.len(), 2);
+    assert_eq!(said[0]["lost"], 0, "{said:?}");
+    assert_ne!(said[1]["lost"], 0, "{said:?}");
+
+    let webapp = include_str!("../../../examples/webapp/README.md");
+    let said = results(&page("webapp-page", webapp, "webapp"));
+    assert_eq!(said.len(), 2);
+    assert!(said.iter().all(|run| run["answered"] == 300), "{said:?}");
 }
 
 #[test]
 fn a_node_of_another_version_is_told_both() {
     let folder = folder("cluster-version");
-    let pool = pool(&folder);
-    let built = folder.attune(&["build", "pool.sched", "--node", "process", "-o", "process.so"]);
-    assert_eq!(status(&built), 0, "{}", err(&built));
+    let pool = program(&folder, "pool");
+    build(&folder, "pool.sched", "process");
     let text = folder.text("process.subsched");
     let folder = folder.with("process.subsched", format!("{text}// another version\n"));
     let (mut manager, listening) = Manager::start(&folder);
@@ -170,10 +289,11 @@ fn a_node_of_another_version_is_told_both() {
 #[test]
 fn wrong_uses_of_clusters_say_what_to_do() {
     let folder = folder("cluster-wrong").with("plain.sched", "scheduler plain { }");
-    let build = |words: &[&'static str]| [&["build", "pool.sched", "-o", "x.so"], words].concat();
-    folder.refused(&build(&[]), "--node FAMILY compiles");
-    folder.refused(&build(&["--node", "proces"]), "no family proces: it has process");
-    folder.refused(&build(&["--node", "process", "--engine", "simulator"]), "programs only");
+    let to_build =
+        |words: &[&'static str]| [&["build", "pool.sched", "-o", "x.so"], words].concat();
+    folder.refused(&to_build(&[]), "--node FAMILY compiles");
+    folder.refused(&to_build(&["--node", "proces"]), "no family proces: it has process");
+    folder.refused(&to_build(&["--node", "process", "--engine", "simulator"]), "programs only");
     folder.refused(
         &["build", "pool.sched", "-o", "x.bpf.c", "--engine", "kernel", "--node", "process"],
         "programs only",

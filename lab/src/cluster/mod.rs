@@ -1,3 +1,8 @@
-//! Experiments with distributed schedulers.
+//! Distributed schedulers: the example clusters in simulated time and as real programs.
 
+pub mod cameras;
+mod example;
+pub mod pool;
+mod programs;
 pub mod sim;
+pub mod webapp;

@@ -9,6 +9,7 @@ use attune_simulator::cluster::ClusterWorkload;
 use attune_simulator::scheduler::Value;
 use serde_json::json;
 
+use super::example::{CAMERAS, Example, POOL, WEBAPP};
 use crate::experiment::{Options, Procedure, Progress, nothing_needed};
 use crate::report::{Claim, Report, Table};
 
@@ -20,46 +21,12 @@ pub const EXPERIMENT: Procedure = Procedure {
     run,
 };
 
-macro_rules! example {
-    ($name:literal, [$($node:literal),*], $off:expr) => {
-        Example {
-            name: $name,
-            workload: include_str!(concat!("../../../examples/", $name, "/", $name, ".toml")),
-            master: include_str!(concat!("../../../examples/", $name, "/", $name, ".sched")),
-            nodes: &[$(
-                ($node, include_str!(concat!("../../../examples/", $name, "/", $node)))
-            ),*],
-            off: $off,
-        }
-    };
-}
-
-struct Example {
-    name: &'static str,
-    workload: &'static str,
-    master: &'static str,
-    nodes: &'static [(&'static str, &'static str)],
-    /// Shared variables that switch the scheduler off.
-    off: &'static [(&'static str, i64)],
-}
-
-const POOL: Example = example!("pool", ["process.subsched"], &[("threshold", 1000)]);
-const CAMERAS: Example = example!(
-    "cameras",
-    ["camera.subsched", "server.subsched"],
-    &[("limit", 1000), ("places", 1000)]
-);
-const WEBAPP: Example =
-    example!("webapp", ["web.subsched", "database.subsched"], &[("prefer", 0), ("limit", 1000)]);
-
-impl Example {
-    fn run(&self, seed: u64, with: bool) -> Result<ClusterOutcome> {
-        let off = if with { &[] } else { self.off };
-        let shared = off.iter().map(|(name, value)| (name.to_string(), Value::Int(*value)));
-        let settings = Settings { seed, shared: shared.collect(), ..Settings::default() };
-        simulated(&checked(self.master, self.nodes)?, self.workload, &settings)
-            .with_context(|| format!("{} with seed {seed}", self.name))
-    }
+fn run_example(example: &Example, seed: u64, with: bool) -> Result<ClusterOutcome> {
+    let off = if with { &[] } else { example.off };
+    let shared = off.iter().map(|(name, value)| (name.to_string(), Value::Int(*value)));
+    let settings = Settings { seed, shared: shared.collect(), ..Settings::default() };
+    simulated(&checked(example.master, example.nodes)?, example.workload, &settings)
+        .with_context(|| format!("{} with seed {seed}", example.name))
 }
 
 fn checked(master: &str, nodes: &[(&str, &str)]) -> Result<Checked> {
@@ -99,7 +66,7 @@ struct Both {
 impl Both {
     fn of(example: &Example, seeds: u64) -> Result<Both> {
         let runs = |with| -> Result<Vec<Vec<f64>>> {
-            (1..=seeds).map(|seed| Ok(figures(&example.run(seed, with)?))).collect()
+            (1..=seeds).map(|seed| Ok(figures(&run_example(example, seed, with)?))).collect()
         };
         Ok(Both { with: runs(true)?, without: runs(false)? })
     }

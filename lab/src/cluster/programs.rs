@@ -1,0 +1,128 @@
+//! The examples' programs as nodes of a cluster of this machine, and alone.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::example::Example;
+use crate::experiment::Options;
+use crate::files;
+
+/// A folder with an example's texts and its compiled node schedulers, `FAMILY.so`.
+pub struct Stage {
+    attune: PathBuf,
+    program: PathBuf,
+    folder: PathBuf,
+    master: String,
+}
+
+/// One run after the other under the same requests.
+#[derive(Serialize)]
+pub struct Pair<T> {
+    pub alone: T,
+    pub cluster: T,
+}
+
+/// Whether the example's program was built.
+pub fn check(options: &Options, example: &Example) -> Result<()> {
+    for program in ["attune", example.name] {
+        let program = options.programs.join(program);
+        ensure!(program.exists(), "there is no {}: make build", program.display());
+    }
+    Ok(())
+}
+
+impl Stage {
+    pub fn set(options: &Options, example: &Example) -> Result<Stage> {
+        let folder = options.folder.join(example.name);
+        files::create_folder(&folder)?;
+        let master = format!("{}.sched", example.name);
+        files::write_atomically(&folder.join(&master), example.master.as_bytes())?;
+        for (file, text) in example.nodes {
+            files::write_atomically(&folder.join(file), text.as_bytes())?;
+        }
+        let attune = options.programs.join("attune");
+        for (file, _) in example.nodes {
+            let family = file.trim_end_matches(".subsched");
+            let built = Command::new(&attune)
+                .args(["build", &master, "--node", family, "-o", &format!("{family}.so")])
+                .current_dir(&folder)
+                .status()
+                .context("attune build")?;
+            ensure!(built.success(), "attune build failed");
+        }
+        Ok(Stage { attune, program: options.programs.join(example.name), folder, master })
+    }
+
+    /// Runs the program, with a manager of its own or with none, and reads what it says.
+    pub fn run<T: DeserializeOwned>(
+        &self,
+        clustered: bool,
+        arrange: impl FnOnce(&mut Command),
+    ) -> Result<T> {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).env_remove("ATTUNE_CLUSTER");
+        if clustered {
+            command.env("ATTUNE_CLUSTER", "./socket");
+        }
+        arrange(&mut command);
+        let manager = clustered.then(|| Manager::start(self)).transpose()?;
+        let output = command.output().context("the program")?;
+        drop(manager);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "the program failed: {errors}{said}");
+        serde_json::from_str(&said).with_context(|| format!("the program said {said}"))
+    }
+
+    /// Which of the two of a pair is first alternates. `run` takes the pair's number, from 1, and
+    /// whether the program is to be in the cluster.
+    pub fn pairs<T>(
+        count: u32,
+        mut run: impl FnMut(u32, bool) -> Result<T>,
+    ) -> Result<Vec<Pair<T>>> {
+        let pairs = (1..=count).map(|number| {
+            let cluster_first = number % 2 == 1;
+            let first = run(number, cluster_first)?;
+            let second = run(number, !cluster_first)?;
+            let (cluster, alone) = if cluster_first { (first, second) } else { (second, first) };
+            Ok(Pair { alone, cluster })
+        });
+        pairs.collect()
+    }
+}
+
+/// A manager that listens.
+struct Manager(Child);
+
+impl Manager {
+    fn start(stage: &Stage) -> Result<Manager> {
+        let mut child = Command::new(&stage.attune)
+            .args(["manager", &stage.master, "--name", "./socket", "--json"])
+            .current_dir(&stage.folder)
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("attune manager")?;
+        let said = child.stdout.take().context("its output")?;
+        let mut manager = Manager(child);
+        let mut said = BufReader::new(said);
+        let mut line = String::new();
+        said.read_line(&mut line)?;
+        ensure!(!line.is_empty(), "the manager ended: {:?}", manager.0.wait());
+        // It goes on when nobody reads; a full pipe would stop it.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        Ok(manager)
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        // It has ended already, or does now.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
