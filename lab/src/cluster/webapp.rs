@@ -1,8 +1,8 @@
 //! Experiment `webapp`: how long replies of a web server with a database take, with the cluster's
 //! policy and without.
 //!
-//! The example (examples/webapp) runs in pairs, one run after the other under the same requests: its
-//! two servers as nodes of a cluster, and alone, where each serves first in, first out.
+//! The example (examples/webapp) runs in pairs, one run after the other under the same requests:
+//! its two servers as nodes of a cluster, and alone, where each serves first in, first out.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
