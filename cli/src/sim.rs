@@ -2,6 +2,7 @@
 
 mod cluster;
 
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -51,16 +52,33 @@ pub fn run(args: &SimArgs) -> Result<ExitCode, Failure> {
 
     let outcome = simulate_instances(|| policy.clone(), &workload, &options)
         .map_err(|diagnostic| Failure::wrong(diagnostic.to_string()))?;
-    for warning in outcome.warnings() {
+    tell(
+        args,
+        outcome.warnings(),
+        || outcome.html(),
+        || outcome.perfetto(),
+        &if args.json { outcome.json() } else { outcome.table() },
+    )
+}
+
+/// Says what came of a run, and writes the page and the trace that were asked for.
+fn tell(
+    args: &SimArgs,
+    warnings: &[impl Display],
+    page: impl FnOnce() -> String,
+    trace: impl FnOnce() -> String,
+    result: &str,
+) -> Result<ExitCode, Failure> {
+    for warning in warnings {
         eprintln!("warning: {warning}");
     }
     if let Some(path) = &args.report {
-        output::write(path, outcome.html())?;
+        output::write(path, page())?;
     }
     if let Some(path) = &args.trace {
-        output::write(path, outcome.perfetto())?;
+        output::write(path, trace())?;
     }
-    output::print(&if args.json { outcome.json() } else { outcome.table() })?;
+    output::print(result)?;
     Ok(ExitCode::SUCCESS)
 }
 

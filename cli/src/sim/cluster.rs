@@ -8,10 +8,9 @@ use attune_language::diagnostic::render;
 use attune_language::engine::Engine;
 use attune_simulator::cluster::ClusterWorkload;
 
-use super::{literal, workload_text};
+use super::{literal, tell, workload_text};
 use crate::args::SimArgs;
 use crate::failure::Failure;
-use crate::output;
 use crate::source::refusal;
 
 pub fn run(checked: &Checked, args: &SimArgs) -> Result<ExitCode, Failure> {
@@ -64,15 +63,11 @@ pub fn run(checked: &Checked, args: &SimArgs) -> Result<ExitCode, Failure> {
     }
     let outcome = simulate(checked, &workload, &settings)
         .map_err(|diagnostic| Failure::wrong(diagnostic.to_string()))?;
-    for warning in outcome.warnings() {
-        eprintln!("warning: {warning}");
-    }
-    if let Some(path) = &args.report {
-        output::write(path, outcome.html())?;
-    }
-    if let Some(path) = &args.trace {
-        output::write(path, outcome.perfetto())?;
-    }
-    output::print(&if args.json { outcome.json() } else { outcome.table() })?;
-    Ok(ExitCode::SUCCESS)
+    tell(
+        args,
+        &outcome.warnings(),
+        || outcome.html(),
+        || outcome.perfetto(),
+        &if args.json { outcome.json() } else { outcome.table() },
+    )
 }

@@ -1,9 +1,7 @@
 //! The clients outside all nodes: a machine without threads to schedule.
 
 use attune_language::engine::event::Event;
-use attune_simulator::scheduler::{
-    Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Trap, Value,
-};
+use attune_simulator::scheduler::{Call, CpuSet, Decision, Scheduler, ThreadId, Trap};
 
 /// The scheduler of the world outside, which has no CPU to give.
 pub struct World;
@@ -25,20 +23,6 @@ impl Scheduler for World {
     fn thread_arrives(&mut self, _: ThreadId, _: &CpuSet, _: &[i64]) {}
     fn call(&mut self, _: &Call, _: &mut Decision) -> std::result::Result<(), Trap> {
         Ok(())
-    }
-    fn thread_import(&self, _: &str) -> Option<ImportId> {
-        None
-    }
-    fn global_import(&self, _: &str) -> Option<ImportId> {
-        None
-    }
-    fn set_thread_import(&mut self, _: ThreadId, _: ImportId, _: Value) {}
-    fn set_global_import(&mut self, _: ImportId, _: Value) {}
-    fn get_thread_import(&self, _: ThreadId, _: ImportId) -> Value {
-        Value::Int(0)
-    }
-    fn get_global_import(&self, _: ImportId) -> Value {
-        Value::Int(0)
     }
     fn where_is(&self, _: ThreadId) -> Option<String> {
         None

@@ -5,9 +5,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use attune_language::engine::event::Event;
-use attune_simulator::scheduler::{
-    Call, CpuSet, Decision, Dispatch, ImportId, Scheduler, ThreadId, Trap, Value,
-};
+use attune_simulator::scheduler::{Call, CpuSet, Decision, Dispatch, Scheduler, ThreadId, Trap};
 use attune_simulator::{Options, Workload, simulate};
 
 #[derive(Default)]
@@ -58,20 +56,6 @@ impl Scheduler for RoundRobin {
             _ => {}
         }
         Ok(())
-    }
-    fn thread_import(&self, _: &str) -> Option<ImportId> {
-        None
-    }
-    fn global_import(&self, _: &str) -> Option<ImportId> {
-        None
-    }
-    fn set_thread_import(&mut self, _: ThreadId, _: ImportId, _: Value) {}
-    fn set_global_import(&mut self, _: ImportId, _: Value) {}
-    fn get_thread_import(&self, _: ThreadId, _: ImportId) -> Value {
-        Value::Int(0)
-    }
-    fn get_global_import(&self, _: ImportId) -> Value {
-        Value::Int(0)
     }
     fn where_is(&self, _: ThreadId) -> Option<String> {
         None

@@ -136,23 +136,32 @@ pub trait Scheduler {
     /// Runs the handler for `call.event`; does nothing if there is none.
     fn call(&mut self, call: &Call, decision: &mut Decision) -> Result<(), Trap>;
 
-    /// The per-thread import (`threadimports`) of that name.
-    fn thread_import(&self, name: &str) -> Option<ImportId>;
+    /// The per-thread import (`threadimports`) of that name. Here and below the defaults are those
+    /// of a scheduler without imports.
+    fn thread_import(&self, _name: &str) -> Option<ImportId> {
+        None
+    }
 
     /// The global import (`imports`) of that name.
-    fn global_import(&self, name: &str) -> Option<ImportId>;
+    fn global_import(&self, _name: &str) -> Option<ImportId> {
+        None
+    }
 
     /// The application writes a per-thread import; `import` came from [`Scheduler::thread_import`].
-    fn set_thread_import(&mut self, thread: ThreadId, import: ImportId, value: Value);
+    fn set_thread_import(&mut self, _thread: ThreadId, _import: ImportId, _value: Value) {}
 
     /// The application writes a global import; `import` came from [`Scheduler::global_import`].
-    fn set_global_import(&mut self, import: ImportId, value: Value);
+    fn set_global_import(&mut self, _import: ImportId, _value: Value) {}
 
     /// What the per-thread import holds now: the policy may have written it.
-    fn get_thread_import(&self, thread: ThreadId, import: ImportId) -> Value;
+    fn get_thread_import(&self, _thread: ThreadId, _import: ImportId) -> Value {
+        Value::Int(0)
+    }
 
     /// What the global import holds now.
-    fn get_global_import(&self, import: ImportId) -> Value;
+    fn get_global_import(&self, _import: ImportId) -> Value {
+        Value::Int(0)
+    }
 
     /// The name of the container that the thread sits in (`RQ`, `wait[3]`), for messages.
     fn where_is(&self, thread: ThreadId) -> Option<String>;
