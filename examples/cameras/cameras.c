@@ -105,6 +105,16 @@ static void add(int fd, uint64_t count)
 
 /* ---- A camera ---- */
 
+/* A place of the buffer, if one is free. */
+static bool take_place(void)
+{
+    int taken = atomic_load(&all->in_buffer);
+    while (taken < PLACES)
+        if (atomic_compare_exchange_weak(&all->in_buffer, &taken, taken + 1))
+            return true;
+    return false;
+}
+
 static void *shutter(void *argument)
 {
     struct camera *self = argument;
@@ -112,13 +122,10 @@ static void *shutter(void *argument)
         take_one(orders[self - all->cameras]);
         self->has_picture = 1;
         attune_yield(); /* here the policy may let it wait */
-        /* The only other process that changes the number makes it smaller. */
-        if (atomic_load(&all->in_buffer) < PLACES) {
-            atomic_fetch_add(&all->in_buffer, 1);
+        if (take_place())
             add(arrivals, 1);
-        } else {
+        else
             atomic_fetch_add(&all->lost, 1);
-        }
         self->has_picture = 0;
         attune_yield(); /* the policy sees that it is gone */
         atomic_fetch_add(&self->done, 1);
