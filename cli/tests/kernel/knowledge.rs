@@ -17,6 +17,7 @@ const POLICY: &str = "scheduler knows extends lifecycle {
         int process       default -1;
         int parent        default -1;
         int user          default -1;
+        int nice          default -99;
         int waker         default -1;
         int kernel_thread default -1;
         int io_wait       default -1;
@@ -42,7 +43,7 @@ look() { sleep 0.5; echo "$1 $($attune top --json)"; }
 # What the kernel knows.
 ./knows sleeps & sleeper=$!
 ./knows reads $attune & reader=$!
-setpriv --reuid 65534 --clear-groups ./knows sleeps & others=$!
+nice -n 5 setpriv --reuid 65534 --clear-groups ./knows sleeps & others=$!
 ./knows answers & pair=$!
 echo "sleeper $sleeper"; echo "reader $reader"; echo "others $others"; echo "session $$"
 # Not all waits of the reader are for its pages: dropping them from memory waits for the kernel.
@@ -145,7 +146,7 @@ fn ratings(look: &Value, process: i64) -> [i64; 2] {
 }
 
 #[test]
-fn the_kernel_tells_process_parent_and_user() {
+fn the_kernel_tells_process_parent_user_and_nice_value() {
     let Some(said) = session() else { return };
     let seen = look(said, "kernel");
     let (session, sleeper, others) =
@@ -156,6 +157,8 @@ fn the_kernel_tells_process_parent_and_user() {
     }
     assert_eq!(of(&seen, sleeper, "user"), 0, "{said}");
     assert_eq!(of(&seen, others, "user"), 65534, "{said}");
+    assert_eq!(of(&seen, sleeper, "nice"), 0, "{said}");
+    assert_eq!(of(&seen, others, "nice"), 5, "{said}");
 }
 
 #[test]

@@ -6,6 +6,15 @@
  * namespace.
  */
 
+/* The kernel's own number for nice value 0. */
+#define ATTUNE_PRIORITY_OF_NICE_0 120
+
+/* From -20 to 19. */
+static inline int attune_nice(struct task_struct *task)
+{
+    return task->static_prio - ATTUNE_PRIORITY_OF_NICE_0;
+}
+
 /* A member of one bit: its place differs between kernels, so it is computed when the program is
  * loaded. The numbers are those of enum bpf_field_info_kind. */
 #define ATTUNE_BYTE_OFFSET 0

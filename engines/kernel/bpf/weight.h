@@ -5,10 +5,9 @@
  * From the nice value, not from what sched_ext makes of it: its scale of 100 at nice 0 leaves one
  * digit for nice 19.
  */
-#define ATTUNE_NICEST             (-20)
-#define ATTUNE_NICES              40
-#define ATTUNE_PRIORITY_OF_NICE_0 120
-#define ATTUNE_IDLE_WEIGHT        3
+#define ATTUNE_NICEST      (-20)
+#define ATTUNE_NICES       40
+#define ATTUNE_IDLE_WEIGHT 3
 
 static const uint32_t attune_weights[ATTUNE_NICES] = {
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
@@ -18,7 +17,7 @@ static const uint32_t attune_weights[ATTUNE_NICES] = {
 
 static inline uint32_t attune_weight(struct task_struct *task)
 {
-    uint32_t step = (uint32_t)(task->static_prio - ATTUNE_PRIORITY_OF_NICE_0 - ATTUNE_NICEST);
+    uint32_t step = (uint32_t)(attune_nice(task) - ATTUNE_NICEST);
     if (task->policy == SCHED_IDLE)
         return ATTUNE_IDLE_WEIGHT;
     return step < ATTUNE_NICES ? attune_weights[step] : attune_weights[-ATTUNE_NICEST];

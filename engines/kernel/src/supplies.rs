@@ -31,6 +31,7 @@ const KERNEL: &[Supply] = &[
         imports: &[
             Import { name: "parent", value: "task->real_parent->tgid", processes: false },
             Import { name: "user", value: "task->real_cred->uid.val", processes: false },
+            Import { name: "nice", value: "attune_nice(task)", processes: false },
             Import {
                 name: "kernel_thread",
                 value: "(task->flags & PF_KTHREAD) != 0",
