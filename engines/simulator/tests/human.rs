@@ -44,6 +44,46 @@ fn a_key_and_a_picture_do_not_wait_for_ten_programs_that_compute() {
     assert!(group(&fair, "editor").latency.quantile(0.99) > MS, "{}", fair.table());
 }
 
+/// The one policy for a desktop: what is rated is on time as under `human`, a player's announced
+/// timers as under `coop`, and the programs that compute keep their part.
+#[test]
+fn desktop_serves_ratings_and_releases_at_once() {
+    let desktop = run("desktop", &desktop());
+    let player = group(&desktop, "player");
+    assert!(player.jobs >= 499 && player.missed == 0, "{}", desktop.table());
+    for name in ["server", "editor"] {
+        let latency = group(&desktop, name).latency.quantile(0.99);
+        assert!(latency <= MS, "{name}: {latency} ns\n{}", desktop.table());
+    }
+    assert!(desktop.share(group(&desktop, "hog")) > 0.7, "{}", desktop.table());
+
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    // The same, and an editor that says nothing, but is rated.
+    let editor = "[[thread]]\nname = \"editor\"\nperiod = \"125ms\"\nimports = { input_rating = \
+         \"950\" }\ndo = [{ compute = \"uniform(0.5ms, 3ms)\" }]\n";
+    let outcome = run("desktop", &format!("{text}\n{editor}"));
+    let late = group(&outcome, "player").tardiness.quantile(0.99);
+    assert!(late <= MS, "{late} ns\n{}", outcome.table());
+    let latency = |outcome: &Outcome| group(outcome, "editor").latency.quantile(0.9);
+    let coop = run("coop", &format!("{text}\n{editor}"));
+    assert!(latency(&outcome) * 2 < latency(&coop), "{}\n{}", outcome.table(), coop.table());
+}
+
+/// What desktops ran before: they know what a thread has used, and not what it is for.
+#[test]
+fn policies_that_know_only_past_use_lose_the_film_beside_ten_programs_that_compute() {
+    for policy in ["unix_decay", "linux_epochs", "solaris_ts", "nt_boosts"] {
+        let outcome = run(policy, &desktop());
+        let player = group(&outcome, "player");
+        assert!(player.missed > 450, "{policy}: {}", outcome.table());
+        // A typist's editor uses little, so that most keys are answered at once.
+        let editor = group(&outcome, "editor");
+        assert!(editor.latency.quantile(0.5) <= 10 * US, "{policy}: {}", outcome.table());
+        assert!(editor.latency.quantile(1.0) > 30 * MS, "{policy}: {}", outcome.table());
+    }
+}
+
 /// Each class wants the whole processor; `parts` of the classes are the defaults of the policy.
 #[test]
 fn each_class_gets_its_part_of_the_epoch_when_all_want_everything() {

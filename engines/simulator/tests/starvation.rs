@@ -187,13 +187,29 @@ fn reserve_bound(threads: i64, _: i64) -> i64 {
     2 * PATIENCE + 3 * 50 * MS + threads * 500 * US
 }
 
-const BOUNDED: [(&str, Bound); 6] = [
+fn solaris_bound(threads: i64, _: i64) -> i64 {
+    3 * 1000 * MS + 200 * MS + threads * 20 * MS
+}
+
+fn nt_bound(threads: i64, _: i64) -> i64 {
+    4 * 1000 * MS + (threads + 2) * 3 * 20 * MS
+}
+
+/// On one processor.
+fn epochs_bound(threads: i64, _: i64) -> i64 {
+    threads * 44 * 10 * MS
+}
+
+const BOUNDED: [(&str, Bound); 9] = [
     ("fair", fair_bound),
     ("fair_periodic", fair_periodic_bound),
     ("coop", coop_bound),
+    ("desktop", coop_bound),
     ("edf", edf_bound),
     ("priority", priority_bound),
     ("reserve", reserve_bound),
+    ("solaris_ts", solaris_bound),
+    ("nt_boosts", nt_bound),
 ];
 
 /// Those that share CPUs by weight.
@@ -327,10 +343,11 @@ fn mix(random: &mut Random, groups: usize, most: usize, duration_ms: i64) -> (St
         let (weight, start) = (random.of(&WEIGHTS), random.below(3_000));
         let told = [
             "",
+            ", input_rating = 1000",
             ", deadline = \"1ms\"",
             ", prio = 1000000",
             ", dl_runtime = \"80ms\", dl_period = \"100ms\"",
-        ][random.below(4)];
+        ][random.below(5)];
         text += &format!(
             "start = \"{start}ms\"\nimports = {{ weight = {weight}{told} }}\nrepeat = \
              \"forever\"\n"
