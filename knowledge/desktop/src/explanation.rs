@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{Attention, Cause, Rated, Rating};
+use crate::attention::{Attention, Cause, Past, Rated, Rating};
 use crate::observation::{Handed, Interaction, SECOND};
 use crate::process::Process;
 use crate::rating::Class;
@@ -24,11 +24,24 @@ pub struct Explanation {
     pub ceiling: f64,
     pub input: Side,
     pub output: Side,
+    /// If it is not rated now: how it was rated before.
+    pub before: Option<Before>,
     /// What policies read: `input_rating` and `output_rating`.
     pub values: [i64; 2],
     /// The processes that wake it most, and those that it wakes most.
     pub woken_by: Vec<Neighbour>,
     pub wakes: Vec<Neighbour>,
+}
+
+/// Ratings that have faded away, at their highest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Before {
+    /// Seconds since then.
+    pub ago: f64,
+    /// Seconds for which it was rated.
+    pub rated_for: f64,
+    pub input: Side,
+    pub output: Side,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,9 +93,25 @@ impl Attention {
             ceiling: self.settings().ceiling,
             input: self.side(rated.map_or(&nothing, |rated: &Rated| &rated.input), true),
             output: self.side(rated.map_or(&nothing, |rated| &rated.output), false),
+            before: self.past.get(&process).map(|past| self.before(past)),
             values: rated.map_or([0, 0], |rated| self.values(rated)),
             woken_by: neighbours(woken_by),
             wakes: neighbours(wakes),
+        }
+    }
+
+    fn before(&self, past: &Past) -> Before {
+        let least = self.settings().least;
+        let highest = |rating: &Rating| {
+            let value = if rating.highest < least { 0.0 } else { rating.highest };
+            Rating { value, new: value, ..rating.clone() }
+        };
+        let Past { rated, until } = past;
+        Before {
+            ago: self.seconds_since(*until),
+            rated_for: until.saturating_sub(rated.since) as f64 / SECOND as f64,
+            input: self.side(&highest(&rated.input), true),
+            output: self.side(&highest(&rated.output), false),
         }
     }
 
@@ -179,49 +208,72 @@ impl Attention {
     }
 }
 
+impl Side {
+    fn write(
+        &self,
+        out: &mut fmt::Formatter,
+        word: &str,
+        arrow: &str,
+        ceiling: f64,
+    ) -> fmt::Result {
+        if self.rating <= 0.0 {
+            return writeln!(out, "  {word:<7} none");
+        }
+        let fades = if self.fades { ", fading" } else { "" };
+        write!(out, "  {word:<7} {:.1} of {ceiling:.0}{fades}", self.rating)?;
+        match &self.reason {
+            Some(reason) => writeln!(out, ": {reason}")?,
+            None => writeln!(out)?,
+        }
+        if self.path.len() < 2 {
+            return Ok(());
+        }
+        let mut way = String::new();
+        for step in &self.path {
+            if !way.is_empty() {
+                way.push_str(arrow);
+            }
+            write!(way, "{} ({})", step.name, step.pid)?;
+        }
+        let weights: Vec<String> =
+            self.path.iter().filter_map(|step| step.weight.map(|it| format!("{it:.0}"))).collect();
+        match weights.is_empty() {
+            true => writeln!(out, "          path {way}"),
+            false => {
+                writeln!(out, "          path {way}; wake-ups, decayed: {}", weights.join(", "))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
         let name = if self.name.is_empty() { "process" } else { &self.name };
-        match self.class {
-            Some(class) => {
+        let (input, output) = match (self.class, &self.before) {
+            (Some(class), _) => {
                 writeln!(out, "{name} ({}): {class}, rated for {:.0} s", self.pid, self.rated_for)?;
+                (&self.input, &self.output)
             }
-            None => writeln!(
-                out,
-                "{name} ({}): not rated; no input reaches it, and no output comes from it",
-                self.pid
-            )?,
-        }
-        for (word, side, arrow) in
-            [("input", &self.input, " -> "), ("output", &self.output, " <- ")]
-        {
-            if side.rating <= 0.0 {
-                writeln!(out, "  {word:<7} none")?;
-                continue;
+            (None, Some(before)) => {
+                writeln!(
+                    out,
+                    "{name} ({}): not rated now; it was for {:.0} s, until {:.0} s ago, and at its \
+                     highest",
+                    self.pid, before.rated_for, before.ago
+                )?;
+                (&before.input, &before.output)
             }
-            let fades = if side.fades { ", fading" } else { "" };
-            write!(out, "  {word:<7} {:.1} of {:.0}{fades}", side.rating, self.ceiling)?;
-            match &side.reason {
-                Some(reason) => writeln!(out, ": {reason}")?,
-                None => writeln!(out)?,
+            (None, None) => {
+                writeln!(
+                    out,
+                    "{name} ({}): not rated; no input reaches it, and no output comes from it",
+                    self.pid
+                )?;
+                (&self.input, &self.output)
             }
-            if side.path.len() > 1 {
-                let mut way = String::new();
-                for step in &side.path {
-                    if !way.is_empty() {
-                        way.push_str(arrow);
-                    }
-                    write!(way, "{} ({})", step.name, step.pid)?;
-                }
-                let weights: Vec<String> = side
-                    .path
-                    .iter()
-                    .filter_map(|step| step.weight)
-                    .map(|weight| format!("{weight:.0}"))
-                    .collect();
-                writeln!(out, "          path {way}; wake-ups, decayed: {}", weights.join(", "))?;
-            }
-        }
+        };
+        input.write(out, "input", " -> ", self.ceiling)?;
+        output.write(out, "output", " <- ", self.ceiling)?;
         if self.hub {
             writeln!(
                 out,
@@ -295,5 +347,30 @@ mod tests {
         assert!(server.contains("go no further"), "{server}");
         let other = attention.explain(process(5)).to_string();
         assert!(other.starts_with("process (5): not rated;"), "{other}");
+
+        // A person needs longer to ask than the rating lasts.
+        for second in 2..=20 {
+            attention.observe(&Observation::Second(Second {
+                at: second * SECOND,
+                servers: vec![x],
+                ..Second::default()
+            }));
+        }
+        let vims = attention.explain(vim);
+        assert_eq!((vims.class, vims.values, vims.input.rating), (None, [0, 0], 0.0));
+        let said = vims.to_string();
+        assert!(said.starts_with("vim (920): not rated now; it was for "), "{said}");
+        assert!(
+            said.contains("  input   7.1 of 10: input that has been forgotten since"),
+            "{said}"
+        );
+        assert!(said.contains("          path xterm (910) -> vim (920)\n"), "{said}");
+        assert!(said.contains("gets    input_rating 0, output_rating 0"), "{said}");
+        attention.observe(&Observation::Second(Second {
+            at: 21 * SECOND,
+            ended: vec![vim],
+            ..Second::default()
+        }));
+        assert_eq!(attention.explain(vim).before, None);
     }
 }

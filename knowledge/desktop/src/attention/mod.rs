@@ -18,10 +18,12 @@ use crate::observation::{
 use crate::process::Process;
 use crate::rating::{Class, InputLevel, output_ratings};
 use crate::settings::Settings;
-pub use rated::{Cause, Rated, Rating};
+pub use rated::{Cause, Past, Rated, Rating};
 
 /// At most so many processes are rated, those with the greatest ratings.
 pub const MOST_RATED: usize = 4096;
+/// Processes that are not rated any more are remembered up to this number, the last ones.
+const MOST_PAST: usize = 1024;
 /// What a policy reads of a rating at the ceiling.
 pub const FULL_VALUE: i64 = 1000;
 
@@ -34,6 +36,9 @@ pub struct Attention {
     pub(crate) hubs: BTreeSet<Process>,
     pub(crate) servers: BTreeSet<Process>,
     pub(crate) rated: BTreeMap<Process, Rated>,
+    /// Processes whose ratings have faded away: a person who asks why one is rated may need longer
+    /// to ask than its rating lasts.
+    pub(crate) past: BTreeMap<Process, Past>,
     pub(crate) now: Time,
 }
 
@@ -48,6 +53,7 @@ impl Attention {
             hubs: BTreeSet::new(),
             servers: BTreeSet::new(),
             rated: BTreeMap::new(),
+            past: BTreeMap::new(),
             now: 0,
         }
     }
@@ -120,6 +126,7 @@ impl Attention {
             self.levels.remove(process);
             self.clients.remove(process);
             self.rated.remove(process);
+            self.past.remove(process);
             self.programs.remove(process);
         }
     }
@@ -190,9 +197,24 @@ impl Attention {
             rated.input.follow(input, input_cause);
             rated.output.follow(output, output_cause);
         }
-        let least = self.settings.least;
-        self.rated.retain(|_, rated| rated.input.value >= least || rated.output.value >= least);
+        self.let_go();
         self.classify();
+    }
+
+    /// Processes whose ratings have faded are rated no more, and remembered.
+    fn let_go(&mut self) {
+        let (least, until) = (self.settings.least, self.now);
+        let faded = |_: &Process, rated: &mut Rated| {
+            rated.input.value < least && rated.output.value < least
+        };
+        let faded = self.rated.extract_if(.., faded);
+        self.past.extend(faded.map(|(process, rated)| (process, Past { rated, until })));
+        self.past.retain(|process, _| !self.rated.contains_key(process));
+        while self.past.len() > MOST_PAST {
+            let oldest = self.past.iter().min_by_key(|(_, past)| past.until);
+            let Some(oldest) = oldest.map(|(&process, _)| process) else { break };
+            self.past.remove(&oldest);
+        }
     }
 
     /// A client has a class of its own; another process has that of the best client whose rating
@@ -234,6 +256,10 @@ impl Attention {
         // is a hub by its name; those of its elders are.
         let mut needed: BTreeSet<Process> = self.rated.keys().copied().collect();
         needed.extend(self.clients.keys());
+        for (&process, past) in &self.past {
+            needed.insert(process);
+            needed.extend(past.rated.input.through().iter().chain(past.rated.output.through()));
+        }
         needed.extend(self.graph.edges().flat_map(|(from, to, _)| [from, to]));
         let mut open: Vec<Process> = needed.iter().copied().collect();
         while let Some(process) = open.pop() {

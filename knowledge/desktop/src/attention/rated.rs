@@ -24,13 +24,27 @@ pub struct Rating {
     pub value: f64,
     /// What reached it in the last second; below `value` it fades.
     pub new: f64,
+    /// The highest value since the process is rated.
+    pub highest: f64,
     pub cause: Option<Cause>,
 }
 
 impl Rating {
+    /// The processes by which it came.
+    pub(super) fn through(&self) -> &[Process] {
+        match &self.cause {
+            Some(Cause::Path(path)) => path,
+            Some(Cause::Serves(other) | Cause::Handed { from: other, .. }) => {
+                std::slice::from_ref(other)
+            }
+            None => &[],
+        }
+    }
+
     pub(super) fn follow(&mut self, new: f64, cause: Option<Cause>) {
         self.value = smoothed(self.value, new);
         self.new = new;
+        self.highest = self.highest.max(self.value);
         if cause.is_some() {
             self.cause = cause;
         }
@@ -40,6 +54,7 @@ impl Rating {
         if value > self.value {
             self.value = value;
             self.new = value;
+            self.highest = self.highest.max(value);
             self.cause = Some(cause);
         }
     }
@@ -52,6 +67,13 @@ pub struct Rated {
     pub class: Class,
     /// Since when it has been rated without a break.
     pub since: Time,
+}
+
+/// The ratings that a process had until they faded away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Past {
+    pub rated: Rated,
+    pub until: Time,
 }
 
 impl Rated {
