@@ -6,6 +6,7 @@
 //! sockets.
 
 mod proc;
+mod ratings;
 mod reservations;
 mod screen;
 mod table;
@@ -109,7 +110,10 @@ impl View {
         let mut lines = self
             .scheduler
             .as_ref()
-            .map(|(snapshot, threads)| table::lines(snapshot, threads))
+            .map(|(snapshot, threads)| {
+                let name = |thread| threads.of(thread).map(|of| of.name.clone());
+                [table::lines(snapshot, threads), ratings::lines(snapshot, name)].concat()
+            })
             .unwrap_or_default();
         if !lines.is_empty() && !self.tuners.is_empty() {
             plain(&mut lines, String::new());
