@@ -11,6 +11,7 @@ mod instances;
 mod knowledge;
 mod shared;
 mod starvation;
+mod typed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
