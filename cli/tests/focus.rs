@@ -1,7 +1,8 @@
 //! `attune focus` on a desktop of its own: an X server, a terminal, an editor, and a typist.
 //! Without the programs it says so and passes, but fails where CI=true.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -225,6 +226,48 @@ fn without_privilege_clients_and_their_server_are_rated() {
     assert!(output.status.success());
     let said = text(&output.stderr);
     assert!(said.contains("CAP_BPF") && said.contains("only the display's own clients"), "{said}");
+}
+
+/// The test stands where the daemon listens; daemon/tests/tuning has the real one.
+#[test]
+fn the_daemon_is_told_what_the_monitor_has_found() {
+    if !have(&["Xvfb", "xterm", "xdotool"]) {
+        return;
+    }
+    let mut desktop = Desktop::start();
+    let terminal = desktop.terminal(&["cat"]);
+    let daemon = UnixListener::bind(desktop.state.path().join("attuned.sock")).unwrap();
+    let mut monitor = desktop.command(ATTUNE);
+    monitor.args(["focus", "--json"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let monitor = monitor.spawn().unwrap();
+    wait_for("the monitor", || desktop.explain(terminal));
+    let (mut connection, _) = daemon.accept().unwrap();
+    connection.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
+    let mut requests = BufReader::new(connection.try_clone().unwrap());
+    let rating = wait_for("a rating of the terminal", || {
+        desktop.xdotool(&["type", "--delay", "50", "the quick"]);
+        let mut line = String::new();
+        requests.read_line(&mut line).unwrap();
+        let request: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(request["request"], "rate", "{line}");
+        let ratings = request["ratings"].as_array().unwrap().clone();
+        ratings.into_iter().find(|one| one[0] == terminal && one[2].as_i64() > Some(500))
+    });
+    let start = attune_linux::procfs::start_time(terminal).unwrap();
+    assert_eq!(rating[1], start, "{rating}");
+    // What the daemon has against it, the monitor says once.
+    for _ in 0..2 {
+        writeln!(connection, "{}", r#"{"ok":false,"error":"it is not the day for it"}"#).unwrap();
+    }
+    let seen = desktop.explain(terminal).map(|_| ()).is_some();
+    assert!(seen, "the monitor goes on");
+    for _ in 0..3 {
+        requests.read_line(&mut String::new()).unwrap();
+    }
+    process::signal(monitor.id(), INTERRUPT).unwrap();
+    let said = text(&monitor.wait_with_output().unwrap().stderr);
+    let news = "attuned gives no weights: it is not the day for it";
+    assert_eq!(said.matches(news).count(), 1, "{said}");
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! Rated programs count more on a stock kernel, and every thread is as before afterwards.
 
+use std::cell::RefCell;
+
+use attune_daemon::daemon::Rater;
+use attune_daemon::weights::Rating;
 use attune_linux::process;
 use attune_linux::procfs;
 use attune_linux::scheduling::{Attributes, RESET_ON_FORK};
@@ -61,6 +65,32 @@ fn threads_count_more_by_their_rating_and_get_their_attributes_back() {
     daemon.running.0.wait().unwrap();
     assert_eq!(nice_values(other.id()), [0]);
     assert_eq!(std::fs::read_dir(&daemon.folder).unwrap().count(), 0);
+}
+
+/// What `attune focus` does: it tells each second, whether a daemon runs or not.
+#[test]
+fn a_monitor_s_ratings_reach_the_daemon_that_comes_later_and_end_with_the_monitor() {
+    let Some(_alone) = alone_where_possible() else { return };
+    let beat = ordinary(&["40", "4", "threads=2"]);
+    let before = attributes(beat.id());
+    let folder = state("rater");
+    let ratings = [Rating(beat.id(), procfs::start_time(beat.id()).unwrap(), 500, 0)];
+    let rater = RefCell::new(Rater::default());
+    let tell = || rater.borrow_mut().tell(&folder, &ratings);
+    assert_eq!(tell(), None, "no daemon is no refusal");
+    let daemon = Daemon::start(&folder);
+    let told = || {
+        assert_eq!(tell(), None);
+        nice_values(beat.id()) == [-5, -5]
+    };
+    assert!(eventually(told), "{:?}", attributes(beat.id()));
+    // The next daemon hears it as well.
+    drop(daemon);
+    assert!(eventually(|| attributes(beat.id()) == before), "{:?}", attributes(beat.id()));
+    let _next = Daemon::start(&folder);
+    assert!(eventually(told), "{:?}", attributes(beat.id()));
+    // Nothing is told from here on.
+    assert!(eventually(|| attributes(beat.id()) == before), "{:?}", attributes(beat.id()));
 }
 
 #[test]
