@@ -196,8 +196,8 @@ fn nt_bound(threads: i64, _: i64) -> i64 {
 }
 
 /// On one processor.
-fn epochs_bound(threads: i64, _: i64) -> i64 {
-    threads * 44 * 10 * MS
+fn epochs_bound(others: i64) -> i64 {
+    others * 44 * 10 * MS
 }
 
 const BOUNDED: [(&str, Bound); 9] = [
@@ -306,6 +306,18 @@ fn a_light_thread_among_heavy_ones_gets_its_turn() {
         + &hog("plain", 1, 0, "")
         + &hog("heavy", 14, 0, "imports = { weight = 88761 }");
     assert_bounded(&text, 19, 1);
+}
+
+/// Linux 2.4's epochs have a bound on one processor only.
+#[test]
+fn an_epoch_ends_for_a_thread_among_many_of_a_better_nice_value() {
+    let text = machine(30_000, 1)
+        + &hog("light", 1, 0, "imports = { nice = 19 }")
+        + &hog("heavy", 14, 0, "imports = { nice = -20 }");
+    let (wait, outcome) = longest_wait("linux_epochs", &text);
+    assert!(wait <= epochs_bound(14), "{} ms\n{}", wait / MS, outcome.table());
+    // Epochs do get long.
+    assert!(wait > epochs_bound(14) / 4, "{} ms\n{}", wait / MS, outcome.table());
 }
 
 const LIGHT: &str = "imports = { weight = 3 }";
