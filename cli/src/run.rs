@@ -384,7 +384,7 @@ fn finish(
 
 /// One line, or one and one for each policy.
 fn summary(running: &Running, statistics: &Statistics) -> String {
-    let Statistics { kept, kicks, timers, moves, pulls, balanced, .. } = statistics;
+    let Statistics { kept, kicks, timers, moves, pulls, balanced, locks, held, .. } = statistics;
     let calls = |policy: &PolicyStatistics| {
         let calls: Vec<String> =
             policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
@@ -397,6 +397,9 @@ fn summary(running: &Running, statistics: &Statistics) -> String {
         all += &format!(
             ", {moves} moves between instances, {pulls} of them pulled, {balanced} for balance"
         );
+    }
+    if *locks > 0 {
+        all += &format!(", the lock held {locks} times for {} ns", held.as_nanos());
     }
     match statistics.policies.as_slice() {
         [policy] => format!("{all}; handler calls: {}\n", calls(policy)),

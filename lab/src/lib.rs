@@ -14,6 +14,7 @@ mod programs;
 pub mod registry;
 pub mod report;
 pub mod rhythm;
+pub mod scale;
 pub mod schedulers;
 pub mod webserver;
 pub mod workloads;

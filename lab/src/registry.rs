@@ -1,7 +1,7 @@
 //! Lists all experiments, which a user finds by their names.
 
 use crate::experiment::Experiment;
-use crate::{cluster, demo, embedded, kernel, rhythm, webserver};
+use crate::{cluster, demo, embedded, kernel, rhythm, scale, webserver};
 
 pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &demo::EXPERIMENT,
@@ -38,6 +38,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &rhythm::light_player::EXPERIMENT,
     &embedded::weather::EXPERIMENT,
     &cluster::sim::EXPERIMENT,
+    &scale::EXPERIMENT,
 ];
 
 /// The experiments of these names, each once, in the order of [`EXPERIMENTS`]; a name may have the

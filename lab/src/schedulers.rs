@@ -27,6 +27,16 @@ pub fn interpret(name: &str) -> Result<Interpreter> {
         .map_err(|refusal| anyhow!("{name}: {refusal}"))
 }
 
+/// The C of a scheduler for the kernel engine.
+pub fn kernel_text(name: &str) -> Result<String> {
+    let checked = checked(name)?;
+    let report = checked.engine(Engine::Kernel);
+    let Some(program) = checked.program.as_ref().filter(|_| report.accepted) else {
+        bail!("{name}: {}", report.reason.as_deref().unwrap_or("it cannot be run"));
+    };
+    Ok(attune_kernel::source(program, &report.verdicts, &checked.sources)?)
+}
+
 /// Compiles a scheduler for the threads engine: a shared object at `out`.
 pub fn compile(name: &str, out: &Path) -> Result<()> {
     let checked = checked(name)?;

@@ -77,6 +77,10 @@ static inline int attune_lock(uint32_t instance)
 
 static inline void attune_unlock(void)
 {
+#ifdef ATTUNE_TIMES_LOCK
+    attune_statistics.locks++;
+    attune_statistics.held += (uint64_t)(attune_clock() - attune_answer.now);
+#endif
     attune_release(&attune_locked[attune_held()]);
 }
 

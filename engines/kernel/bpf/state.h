@@ -55,6 +55,8 @@ struct attune_statistics {
     /* threads that went to another instance; those of them that a CPU pulled; those of them that
      * moved because of somebody's lag */
     uint64_t moves, pulls, balanced;
+    /* times that a lock was held, and ns; only with ATTUNE_TIMES_LOCK (the lab) */
+    uint64_t locks, held;
 };
 
 /* The loader finds everything in the arena from here on. */

@@ -28,6 +28,10 @@ pub struct Statistics {
     pub moves: u64,
     pub pulls: u64,
     pub balanced: u64,
+    /// Times that a lock was held, and for how long in all. Zeros unless the program was compiled
+    /// with `ATTUNE_TIMES_LOCK`.
+    pub locks: u64,
+    pub held: Duration,
 }
 
 /// The counters of one policy.
@@ -79,6 +83,8 @@ impl Statistics {
             moves: word(counters + layout.moves),
             pulls: word(counters + layout.pulls),
             balanced: word(counters + layout.balanced),
+            locks: word(counters + layout.locks),
+            held: Duration::from_nanos(word(counters + layout.held)),
         })
     }
 

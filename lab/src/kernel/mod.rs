@@ -33,7 +33,7 @@ mod run_cache;
 pub mod switch_cost;
 pub mod wakeup_latency;
 
-pub use contestant::Contestant;
+pub use contestant::{Contestant, load as load_program};
 pub use description::{Description, FIVE_SEEDS, TWO_SEEDS};
 pub use films::Films;
 pub use machine::Run;
