@@ -29,7 +29,7 @@ const WATCHDOG: &str = "30000";
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
     pub policy: String,
-    /// Of a message in all.
+    /// A message in all.
     pub message: f64,
     /// Under the lock, for each message.
     pub held: f64,
@@ -83,7 +83,7 @@ struct Counts {
     locks: f64,
     held: f64,
     schedule: f64,
-    /// Of all handlers.
+    /// Calls of all handlers.
     calls: f64,
 }
 

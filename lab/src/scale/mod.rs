@@ -1,5 +1,5 @@
-//! Experiment `scale`: for how long policies hold their lock, and how many CPUs one lock serves, one
-//! for each cache, and one for each CPU.
+//! Experiment `scale`: for how long policies hold their lock, and how many CPUs one lock serves,
+//! one for each cache, and one for each CPU.
 
 mod lock;
 mod sweep;
@@ -138,8 +138,8 @@ fn tell(costs: &[Cost], points: &Points, sizes: &[u32], cases: &[Case]) -> Resul
                 long as measured, half to three halves of that at random, and each handler call \
                 holds the lock of its instance for its part of the measured time. A lock that \
                 another CPU had last takes 60 ns inside a cache and 200 ns across, times the \
-                hand-over of the table; work is so many times what was measured. Waiting for a lock \
-                is lost to the CPU.",
+                hand-over of the table; work is so many times what was measured. What a CPU waits \
+                for a lock is lost to it.",
         ])
     })
 }
