@@ -143,9 +143,13 @@ pub struct CheckArgs {
     pub schedulers: Vec<PathBuf>,
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Make this engine's refusal an error
+    /// Make this engine's refusal an error; with `embedded` also tell how many steps and bytes of
+    /// stack each handler takes at most
     #[arg(long, value_enum)]
     pub engine: Option<EngineArg>,
+    /// With `--engine embedded`: the most threads that live at a time, ATTUNE_THREADS
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub threads: u32,
     /// Let this machine's kernel verify them too (needs sched_ext and root); SCHED may be an object
     /// of `attune build` then
     #[arg(long)]

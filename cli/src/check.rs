@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::source::{checked, refusal};
+use crate::worst_case::Table;
 use crate::{output, run};
 
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
@@ -41,9 +42,21 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let required = args.engine.map(Engine::from).map(|engine| checked.engine(engine));
         let refused = required.filter(|report| !report.accepted);
         wrong |= has_errors(&checked.diagnostics) || refused.is_some() || runs_nowhere(&checked);
+        let table = required
+            .filter(|report| report.engine == Engine::Embedded)
+            .and_then(|_| Table::of(&checked, args.threads));
         let text = match args.json {
-            true => format!("{}\n", to_json(path, &checked)),
-            false => to_text(path, &checked, args.verbose),
+            true => {
+                let mut json = to_json(path, &checked);
+                if let Some(table) = &table {
+                    json["worst_case"] = table.json(&checked);
+                }
+                format!("{json}\n")
+            }
+            false => {
+                to_text(path, &checked, args.verbose)
+                    + &table.map(|table| table.text(&checked)).unwrap_or_default()
+            }
         };
         output::print(&text)?;
         if let Some(report) = refused.filter(|_| !args.json) {

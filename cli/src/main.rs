@@ -29,6 +29,7 @@ mod top;
 mod trace;
 mod tune;
 mod vm;
+mod worst_case;
 
 use std::process::ExitCode;
 

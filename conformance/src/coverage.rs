@@ -65,8 +65,8 @@ fn execute(scheduler: &Scheduler, budget: &Budget, seed: u64, reached: &mut BTre
         found
             .statements
             .iter()
-            .for_each(|statement| name_statement(program, &statement.kind, reached));
-        found.exprs.iter().for_each(|&expr| name_expr(program, expr, reached));
+            .for_each(|(statement, _)| name_statement(program, &statement.kind, reached));
+        found.exprs.iter().for_each(|&(expr, _)| name_expr(program, expr, reached));
     }
 }
 

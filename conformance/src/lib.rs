@@ -10,6 +10,7 @@
 //! - [`mutants`] says what that comparison is worth;
 //! - [`coverage`] says what of the language the cases execute;
 //! - [`proof`] runs what the analysis proved, [`refuted`] what it refuted;
+//! - [`worst_case`] counts steps beside the static worst case of each handler;
 //! - [`budget`] is how much these three try.
 
 pub mod budget;
@@ -26,5 +27,6 @@ pub mod refuted;
 pub mod replayed;
 pub mod scheduler;
 pub mod shrink;
+pub mod worst_case;
 
 pub use attune_generator::{self as generator, random};

@@ -65,13 +65,14 @@ fn examine(
         report.runs += 1;
 
         let reached = subject.interpreter(0).reached();
-        let refuted = |statement: &&&Statement| {
+        let refuted = |statement: &&Statement| {
             checks(statement)
                 .into_iter()
                 .flatten()
                 .any(|check| verdicts.of(check) == Verdict::Refuted)
         };
-        let Some(statement) = reached.statements.iter().find(refuted) else { continue };
+        let mut statements = reached.statements.iter().map(|(statement, _)| *statement);
+        let Some(statement) = statements.find(refuted) else { continue };
         report.reached += 1;
         // An earlier check of the same statement may have failed first.
         let within = |number: u32| {

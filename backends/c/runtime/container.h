@@ -28,6 +28,23 @@
 #define ATTUNE_SORTED 1
 #endif
 
+/* Whether a loop notes its place in a container, or a container is sorted: insertions are numbered.
+ */
+#ifndef ATTUNE_STAMPS
+#define ATTUNE_STAMPS 1
+#endif
+
+/* Whether the scheduler starts once, in memory that is zero, and no message says what a container
+ * is called. */
+#ifndef ATTUNE_ONCE
+#define ATTUNE_ONCE 0
+#endif
+
+/* Whether threads may be bound to some of the CPUs. */
+#ifndef ATTUNE_PINS
+#define ATTUNE_PINS 1
+#endif
+
 /* A function large enough not to be repeated wherever it is used, and its parameters in the arena.
  */
 #ifndef ATTUNE_OUTLINE
@@ -72,16 +89,20 @@ static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c
                                          int32_t element, enum attune_kind kind, int lowest,
                                          uint32_t sorted_on)
 {
+    c->kind = (uint8_t)kind;
+#if ATTUNE_SORTED
+    c->lowest = (uint8_t)lowest;
+    c->sorted_on = sorted_on;
+#endif
+#if !ATTUNE_ONCE
     c->first = c->last = NULL;
     c->cursors = NULL;
     c->size = 0;
     c->pinned = 0;
-    c->kind = (uint8_t)kind;
-    c->lowest = (uint8_t)lowest;
     c->changed = 0;
-    c->sorted_on = sorted_on;
     c->element = element;
     c->name = name;
+#endif
 }
 
 /* The thread at the removal point, or NULL. */
@@ -107,15 +128,28 @@ attune_after(const struct attune_thread ATTUNE_ARENA *t)
     return t->next;
 }
 
+/* A thread has come to the container, or has left it. `pinned`: what that changes of its count. */
+static inline void attune_changed(struct attune_container ATTUNE_ARENA *c, int pinned)
+{
+#if ATTUNE_PINS
+    c->pinned += (uint32_t)pinned;
+#endif
+#ifdef ATTUNE_DEBUG
+    c->changed = 1;
+#endif
+}
+
 /* Takes the thread from wherever it is; nothing if it sits nowhere. */
 static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
 {
     struct attune_container ATTUNE_ARENA *c = t->where;
     if (!c)
         return;
+#if ATTUNE_STAMPS
     for (struct attune_cursor ATTUNE_ARENA *u = c->cursors; u && ATTUNE_MAY_LOOP; u = u->other)
         if (u->next == t)
             u->next = attune_after(t);
+#endif
 #if ATTUNE_SORTED
     if (c->sorted_on)
         attune_tree_remove(c, t);
@@ -133,8 +167,7 @@ static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
     }
     t->where = NULL;
     c->size--;
-    c->pinned -= t->pinned;
-    c->changed = 1;
+    attune_changed(c, -t->pinned);
 }
 
 /* Puts a thread that sits nowhere at the insertion point. `key` counts in a sorted container. */
@@ -143,11 +176,14 @@ static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
                                  struct attune_thread ATTUNE_ARENA *t, int64_t key)
 {
     t->where = c;
+#if ATTUNE_SORTED
     t->key = key;
+#endif
+#if ATTUNE_STAMPS
     t->stamp = attune->stamp++;
+#endif
     c->size++;
-    c->pinned += t->pinned;
-    c->changed = 1;
+    attune_changed(c, t->pinned);
 #if ATTUNE_SORTED
     if (c->sorted_on) {
         attune_tree_insert(c, t);

@@ -5,6 +5,10 @@
 pub struct Needs {
     /// A pqueue or pstack.
     pub sorted: bool,
+    /// A `foreach`, which may note its place in a container: insertions are numbered.
+    pub visits: bool,
+    /// The time of a handler's call.
+    pub time: bool,
     pub floats: bool,
     pub imports: bool,
     /// Variables that a cluster supplies.
@@ -16,6 +20,8 @@ impl Needs {
     pub fn and(self, other: Needs) -> Needs {
         Needs {
             sorted: self.sorted || other.sorted,
+            visits: self.visits || other.visits,
+            time: self.time || other.time,
             floats: self.floats || other.floats,
             imports: self.imports || other.imports,
             shared: self.shared || other.shared,
@@ -32,6 +38,8 @@ pub struct Runtime {
     pub floats: bool,
     /// What a failed check does.
     pub failures: &'static str,
+    /// Whether threads may be bound to some of the CPUs.
+    pub pins: bool,
     /// Behind `import.h`, where the engine reads imports in another way.
     pub imports: Option<&'static str>,
 }
@@ -41,6 +49,7 @@ pub const PROGRAM: Runtime = Runtime {
     words: None,
     floats: true,
     failures: include_str!("../runtime/trap.h"),
+    pins: false,
     imports: None,
 };
 
@@ -49,6 +58,7 @@ pub const BPF: Runtime = Runtime {
     words: Some(include_str!("../runtime/bpf.h")),
     floats: false,
     failures: include_str!("../runtime/failure.h"),
+    pins: true,
     imports: None,
 };
 
@@ -57,6 +67,7 @@ pub const FIRMWARE: Runtime = Runtime {
     words: None,
     floats: true,
     failures: include_str!("../runtime/halt.h"),
+    pins: false,
     imports: Some(include_str!("../runtime/plain_import.h")),
 };
 
@@ -99,7 +110,14 @@ pub fn text(needs: Needs, runtime: &Runtime) -> String {
     }
     // The container's own `#include` of the tree stands in its middle.
     let tree = if needs.sorted { TREE } else { "" };
-    part(&format!("#define ATTUNE_SORTED {}\n", u8::from(needs.sorted)));
+    part(&format!(
+        "#define ATTUNE_SORTED {}\n#define ATTUNE_STAMPS {}\n#define ATTUNE_PINS {}\n#define \
+         ATTUNE_TELLS_TIME {}\n",
+        u8::from(needs.sorted),
+        u8::from(needs.sorted || needs.visits),
+        u8::from(runtime.pins),
+        u8::from(needs.time),
+    ));
     part(&CONTAINER.replace("#include \"tree.h\"", tree));
     part(runtime.failures);
     part(CHECK);

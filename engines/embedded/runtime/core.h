@@ -9,8 +9,9 @@
  * stops, or one at a time on the idle processor, where `schedule` follows each: so nothing stands
  * between `switch_out` and `schedule`. Handlers run on the stack of the thread that stops.
  *
- * Invariant: exactly one thread is RUNNING while one of them executes; a WAITING thread is in the
- * list of a semaphore, or its wake_timer is set, or both.
+ * Invariants: exactly one thread is RUNNING while one of them executes; a WAITING thread is in the
+ * list of a semaphore, or its wake_timer is set, or both. Whatever comes from outside, or may be
+ * due at once, sets attune_raised: while it is 0, no timer is due and attune_clock is up to date.
  */
 
 #ifndef ATTUNE_PORT
@@ -27,8 +28,8 @@ static uint32_t attune_created, attune_living;
 /* Counted by the interrupt handler; attune_clock follows it with 64 bits. */
 static volatile uint32_t attune_ticked;
 static uint64_t attune_clock;
-/* A semaphore was given by an interrupt handler. */
-static volatile uint8_t attune_raised;
+/* Something came from outside: a tick, a gift; a semaphore was given by an interrupt handler. */
+static volatile uint8_t attune_raised, attune_given;
 static struct attune_semaphore *attune_semaphores;
 
 #define ATTUNE_PATTERN 0xa77e57acu
@@ -67,22 +68,19 @@ static void attune_blame(const struct thread *thread, const char *what)
                    &thread->attune);
 }
 
-static int64_t attune_nanoseconds(void)
+static void attune_read_clock(void)
 {
     attune_clock += (uint32_t)(attune_ticked - (uint32_t)attune_clock);
-    return (int64_t)(attune_clock * ATTUNE_TICK_NS);
 }
 
 #define ATTUNE_CALL(EVENT, about) ATTUNE_ON_##EVENT(attune, (struct attune_thread *)(about))
 
-/* Before a handler: the time, and no answer yet. */
-static void attune_begin_call(int64_t now)
+/* Before a handler: the time, as it was read last. */
+static void attune_begin_call(void)
 {
-    attune->now = now;
-    attune->cpus = 1;
-    attune->dispatched = attune->value_thread = NULL;
-    attune->slice = -1;
-    attune->value = 0;
+#if ATTUNE_TELLS_TIME
+    attune->now = (int64_t)(attune_clock * ATTUNE_TICK_NS);
+#endif
 }
 
 /* ---- Timers: a list, the earliest first ---- */
@@ -135,6 +133,7 @@ static void attune_alarm(struct attune_thread *thread, int64_t at)
         attune_alarm_timer_cancel(t);
     else
         attune_alarm_timer_set(t, at / ATTUNE_TICK_NS + (at % ATTUNE_TICK_NS != 0));
+    attune_raised = 1;
 }
 #else
 static inline void attune_alarm(struct attune_thread *thread, int64_t at)
@@ -150,9 +149,9 @@ static inline void attune_alarm(struct attune_thread *thread, int64_t at)
 #define ATTUNE_WAKES_BY_RESUMING   (!ATTUNE_HAS_EVENT_RAISED && ATTUNE_HAS_RESUME_THREAD)
 
 /* What the thread waited for has come. */
-static void attune_wake(struct thread *t, int64_t now)
+static void attune_wake(struct thread *t)
 {
-    attune_begin_call(now);
+    attune_begin_call();
     attune_wake_timer_cancel(t);
     t->attune_own.waits_for = NULL;
     t->attune_own.thread_state = ATTUNE_READY;
@@ -180,48 +179,61 @@ static void attune_forsake(struct thread *t)
         semaphore->last = (struct attune_thread *)before;
 }
 
-/* Tells one thing that has come from outside. 0: there is none. */
-static int attune_hear(int64_t now)
+/* A thread of a semaphore that an interrupt has given, or NULL. */
+static struct thread *attune_take_given(void)
 {
-    struct thread *t = attune_wake_timer_due();
-    if (t) {
-        attune_forsake(t);
-        t->attune_own.timed_out = 1;
-        attune_wake(t, now);
-        return 1;
-    }
-#if ATTUNE_HAS_ALARM
-    t = attune_alarm_timer_due();
-    if (t) {
-        attune_begin_call(now);
-        ATTUNE_CALL(ALARM, t);
-        return 1;
-    }
-#endif
-    if (!attune_raised)
-        return 0;
-    /* Before the search: what an interrupt gives meanwhile is found by the next. */
-    attune_raised = 0;
+    if (!attune_given)
+        return NULL;
+    attune_given = 0;
     for (struct attune_semaphore *at = attune_semaphores; at; at = at->registered) {
         if (at->count && at->first) {
             uint32_t before = attune_mask();
             at->count--;
             attune_unmask(before);
-            attune_raised = 1;
-            t = ATTUNE_RECORD(at->first);
-            attune_forsake(t);
-            attune_wake(t, now);
-            return 1;
+            attune_given = 1;
+            return ATTUNE_RECORD(at->first);
         }
     }
-    return 0;
+    return NULL;
+}
+
+/* Tells one thing that has come from outside. 0: there is none. */
+static int attune_hear(void)
+{
+    struct thread *t;
+    if (!attune_raised)
+        return 0;
+    /* Before the search: what comes meanwhile is found by the next. */
+    attune_raised = 0;
+    attune_read_clock();
+    t = attune_wake_timer_due();
+    if (t) {
+        t->attune_own.timed_out = 1;
+    } else {
+#if ATTUNE_HAS_ALARM
+        t = attune_alarm_timer_due();
+        if (t) {
+            attune_raised = 1;
+            attune_begin_call();
+            ATTUNE_CALL(ALARM, t);
+            return 1;
+        }
+#endif
+        t = attune_take_given();
+        if (!t)
+            return 0;
+    }
+    attune_raised = 1;
+    attune_forsake(t);
+    attune_wake(t);
+    return 1;
 }
 
 /* Waits for an interrupt, unless one has come that nobody has heard of. */
 static void attune_wait(void)
 {
     uint32_t before = attune_mask();
-    if (!attune_raised && attune_ticked == (uint32_t)attune_clock)
+    if (!attune_raised)
         attune_idle();
     attune_unmask(before);
 }
@@ -239,12 +251,13 @@ static void attune_watch_idle(uint64_t since)
 }
 
 /* Lets the policy choose until it dispatches a thread. */
-static struct thread *attune_choose(int64_t now)
+static struct thread *attune_choose(void)
 {
     uint64_t idle_since = attune_clock;
     for (;;) {
-        attune_begin_call(now);
         struct thread *next;
+        attune_begin_call();
+        attune->dispatched = NULL;
         ATTUNE_CALL(SCHEDULE, NULL);
         next = ATTUNE_RECORD(attune->dispatched);
         if (next) {
@@ -253,7 +266,7 @@ static struct thread *attune_choose(int64_t now)
             next->attune_own.thread_state = ATTUNE_RUNNING;
             return next;
         }
-        for (now = attune_nanoseconds(); !attune_hear(now); now = attune_nanoseconds()) {
+        while (!attune_hear()) {
             attune_wait();
             attune_watch_idle(idle_since);
         }
@@ -268,25 +281,22 @@ static void attune_check_stack(const struct thread *t)
 }
 
 /* Before the running thread stops: everything from outside is told while it still runs. */
-static int64_t attune_begin_stop(void)
+static void attune_begin_stop(void)
 {
-    int64_t now = attune_nanoseconds();
-    attune_check_stack(attune_running);
-    while (attune_hear(now)) {
+    while (attune_hear()) {
     }
-    return now;
 }
 
 /* The running thread stops, in a state that is set; returns when it is dispatched again. */
-static void attune_stop(int64_t now)
+static void attune_stop(void)
 {
     struct thread *me = attune_running, *next;
-    attune_begin_call(now);
+    attune_begin_call();
     ATTUNE_CALL(SWITCH_OUT, me);
-    if (me->attune.destroyed || !me->attune.where)
+    if (!me->attune.where)
         attune_blame(me, "switch_out has put a living thread into no container");
-    next = attune_choose(now);
-    attune_check_stack(me); /* the handlers ran on it */
+    next = attune_choose();
+    attune_check_stack(me); /* the handlers ran on it, too */
     if (next == me)
         return;
     attune_running = next;
@@ -294,14 +304,14 @@ static void attune_stop(int64_t now)
 }
 
 /* Blocks the running thread, whose timer and place in a semaphore's list are set up. */
-static void attune_block(int64_t now)
+static void attune_block(void)
 {
-    attune_begin_call(now);
+    attune_begin_call();
     attune_running->attune_own.timed_out = 0;
     attune_running->attune_own.thread_state = ATTUNE_WAITING;
     if (ATTUNE_WAITS_BY_SUSPENDING)
         ATTUNE_CALL(SUSPEND_THREAD, attune_running);
     else
         ATTUNE_CALL(SET_WAITING, attune_running);
-    attune_stop(now);
+    attune_stop();
 }

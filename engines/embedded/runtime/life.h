@@ -3,7 +3,8 @@
 void attune_init(void)
 {
     attune_start(attune, ATTUNE_SEED, 1);
-    attune_begin_call(attune_nanoseconds());
+    attune->cpus = 1;
+    attune_begin_call();
     ATTUNE_CALL(INIT, NULL);
 }
 
@@ -19,7 +20,8 @@ attune_thread *attune_create(void (*entry)(void *), void *argument, void *stack,
     uintptr_t lowest = ((uintptr_t)stack + 7) & ~(uintptr_t)7;
     size_t lost = lowest - (uintptr_t)stack;
     struct thread *t = attune_pool;
-    attune_begin_call(attune_nanoseconds());
+    attune_read_clock();
+    attune_begin_call();
     while (t < attune_pool + ATTUNE_THREADS && t->attune_own.thread_state != ATTUNE_FREE)
         t++;
     if (t == attune_pool + ATTUNE_THREADS || size < ATTUNE_STACK_LEAST + lost)
@@ -49,7 +51,8 @@ void attune_run(void)
 {
     if (!attune_living)
         return;
-    attune_running = attune_choose(attune_nanoseconds());
+    attune_read_clock();
+    attune_running = attune_choose();
     attune_switch_stacks(&attune_main_stack, attune_running->attune_own.stack_pointer);
     attune_running = NULL;
 }
@@ -86,28 +89,29 @@ size_t attune_stack_used(const attune_thread *thread)
 
 void attune_yield(void)
 {
-    int64_t now = attune_begin_stop();
+    attune_begin_stop();
     attune_running->attune_own.thread_state = ATTUNE_READY;
-    attune_stop(now);
+    attune_stop();
 }
 
 int attune_yield_to(attune_thread *next)
 {
 #if ATTUNE_HAS_SET_NEXT_THREAD
     struct thread *t = ATTUNE_RECORD(next);
-    int64_t now = attune_begin_stop();
-    attune_begin_call(now);
+    attune_begin_stop();
+    attune_begin_call();
     if (t == attune_running || t->attune_own.thread_state != ATTUNE_READY ||
         t->attune_own.is_suspended)
         return 0;
 #if ATTUNE_HAS_CAN_SWITCH_TO
+    attune->value = 0;
     ATTUNE_CALL(CAN_SWITCH_TO, t);
     if (!attune->value)
         return 0;
 #endif
     attune_running->attune_own.thread_state = ATTUNE_READY;
     ATTUNE_CALL(SET_NEXT_THREAD, t);
-    attune_stop(now);
+    attune_stop();
     return 1;
 #else
     (void)next;
@@ -117,13 +121,13 @@ int attune_yield_to(attune_thread *next)
 
 _Noreturn void attune_exit(void)
 {
-    int64_t now = attune_begin_stop();
-    attune_begin_call(now);
     struct thread *me = attune_running;
     void *next = attune_main_stack;
+    attune_begin_stop();
+    attune_begin_call();
     ATTUNE_CALL(SET_DEAD, me);
-    attune_begin_call(now);
     ATTUNE_CALL(SWITCH_OUT, me);
+    attune_check_stack(me);
     attune_thread_remove(&me->attune);
 #if ATTUNE_HAS_ALARM
     attune_alarm_timer_cancel(me);
@@ -131,7 +135,7 @@ _Noreturn void attune_exit(void)
     /* Nobody takes the record before another thread runs; its stack is in use until then. */
     me->attune_own.thread_state = ATTUNE_FREE;
     if (--attune_living) {
-        attune_running = attune_choose(now);
+        attune_running = attune_choose();
         next = attune_running->attune_own.stack_pointer;
     }
     attune_switch_stacks(&me->attune_own.stack_pointer, next);
@@ -143,18 +147,20 @@ int attune_suspend(attune_thread *thread)
 {
 #if ATTUNE_HAS_SUSPEND_THREAD && ATTUNE_HAS_RESUME_THREAD
     struct thread *t = ATTUNE_RECORD(thread);
-    int64_t now;
     if (t->attune_own.is_suspended)
         return 0;
-    now = t == attune_running ? attune_begin_stop() : attune_nanoseconds();
-    attune_begin_call(now);
+    if (t == attune_running)
+        attune_begin_stop();
+    else
+        attune_read_clock();
+    attune_begin_call();
     t->attune_own.is_suspended = 1;
     /* Where blocking is told as suspending, the policy knows already. */
     if (t->attune_own.thread_state != ATTUNE_WAITING || !ATTUNE_WAITS_BY_SUSPENDING)
         ATTUNE_CALL(SUSPEND_THREAD, t);
     if (t == attune_running) {
         t->attune_own.thread_state = ATTUNE_READY;
-        attune_stop(now);
+        attune_stop();
     }
     return 1;
 #else
@@ -167,7 +173,8 @@ int attune_resume(attune_thread *thread)
 {
 #if ATTUNE_HAS_SUSPEND_THREAD && ATTUNE_HAS_RESUME_THREAD
     struct thread *t = ATTUNE_RECORD(thread);
-    attune_begin_call(attune_nanoseconds());
+    attune_read_clock();
+    attune_begin_call();
     if (!t->attune_own.is_suspended)
         return 0;
     t->attune_own.is_suspended = 0;

@@ -13,7 +13,6 @@ void attune_semaphore_init(struct attune_semaphore *semaphore, uint32_t count)
 int attune_take(struct attune_semaphore *semaphore, uint32_t ticks)
 {
     struct thread *me = attune_running;
-    int64_t now;
     uint32_t before = attune_mask();
     if (semaphore->count && !semaphore->first) {
         semaphore->count--;
@@ -23,7 +22,7 @@ int attune_take(struct attune_semaphore *semaphore, uint32_t ticks)
     attune_unmask(before);
     if (!ticks)
         return 0;
-    now = attune_begin_stop();
+    attune_begin_stop();
     me->attune_own.waits_for = semaphore;
     me->attune_own.waits_behind = NULL;
     if (semaphore->last)
@@ -33,11 +32,12 @@ int attune_take(struct attune_semaphore *semaphore, uint32_t ticks)
     semaphore->last = &me->attune;
     /* An interrupt may have given since: then the search finds the caller. */
     before = attune_mask();
-    attune_raised |= semaphore->count != 0;
+    if (semaphore->count)
+        attune_raised = attune_given = 1;
     attune_unmask(before);
     if (ticks != ATTUNE_FOREVER)
         attune_wake_timer_set(me, (int64_t)(attune_clock + ticks));
-    attune_block(now);
+    attune_block();
     return !me->attune_own.timed_out;
 }
 
@@ -47,7 +47,8 @@ void attune_give(struct attune_semaphore *semaphore)
     if (semaphore->first) {
         struct thread *t = ATTUNE_RECORD(semaphore->first);
         attune_forsake(t);
-        attune_wake(t, attune_nanoseconds());
+        attune_read_clock();
+        attune_wake(t);
         return;
     }
     before = attune_mask();
@@ -59,7 +60,7 @@ void attune_give_from_interrupt(struct attune_semaphore *semaphore)
 {
     uint32_t before = attune_mask();
     semaphore->count++;
-    attune_raised = 1;
+    attune_raised = attune_given = 1;
     attune_unmask(before);
 }
 

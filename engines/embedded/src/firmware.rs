@@ -75,6 +75,20 @@ pub fn available(board: Board) -> Result<(), Error> {
     Ok(())
 }
 
+/// How the compiler is told to build for the Cortex-M board.
+pub(crate) const CORTEX_M: [&str; 10] = [
+    "-std=gnu11",
+    "-mcpu=cortex-m3",
+    "-mthumb",
+    "-Os",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-ffreestanding",
+    "-ffunction-sections",
+    "-fdata-sections",
+];
+
 /// What a firmware is made from.
 #[derive(Clone, Debug)]
 pub struct Firmware<'a> {
@@ -140,9 +154,7 @@ impl Firmware<'_> {
             }
             Board::Mps2An385 => {
                 let mut command = Command::new("arm-none-eabi-gcc");
-                command.args(["-std=gnu11", "-mcpu=cortex-m3", "-mthumb", "-Os", "-Wall"]);
-                command.args(["-Wextra", "-Werror", "-ffreestanding", "-nostdlib"]);
-                command.args(["-ffunction-sections", "-fdata-sections", "-T", "link.ld"]);
+                command.args(CORTEX_M).args(["-nostdlib", "-T", "link.ld"]);
                 command.args(["-Wl,--gc-sections", "-Wl,--build-id=none"]);
                 command
             }

@@ -4,9 +4,11 @@
 //! - [`source`] makes `attune.c` and `attune.h`, which a firmware project copies; the engine itself
 //!   is C, in `runtime/`;
 //! - [`firmware`] compiles a firmware with them and runs it, on QEMU's mps2-an385 or on this
-//!   machine (`boards/`): for tests and experiments.
+//!   machine (`boards/`): for tests and experiments;
+//! - [`stack`] adds up how much stack a firmware's functions take.
 
 pub mod firmware;
 mod source;
+pub mod stack;
 
 pub use source::{loadable, source};

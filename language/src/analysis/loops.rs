@@ -3,7 +3,8 @@
 //! A loop ends if each turn brings it nearer to leaving by one of its conditions. Recognised are
 //! the usual ones: a number that every turn moves towards a bound that stands still, and containers
 //! out of which (or into which) every turn moves a thread and nothing moves one back. Any other
-//! loop gets a warning: it may well end, but not for a reason that shows.
+//! loop gets a warning: it may well end, but not for a reason that shows. [`Turn::reasons`] names
+//! the reasons; [`super::turns`] counts by them.
 //!
 //! Conditions are the loop's own and those of an `if` in its body's top level that leaves the loop.
 
@@ -48,14 +49,27 @@ impl visit::Visitor for Finder<'_> {
 }
 
 /// One turn of a loop.
-struct Turn<'a> {
-    program: &'a Program,
-    each: &'a Loop,
+pub(super) struct Turn<'a> {
+    pub program: &'a Program,
+    pub each: &'a Loop,
+}
+
+/// Why a loop ends, as far as it shows.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// The condition is a constant, or nothing leads back to the loop's start.
+    AtOnce,
+    /// Every turn moves a thread into, or out of, what the condition asks about, and none back.
+    Threads,
+    /// Every turn moves the counter towards the limit: the loop goes on while `counter op limit`.
+    Counted { counter: ExprId, op: BinaryOp, limit: ExprId },
+    /// Every turn moves a number towards zero.
+    Truth,
 }
 
 /// A number that a loop can count with.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Counter {
+pub(super) enum Counter {
     Local(LocalId),
     Global(GlobalId),
     Attribute(NameId, AttributeId),
@@ -69,9 +83,14 @@ enum Direction {
 
 impl Turn<'_> {
     fn ends(&self) -> bool {
+        !self.reasons().is_empty()
+    }
+
+    /// Every reason for which it ends; whether the loop's own condition gives it.
+    pub fn reasons(&self) -> Vec<(End, bool)> {
         // Leaves in its first turn.
         if !can_turn(&self.each.body) {
-            return true;
+            return vec![(End::AtOnce, false)];
         }
         let mut conditions = vec![(self.each.condition, true)];
         for statement in &self.each.body.statements {
@@ -83,68 +102,72 @@ impl Turn<'_> {
                 }
             }
         }
-        conditions.into_iter().any(|(condition, holds)| self.approaches(condition, holds))
+        let mut found = Vec::new();
+        for (number, (condition, holds)) in conditions.into_iter().enumerate() {
+            let mut ends = Vec::new();
+            self.approaches(condition, holds, &mut ends);
+            found.extend(ends.into_iter().map(|end| (end, number == 0)));
+        }
+        found
     }
 
-    /// Whether every turn brings the condition nearer to failing (to holding, if the loop goes on
-    /// while it fails).
-    fn approaches(&self, condition: ExprId, holds: bool) -> bool {
+    /// Why every turn brings the condition nearer to failing (to holding, if the loop goes on while
+    /// it fails); nothing where that does not show.
+    fn approaches(&self, condition: ExprId, holds: bool, found: &mut Vec<End>) {
+        let moves = |are: bool| are.then_some(End::Threads);
         match (&self.program.exprs[condition].kind, holds) {
-            (ExprKind::Constant(Value::Int(value)), _) => (*value != 0) != holds,
-            (ExprKind::Unary(UnaryOp::Not, operand), _) => self.approaches(*operand, !holds),
+            (ExprKind::Constant(Value::Int(value)), _) => {
+                found.extend(((*value != 0) != holds).then_some(End::AtOnce));
+            }
+            (ExprKind::Unary(UnaryOp::Not, operand), _) => self.approaches(*operand, !holds, found),
             // One side that comes to its end is enough.
             (ExprKind::And(left, right), true) | (ExprKind::Or(left, right), false) => {
-                self.approaches(*left, holds) || self.approaches(*right, holds)
+                self.approaches(*left, holds, found);
+                self.approaches(*right, holds, found);
             }
             (ExprKind::Or(..), true) | (ExprKind::And(..), false) => {
                 let mut containers = Vec::new();
-                self.asked_filled(condition, holds, &mut containers) && self.drains(&containers)
+                let asks = self.asked_filled(condition, holds, &mut containers);
+                found.extend(moves(asks && self.drains(&containers)));
             }
-            (ExprKind::Let { body, .. }, _) => self.approaches(*body, holds),
+            (ExprKind::Let { body, .. }, _) => self.approaches(*body, holds, found),
             (ExprKind::Binary(op, left, right), _) => {
                 let op = if holds { *op } else { op.negated() };
-                self.comparison(op, *left, *right) || self.comparison(op.mirrored(), *right, *left)
+                self.comparison(op, *left, *right, found);
+                self.comparison(op.mirrored(), *right, *left, found);
             }
             (ExprKind::Read(_) | ExprKind::Size(_), true) => {
-                self.counts(condition, &[Direction::Up, Direction::Down])
-                    || self.sizes(condition).is_some_and(|containers| self.drains(&containers))
+                let counts = self.counts(condition, &[Direction::Up, Direction::Down]);
+                found.extend(counts.then_some(End::Truth));
+                let sizes = self.sizes(condition);
+                found.extend(moves(sizes.is_some_and(|containers| self.drains(&containers))));
             }
             (ExprKind::Read(_) | ExprKind::Size(_), false) => {
-                self.sizes(condition).is_some_and(|containers| self.fills(&containers))
+                let sizes = self.sizes(condition);
+                found.extend(moves(sizes.is_some_and(|containers| self.fills(&containers))));
             }
-            _ => false,
+            _ => {}
         }
     }
 
     /// `left op right`, with the counter or the sizes on the left.
-    fn comparison(&self, op: BinaryOp, left: ExprId, right: ExprId) -> bool {
+    fn comparison(&self, op: BinaryOp, left: ExprId, right: ExprId, found: &mut Vec<End>) {
         if !self.stands_still(right) {
-            return false;
+            return;
         }
-        let sizes = self.sizes(left);
-        match op {
-            BinaryOp::Less | BinaryOp::LessEqual => {
-                self.counts(left, &[Direction::Up])
-                    || sizes.is_some_and(|containers| self.fills(&containers))
-            }
-            BinaryOp::Greater | BinaryOp::GreaterEqual => {
-                self.counts(left, &[Direction::Down])
-                    || sizes.is_some_and(|containers| self.drains(&containers))
-            }
-            BinaryOp::NotEqual => {
-                self.counts(left, &[Direction::Up, Direction::Down])
-                    || sizes.is_some_and(|containers| {
-                        self.drains(&containers) || self.fills(&containers)
-                    })
-            }
-            BinaryOp::Equal => {
-                self.counts(left, &[Direction::Up, Direction::Down])
-                    || sizes.is_some_and(|containers| {
-                        self.drains(&containers) || self.fills(&containers)
-                    })
-            }
-            _ => false,
+        let (directions, less, more): (&[Direction], bool, bool) = match op {
+            BinaryOp::Less | BinaryOp::LessEqual => (&[Direction::Up], false, true),
+            BinaryOp::Greater | BinaryOp::GreaterEqual => (&[Direction::Down], true, false),
+            BinaryOp::NotEqual | BinaryOp::Equal => (&[Direction::Up, Direction::Down], true, true),
+            _ => return,
+        };
+        if self.counts(left, directions) {
+            found.push(End::Counted { counter: left, op, limit: right });
         }
+        let moves = self.sizes(left).is_some_and(|containers| {
+            less && self.drains(&containers) || more && self.fills(&containers)
+        });
+        found.extend(moves.then_some(End::Threads));
     }
 
     // Counting
@@ -170,7 +193,7 @@ impl Turn<'_> {
         })
     }
 
-    fn counter(&self, expr: ExprId) -> Option<Counter> {
+    pub fn counter(&self, expr: ExprId) -> Option<Counter> {
         match &self.program.exprs[expr].kind {
             ExprKind::Read(place) => self.original(self.place(place)?),
             ExprKind::Convert(operand) => self.counter(*operand),
@@ -209,7 +232,7 @@ impl Turn<'_> {
         })
     }
 
-    fn place(&self, place: &Place) -> Option<Counter> {
+    pub fn place(&self, place: &Place) -> Option<Counter> {
         match place {
             Place::Local(local, None) => Some(Counter::Local(*local)),
             Place::Global(global, None) => Some(Counter::Global(*global)),
@@ -373,7 +396,7 @@ impl Turn<'_> {
 
     // What turns do
 
-    fn parts(&self) -> [&Block; 3] {
+    pub fn parts(&self) -> [&Block; 3] {
         [&self.each.prelude, &self.each.body, &self.each.step]
     }
 
@@ -427,7 +450,11 @@ impl PartialEq<SamePlace> for Place {
 }
 
 /// Every assignment in the blocks; `random` and verbatim values are assignments of nothing known.
-fn visit_assignments(program: &Program, blocks: &[&Block], each: &mut dyn FnMut(&Place, ExprId)) {
+pub(super) fn visit_assignments(
+    program: &Program,
+    blocks: &[&Block],
+    each: &mut dyn FnMut(&Place, ExprId),
+) {
     struct Assignments<'a>(&'a mut dyn FnMut(&Place, ExprId));
     impl visit::Visitor for Assignments<'_> {
         fn statement(&mut self, _program: &Program, statement: &Statement) {

@@ -7,12 +7,16 @@
 //! - [`usage`]: containers and variables serve a purpose
 //! - [`occupancy`]: engine by engine, which run-time checks cannot fail, and which always do
 //! - [`starvation`]: engine by engine, whether a ready thread can wait for ever
+//! - [`steps`]: how many steps each handler takes at most with so many threads ([`turns`]: how often
+//!   a loop turns)
 
 pub mod flow;
 pub mod loops;
 pub mod occupancy;
 pub mod purity;
 pub mod starvation;
+pub mod steps;
+mod turns;
 pub mod usage;
 mod ways;
 

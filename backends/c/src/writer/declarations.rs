@@ -379,6 +379,8 @@ const ONLY: &str = "
 static struct state attune_only;
 static struct attune_instance *const attune = &attune_only.attune;
 static struct state *const attune_state = &attune_only;
+#define ATTUNE_CPU      (ATTUNE_CPUS > 1 ? attune->cpu : 0)
+#define ATTUNE_ALL_CPUS (ATTUNE_CPUS > 1 ? attune->cpus : 1)
 ";
 
 const THREAD_REMOVE: &str =

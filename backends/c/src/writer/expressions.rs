@@ -76,8 +76,8 @@ impl Writer<'_> {
                 loose(format!("{left} == {right}"))
             }
             ExprKind::Now => whole("attune->now"),
-            ExprKind::Cpu => whole("(int64_t)attune->cpu"),
-            ExprKind::Cpus => whole("(int64_t)attune->cpus"),
+            ExprKind::Cpu => whole(format!("(int64_t){}", self.target.cpu)),
+            ExprKind::Cpus => whole(format!("(int64_t){}", self.target.cpus)),
             ExprKind::Unary(UnaryOp::Not, operand) => {
                 if let ExprKind::Same(left, right) = &program.exprs[*operand].kind {
                     let (left, right) = (self.head(left), self.head(right));
@@ -260,8 +260,8 @@ impl Writer<'_> {
 
     fn element(&mut self, extent: Extent, index: Option<&Index>) -> Option<String> {
         match (extent, index) {
-            (Extent::PerCpu, None) => Some("attune->cpu".to_string()),
-            (Extent::PerCpu, Some(index)) => Some(self.index(index, "attune->cpus")),
+            (Extent::PerCpu, None) => Some(self.target.cpu.to_string()),
+            (Extent::PerCpu, Some(index)) => Some(self.index(index, self.target.cpus)),
             (Extent::Array(length), Some(index)) => Some(self.index(index, &length.to_string())),
             (Extent::One, Some(index)) => Some(self.index(index, "1")),
             (Extent::One | Extent::Array(_), None) => None,

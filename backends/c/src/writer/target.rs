@@ -23,6 +23,9 @@ pub struct Target {
     pub returns: bool,
     pub failures: Failures,
     pub state: State,
+    /// The CPU on which a handler runs, and how many there are, as C says it.
+    pub cpu: &'static str,
+    pub cpus: &'static str,
     /// Whether containers know their names, for the messages of failed checks.
     pub named_containers: bool,
     pub imports: Imports,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
-    Block, GlobalId, Place, Program, Statement, StatementKind, Storage, Type,
+    Block, ExprKind, GlobalId, Place, Program, Statement, StatementKind, Storage, Type,
 };
 
 use crate::runtime::Needs;
@@ -14,12 +14,28 @@ pub fn needs(program: &Program) -> Needs {
     let types = types.chain(program.globals.values().map(|global| global.ty));
     let types = types.chain(program.locals.values().map(|local| local.ty));
     let mut types = types.chain(program.exprs.values().map(|expr| expr.ty));
+    let mut found = Visits(false);
+    let handlers = program.handlers.iter();
+    handlers.for_each(|handler| visit::handler(program, handler, &mut found));
     Needs {
         sorted: program.containers.values().any(|container| container.sort.is_some()),
+        visits: found.0,
+        // Verbatim text may read it.
+        time: !program.verbatim.is_empty()
+            || program.exprs.values().any(|expr| matches!(expr.kind, ExprKind::Now)),
         floats: types.any(|ty| ty == Type::Float),
         imports: program.attributes.values().any(|attribute| attribute.import)
             || program.globals.values().any(|global| global.storage == Storage::Import),
         shared: !program.membership.remotes.is_empty(),
+    }
+}
+
+/// Whether there is a `foreach`.
+struct Visits(bool);
+
+impl Visitor for Visits {
+    fn statement(&mut self, _: &Program, statement: &Statement) {
+        self.0 |= matches!(statement.kind, StatementKind::Foreach { .. });
     }
 }
 

@@ -81,13 +81,21 @@ impl Writer<'_> {
         around
     }
 
+    /// The element of the CPU on which the handler runs, where there is one for each.
+    fn here_in(&self, extent: Extent) -> String {
+        match extent {
+            Extent::PerCpu => format!("[{}]", self.target.cpu),
+            Extent::One | Extent::Array(_) => String::new(),
+        }
+    }
+
     fn variables_in(&self, words: &[&str], around: &mut Surroundings) {
         for (id, global) in self.program.globals.iter() {
             let Some(spelling) = spelling(words, &global.name, self.names.global(id)) else {
                 continue;
             };
             let name = self.global(id);
-            let element = if global.extent == Extent::PerCpu { "[attune->cpu]" } else { "" };
+            let element = self.here_in(global.extent);
             around.define(spelling, format!("({name}{element})"));
             if let Some((state, width)) = self.import(id) {
                 let get = self.get_import(&state, &width, global.ty);
@@ -107,7 +115,7 @@ impl Writer<'_> {
             let spelling = spelling(words, &container.name, self.names.container(id));
             let Some(spelling) = spelling.filter(|_| visible) else { continue };
             let name = self.container_place(id);
-            let element = if container.extent == Extent::PerCpu { "[attune->cpu]" } else { "" };
+            let element = self.here_in(container.extent);
             if container.kind == ContainerKind::Threadref
                 && !matches!(container.extent, Extent::Array(_))
             {
@@ -160,7 +168,8 @@ impl Writer<'_> {
                 match container.extent {
                     Extent::One => threads.push(format!("ATTUNE_FIRST(&{name})")),
                     Extent::PerCpu => {
-                        threads.push(format!("ATTUNE_FIRST(&{name}[attune->cpu])"));
+                        let here = self.here_in(Extent::PerCpu);
+                        threads.push(format!("ATTUNE_FIRST(&{name}{here})"));
                     }
                     Extent::Array(_) => {}
                 }

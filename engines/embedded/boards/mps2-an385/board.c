@@ -82,6 +82,11 @@ static void board_fault(void)
     board_exit(99);
 }
 
+/* Attune needs none of them; another kernel on this board may define them. */
+__attribute__((weak, alias("board_fault"))) void board_service(void);
+__attribute__((weak, alias("board_fault"))) void board_pending(void);
+__attribute__((weak, alias("board_fault"))) void board_system_tick(void);
+
 void *memcpy(void *to, const void *from, size_t size)
 {
     unsigned char *t = to;
@@ -112,5 +117,6 @@ void board_reset(void)
 
 __attribute__((section(".vectors"), used)) static void *const board_vectors[16 + 9] = {
     [0] = board_stack, [1] = board_reset, [2] = board_fault, [3] = board_fault,
-    [4] = board_fault, [5] = board_fault, [6] = board_fault, [16 + TIMER_INTERRUPT] = board_timer,
+    [4] = board_fault, [5] = board_fault, [6] = board_fault, [11] = board_service,
+    [14] = board_pending, [15] = board_system_tick, [16 + TIMER_INTERRUPT] = board_timer,
 };

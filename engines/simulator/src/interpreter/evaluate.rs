@@ -63,7 +63,7 @@ impl State {
             // `as` truncates, saturates, and makes NaN 0.
             Expr::FloatToInt(operand) => float(self.eval(operand)?) as i64,
             Expr::Noted(number, expr) => {
-                self.noted_exprs[*number as usize] = true;
+                self.noted_exprs[*number as usize] += 1;
                 self.eval(expr)?
             }
         })

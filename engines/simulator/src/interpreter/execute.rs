@@ -156,7 +156,7 @@ impl State {
                 return Ok(flow);
             }
             Statement::Noted(number, inner) => {
-                self.noted_statements[*number as usize] = true;
+                self.noted_statements[*number as usize] += 1;
                 return self.statement(code, inner);
             }
         }

@@ -58,7 +58,7 @@ pub struct Options {
     pub seed: u64,
     /// Run the scheduler's invariants.
     pub debug: bool,
-    /// Note which statements and expressions were reached, for [`Interpreter::reached`].
+    /// Note how often statements and expressions are executed, for [`Interpreter::reached`].
     pub notes: bool,
 }
 
@@ -95,11 +95,11 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What was reached in all runs so far, with [`Options::notes`].
+/// What was reached in all runs so far, and how often, with [`Options::notes`].
 #[derive(Clone, Debug, Default)]
 pub struct Reached<'p> {
-    pub statements: Vec<&'p ir::Statement>,
-    pub exprs: Vec<ir::ExprId>,
+    pub statements: Vec<(&'p ir::Statement, u64)>,
+    pub exprs: Vec<(ir::ExprId, u64)>,
 }
 
 /// A scheduler, ready to run. A clone is another instance, in the same state.
@@ -263,15 +263,18 @@ impl Interpreter {
 
     /// What was reached so far; nothing unless [`Options::notes`] was given.
     pub fn reached(&self) -> Reached<'_> {
-        let statements =
-            compile::statements(&self.program).into_iter().zip(&self.state.noted_statements);
-        let exprs = self.program.exprs.iter().zip(&self.state.noted_exprs);
+        let statements = compile::statements(&self.program);
+        let exprs = self.program.exprs.iter().map(|(id, _)| id);
         Reached {
             statements: statements
-                .filter(|(_, noted)| **noted)
-                .map(|(statement, _)| statement)
+                .into_iter()
+                .zip(self.state.noted_statements.iter().copied())
+                .filter(|(_, times)| *times > 0)
                 .collect(),
-            exprs: exprs.filter(|(_, noted)| **noted).map(|((id, _), _)| id).collect(),
+            exprs: exprs
+                .zip(self.state.noted_exprs.iter().copied())
+                .filter(|(_, times)| *times > 0)
+                .collect(),
         }
     }
 
@@ -284,8 +287,8 @@ impl Interpreter {
         self.state = State::new(&self.code, self.options.cpus, self.options.seed, watching);
         (self.state.noted_statements, self.state.noted_exprs) = noted;
         if self.options.notes {
-            self.state.noted_statements.resize(compile::statements(&self.program).len(), false);
-            self.state.noted_exprs.resize(self.program.exprs.len(), false);
+            self.state.noted_statements.resize(compile::statements(&self.program).len(), 0);
+            self.state.noted_exprs.resize(self.program.exprs.len(), 0);
         }
         self.fresh.clear();
         self.pending = None;

@@ -50,8 +50,9 @@ pub(super) struct State {
     pub decision: Decision,
     /// What the running handler did to values that a cluster shares.
     pub updates: Vec<Update>,
-    pub noted_statements: Vec<bool>,
-    pub noted_exprs: Vec<bool>,
+    /// How often each was executed.
+    pub noted_statements: Vec<u64>,
+    pub noted_exprs: Vec<u64>,
 }
 
 impl State {

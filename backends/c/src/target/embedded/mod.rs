@@ -39,7 +39,10 @@ static TARGET: Target = Target {
     returns: false,
     failures: Failures::EndTheHandler,
     state: State::Only,
-    named_containers: true,
+    cpu: "ATTUNE_CPU",
+    cpus: "ATTUNE_ALL_CPUS",
+    // The sentence of a failed check names them.
+    named_containers: false,
     imports: Imports::Plain,
     verifier: None,
     affinity: false,
@@ -85,6 +88,8 @@ pub fn generate(policy: Policy<'_>, debug: bool, engine: &Engine) -> Result<File
     let h = header::text(&mut writer, engine);
     out.raw(if engine.table { &h } else { "#include \"attune.h\"\n" });
     out.blank();
+    // A test starts the scheduler again and again.
+    out.line(format!("#define ATTUNE_ONCE {}", u8::from(!engine.table)));
     out.raw(&runtime::text(writer.needs(), &TARGET.runtime));
     out.line("/* What the engine calls. */");
     writer.handlers_by_macro();

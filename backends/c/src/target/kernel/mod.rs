@@ -46,6 +46,8 @@ static TARGET: Target = Target {
     returns: true,
     failures: Failures::AreNoted,
     state: State::Passed,
+    cpu: "attune->cpu",
+    cpus: "attune->cpus",
     named_containers: false,
     imports: Imports::Linked,
     verifier: Some(Verifier { scalars_on_stack: 12 }),

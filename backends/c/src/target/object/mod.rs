@@ -47,6 +47,8 @@ pub const TARGET: Target = Target {
     returns: false,
     failures: Failures::EndTheHandler,
     state: State::Passed,
+    cpu: "attune->cpu",
+    cpus: "attune->cpus",
     named_containers: true,
     imports: Imports::Linked,
     verifier: None,
