@@ -2,7 +2,7 @@
 # Installs what building, testing and the demo need, and only what is missing. For Debian, as root
 # or with sudo.
 #
-#     tools/setup.sh [build|test|demo|peers|players|webserver]
+#     tools/setup.sh [build|test|demo|peers|players|webserver|embedded]
 #
 # Other systems: install the like of the list below by hand; nothing else is assumed.
 set -euo pipefail
@@ -25,6 +25,10 @@ players)
     ;;
 # `attune lab run webserver` compares with nginx and measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# `attune lab run weather thread-metric` builds and emulates firmware; FreeRTOS comes below.
+embedded)
+    packages="$packages arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
+    ;;
 # stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for
 # the example player, Xvfb shows them, pulseaudio plays and parec records their sound;
 # tools/suites.pl needs all of Perl, of which `prove` is a part;
@@ -39,7 +43,7 @@ test)
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver]" >&2
+    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|embedded]" >&2
     exit 2
     ;;
 esac
@@ -149,4 +153,26 @@ if ! rust_is_new_enough; then
             "from https://rustup.rs" >&2
         exit 1
     }
+fi
+
+# FreeRTOS, MIT licence, to be measured beside: a crate carries its sources.
+if [ "$purpose" = embedded ]; then
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/attune/freertos
+    if [ ! -e "$cache/freertos-next-0.12.0" ]; then
+        folder=$(mktemp -d)
+        mkdir -p "$folder/src" "$cache"
+        touch "$folder/src/lib.rs"
+        cat >"$folder/Cargo.toml" <<END
+[package]
+name = "sources"
+version = "0.0.0"
+edition = "2021"
+[workspace]
+[dependencies]
+freertos-next = "=0.12.0"
+END
+        (cd "$folder" && cargo vendor -q --versioned-dirs vendor >/dev/null)
+        cp -r "$folder/vendor/freertos-next-0.12.0" "$cache/"
+        rm -r "$folder"
+    fi
 fi

@@ -53,7 +53,9 @@ impl Table {
         };
         for each in &self.handlers {
             let steps = each.steps.map_or("no bound".to_string(), |steps| steps.to_string());
-            let bytes = self.bytes(each.event).map_or("?".to_string(), |it| it.to_string());
+            // A handler that does nothing, or that this engine never calls, is not compiled.
+            let without = if self.stack.is_ok() { "-" } else { "?" };
+            let bytes = self.bytes(each.event).map_or(without.to_string(), |it| it.to_string());
             let _ = writeln!(text, "      {:<18}{steps:>9}  {bytes:>12}", each.event.name());
             if !each.unbounded.is_empty() {
                 let _ = writeln!(

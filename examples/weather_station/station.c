@@ -24,8 +24,9 @@ enum sensor { WIND, HUMIDITY, TEMPERATURE, SENSORS };
 
 struct series {
     int32_t sample[WINDOW];
-    uint32_t count;  /* of all samples so far */
-    uint32_t latest; /* ticks by which a sample was late, at most */
+    int32_t sum, squares; /* of the window */
+    uint32_t count;       /* of all samples so far */
+    uint32_t latest;      /* ticks by which a sample was late, at most */
 };
 
 int16_t temperature = 60;
@@ -49,6 +50,15 @@ static int32_t read_sensor(enum sensor sensor, uint32_t tick)
     }
 }
 
+/* The newest sample takes the place of the oldest. */
+static void add(struct series *to, int32_t sample)
+{
+    int32_t *place = &to->sample[to->count++ % WINDOW];
+    to->sum += sample - *place;
+    to->squares += sample * sample - *place * *place;
+    *place = sample;
+}
+
 static void sense(enum sensor sensor, uint32_t interval)
 {
     struct series *to = &series[sensor];
@@ -56,7 +66,7 @@ static void sense(enum sensor sensor, uint32_t interval)
         uint32_t late;
         attune_sleep_until(due);
         late = (uint32_t)(attune_now() - due);
-        to->sample[to->count++ % WINDOW] = read_sensor(sensor, (uint32_t)due);
+        add(to, read_sensor(sensor, (uint32_t)due));
         if (late > to->latest)
             to->latest = late;
         if (sensor == TEMPERATURE)
@@ -112,14 +122,8 @@ static void display(void *unused)
 static void calculate(int32_t mean[SENSORS], int32_t variance[SENSORS])
 {
     for (uint32_t s = 0; s < SENSORS; s++) {
-        int32_t sum = 0, squares = 0;
-        for (uint32_t i = 0; i < WINDOW; i++) {
-            int32_t sample = series[s].sample[i];
-            sum += sample;
-            squares += sample * sample;
-        }
-        mean[s] = sum / WINDOW;
-        variance[s] = squares / WINDOW - mean[s] * mean[s];
+        mean[s] = series[s].sum / WINDOW;
+        variance[s] = series[s].squares / WINDOW - mean[s] * mean[s];
     }
 }
 

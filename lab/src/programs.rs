@@ -10,6 +10,13 @@ pub fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
+/// Where programs keep what they can fetch again: XDG_CACHE_HOME or `~/.cache`.
+pub fn cache() -> PathBuf {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || set("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".cache");
+    set("XDG_CACHE_HOME").unwrap_or_else(home)
+}
+
 /// Where they are. Err: it names all that are missing, and what installs them.
 pub fn installed(names: &[&str]) -> Result<Vec<PathBuf>> {
     let missing: Vec<&str> = names.iter().copied().filter(|name| find(name).is_none()).collect();

@@ -37,6 +37,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &rhythm::tune_load::EXPERIMENT,
     &rhythm::light_player::EXPERIMENT,
     &embedded::weather::EXPERIMENT,
+    &embedded::thread_metric::EXPERIMENT,
     &cluster::sim::EXPERIMENT,
     &scale::EXPERIMENT,
 ];

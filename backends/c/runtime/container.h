@@ -34,6 +34,11 @@
 #define ATTUNE_STAMPS 1
 #endif
 
+/* Whether the scheduler has stacks. */
+#ifndef ATTUNE_STACKS
+#define ATTUNE_STACKS 1
+#endif
+
 /* Whether the scheduler starts once, in memory that is zero, and no message says what a container
  * is called. */
 #ifndef ATTUNE_ONCE
@@ -190,7 +195,7 @@ static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
         return;
     }
 #endif
-    if (c->kind == ATTUNE_STACK) {
+    if (ATTUNE_STACKS && c->kind == ATTUNE_STACK) {
         t->prev = NULL;
         t->next = c->first;
         if (c->first)
@@ -217,6 +222,27 @@ static inline void attune_move(struct attune_instance ATTUNE_ARENA *attune,
     attune_remove(t);
     attune_insert(attune, c, t, key);
     t->line = line;
+}
+
+/* `c => c`, said in that line: the first thread of a queue goes to its end. `t` is that thread. */
+static inline void attune_rotate(struct attune_instance ATTUNE_ARENA *attune,
+                                 struct attune_container ATTUNE_ARENA *c,
+                                 struct attune_thread ATTUNE_ARENA *t, uint32_t line)
+{
+#if ATTUNE_STAMPS || ATTUNE_PINS || defined(ATTUNE_DEBUG)
+    attune_move(attune, t, c, 0, line);
+#else
+    struct attune_thread *first = t->next;
+    t->line = line;
+    if (!first)
+        return;
+    first->prev = NULL;
+    c->first = first;
+    t->next = NULL;
+    t->prev = c->last;
+    c->last->next = t;
+    c->last = t;
+#endif
 }
 
 /* The attribute with that number was assigned: a container sorted on it takes the thread anew. */

@@ -5,6 +5,7 @@
 pub struct Needs {
     /// A pqueue or pstack.
     pub sorted: bool,
+    pub stacks: bool,
     /// A `foreach`, which may note its place in a container: insertions are numbered.
     pub visits: bool,
     /// The time of a handler's call.
@@ -20,6 +21,7 @@ impl Needs {
     pub fn and(self, other: Needs) -> Needs {
         Needs {
             sorted: self.sorted || other.sorted,
+            stacks: self.stacks || other.stacks,
             visits: self.visits || other.visits,
             time: self.time || other.time,
             floats: self.floats || other.floats,
@@ -111,10 +113,11 @@ pub fn text(needs: Needs, runtime: &Runtime) -> String {
     // The container's own `#include` of the tree stands in its middle.
     let tree = if needs.sorted { TREE } else { "" };
     part(&format!(
-        "#define ATTUNE_SORTED {}\n#define ATTUNE_STAMPS {}\n#define ATTUNE_PINS {}\n#define \
-         ATTUNE_TELLS_TIME {}\n",
+        "#define ATTUNE_SORTED {}\n#define ATTUNE_STAMPS {}\n#define ATTUNE_STACKS {}\n#define \
+         ATTUNE_PINS {}\n#define ATTUNE_TELLS_TIME {}\n",
         u8::from(needs.sorted),
         u8::from(needs.sorted || needs.visits),
+        u8::from(needs.stacks),
         u8::from(runtime.pins),
         u8::from(needs.time),
     ));

@@ -39,6 +39,11 @@
 #define ATTUNE_PATIENCE 1000
 #endif
 
+/* Whether each switch looks at the end of the stack of the thread that stops. */
+#ifndef ATTUNE_CHECK_STACKS
+#define ATTUNE_CHECK_STACKS 1
+#endif
+
 /* Seed of the policy's `random`. */
 #ifndef ATTUNE_SEED
 #define ATTUNE_SEED 1

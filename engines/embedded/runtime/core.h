@@ -1,6 +1,6 @@
 /* The engine's core: which thread runs, and in which order the policy hears of what happens.
  *
- *      create --> READY --dispatched--> RUNNING --blocks--> WAITING
+ *      create --> READY --dispatched--> running --blocks--> WAITING
  *                   ^                      |                   |
  *                   +------- yields -------+                   |
  *                   +------ what it waited for has come -------+
@@ -9,9 +9,10 @@
  * stops, or one at a time on the idle processor, where `schedule` follows each: so nothing stands
  * between `switch_out` and `schedule`. Handlers run on the stack of the thread that stops.
  *
- * Invariants: exactly one thread is RUNNING while one of them executes; a WAITING thread is in the
- * list of a semaphore, or its wake_timer is set, or both. Whatever comes from outside, or may be
- * due at once, sets attune_raised: while it is 0, no timer is due and attune_clock is up to date.
+ * Invariants: while a thread executes, attune_running is that thread, and it counts as READY; a
+ * WAITING thread is in the list of a semaphore, or its wake_timer is set, or both. Whatever comes
+ * from outside, or may be due at once, sets attune_raised: while it is 0, no timer is due and
+ * attune_clock is up to date.
  */
 
 #ifndef ATTUNE_PORT
@@ -33,11 +34,18 @@ static volatile uint8_t attune_raised, attune_given;
 static struct attune_semaphore *attune_semaphores;
 
 #define ATTUNE_PATTERN 0xa77e57acu
-/* Words at a stack's end that nothing may touch. */
-#define ATTUNE_CANARY  4
 
-static void attune_fail_at(const char *file, uint32_t line, uint32_t column, const char *what,
-                           const struct attune_thread *thread)
+/* What a switch does is one function, unless the firmware wants to be small; what seldom happens
+ * stays outside it. */
+#ifdef __OPTIMIZE_SIZE__
+#define ATTUNE_SWITCH static
+#else
+#define ATTUNE_SWITCH static inline __attribute__((always_inline))
+#endif
+#define ATTUNE_SELDOM __attribute__((noinline, cold))
+
+ATTUNE_SELDOM static void attune_fail_at(const char *file, uint32_t line, uint32_t column,
+                                         const char *what, const struct attune_thread *thread)
 {
     struct attune_failure failure = {file, line, column, what, thread ? (uint32_t)thread->id : 0};
     attune_mask();
@@ -61,7 +69,7 @@ static void attune_halt(struct attune_instance *instance, attune_place check,
 }
 
 /* A failure of the policy that no check stands for: the place is the thread's last transfer. */
-static void attune_blame(const struct thread *thread, const char *what)
+ATTUNE_SELDOM static void attune_blame(const struct thread *thread, const char *what)
 {
     uint32_t line = thread->attune.line & ((1u << ATTUNE_FILE_ABOVE) - 1);
     attune_fail_at(attune_files[thread->attune.line >> ATTUNE_FILE_ABOVE], line, line != 0, what,
@@ -198,7 +206,7 @@ static struct thread *attune_take_given(void)
 }
 
 /* Tells one thing that has come from outside. 0: there is none. */
-static int attune_hear(void)
+ATTUNE_SELDOM static int attune_hear(void)
 {
     struct thread *t;
     if (!attune_raised)
@@ -250,45 +258,63 @@ static void attune_watch_idle(uint64_t since)
     }
 }
 
-/* Lets the policy choose until it dispatches a thread. */
-static struct thread *attune_choose(void)
+/* Lets the policy choose. NULL: it dispatches nothing. */
+ATTUNE_SWITCH struct thread *attune_ask(void)
+{
+    struct thread *next;
+    attune_begin_call();
+    attune->dispatched = NULL;
+    ATTUNE_CALL(SCHEDULE, NULL);
+    next = ATTUNE_RECORD(attune->dispatched);
+    if (!next)
+        return NULL;
+    if (next->attune_own.thread_state != ATTUNE_READY || next->attune_own.is_suspended)
+        attune_blame(next, "the policy dispatched a thread that cannot run");
+    return next;
+}
+
+/* Nothing is dispatched: tells what comes, one thing at a time, until the policy dispatches. */
+ATTUNE_SELDOM static struct thread *attune_stay_idle(void)
 {
     uint64_t idle_since = attune_clock;
-    for (;;) {
-        struct thread *next;
-        attune_begin_call();
-        attune->dispatched = NULL;
-        ATTUNE_CALL(SCHEDULE, NULL);
-        next = ATTUNE_RECORD(attune->dispatched);
-        if (next) {
-            if (next->attune_own.thread_state != ATTUNE_READY || next->attune_own.is_suspended)
-                attune_blame(next, "the policy dispatched a thread that cannot run");
-            next->attune_own.thread_state = ATTUNE_RUNNING;
-            return next;
-        }
+    struct thread *next;
+    do {
         while (!attune_hear()) {
             attune_wait();
             attune_watch_idle(idle_since);
         }
-    }
+        next = attune_ask();
+    } while (!next);
+    return next;
 }
 
-static void attune_check_stack(const struct thread *t)
+ATTUNE_SWITCH struct thread *attune_choose(void)
 {
-    for (uint32_t i = 0; i < ATTUNE_CANARY; i++)
-        if (t->attune_own.stack[i] != ATTUNE_PATTERN)
-            attune_fail_at(attune_files[0], 0, 0, "the thread has overrun its stack", &t->attune);
+    struct thread *next = attune_ask();
+    return next ? next : attune_stay_idle();
+}
+
+ATTUNE_SWITCH void attune_check_stack(const struct thread *t)
+{
+#if ATTUNE_CHECK_STACKS
+    /* Four words that nothing may touch. */
+    const uint32_t *end = t->attune_own.stack, pattern = ATTUNE_PATTERN;
+    if ((end[0] ^ pattern) | (end[1] ^ pattern) | (end[2] ^ pattern) | (end[3] ^ pattern))
+        attune_fail_at(attune_files[0], 0, 0, "the thread has overrun its stack", &t->attune);
+#else
+    (void)t;
+#endif
 }
 
 /* Before the running thread stops: everything from outside is told while it still runs. */
-static void attune_begin_stop(void)
+static inline void attune_begin_stop(void)
 {
-    while (attune_hear()) {
-    }
+    while (attune_raised)
+        attune_hear();
 }
 
 /* The running thread stops, in a state that is set; returns when it is dispatched again. */
-static void attune_stop(void)
+ATTUNE_SWITCH void attune_stop(void)
 {
     struct thread *me = attune_running, *next;
     attune_begin_call();

@@ -90,7 +90,6 @@ size_t attune_stack_used(const attune_thread *thread)
 void attune_yield(void)
 {
     attune_begin_stop();
-    attune_running->attune_own.thread_state = ATTUNE_READY;
     attune_stop();
 }
 
@@ -109,7 +108,6 @@ int attune_yield_to(attune_thread *next)
     if (!attune->value)
         return 0;
 #endif
-    attune_running->attune_own.thread_state = ATTUNE_READY;
     ATTUNE_CALL(SET_NEXT_THREAD, t);
     attune_stop();
     return 1;
@@ -159,7 +157,6 @@ int attune_suspend(attune_thread *thread)
     if (t->attune_own.thread_state != ATTUNE_WAITING || !ATTUNE_WAITS_BY_SUSPENDING)
         ATTUNE_CALL(SUSPEND_THREAD, t);
     if (t == attune_running) {
-        t->attune_own.thread_state = ATTUNE_READY;
         attune_stop();
     }
     return 1;

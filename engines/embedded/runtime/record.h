@@ -1,6 +1,7 @@
 /* What the engine keeps of a thread, in the record that the policy's variables follow. */
 
-enum attune_state { ATTUNE_FREE, ATTUNE_READY, ATTUNE_RUNNING, ATTUNE_WAITING };
+/* The thread that runs is READY, too. */
+enum attune_state { ATTUNE_FREE, ATTUNE_READY, ATTUNE_WAITING };
 
 struct thread;
 

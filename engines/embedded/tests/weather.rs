@@ -49,7 +49,7 @@ fn the_station_reads_every_sensor_at_its_interval_under_both_policies() {
         return;
     }
     for policy in ["weather", "round_robin"] {
-        let said = station(policy, Board::Mps2An385, 30_000);
+        let said = station(policy, Board::Mps2An385, 80_000);
         let ticks = numbers(&said, "ticks")[0];
         assert!(ticks > 400, "a whole day passes: {said}");
         let expected: Vec<u64> = [3, 6, 10].iter().map(|interval| ticks / interval).collect();

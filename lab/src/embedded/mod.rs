@@ -1,4 +1,6 @@
 //! Experiments of the embedded engine, on QEMU's mps2-an385: instructions are counted, so every run
 //! repeats.
 
+mod freertos;
+pub mod thread_metric;
 pub mod weather;

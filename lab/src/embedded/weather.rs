@@ -46,7 +46,7 @@ struct Station {
 }
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
-    let rounds = if options.quick { 20_000 } else { 200_000 };
+    let rounds = if options.quick { 60_000 } else { 200_000 };
     let stations: Vec<Station> = POLICIES
         .into_iter()
         .map(|policy| {

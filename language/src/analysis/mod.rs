@@ -7,8 +7,8 @@
 //! - [`usage`]: containers and variables serve a purpose
 //! - [`occupancy`]: engine by engine, which run-time checks cannot fail, and which always do
 //! - [`starvation`]: engine by engine, whether a ready thread can wait for ever
-//! - [`steps`]: how many steps each handler takes at most with so many threads ([`turns`]: how often
-//!   a loop turns)
+//! - [`steps`]: how many steps each handler takes at most with so many threads ([`turns`]: how
+//!   often a loop turns)
 
 pub mod flow;
 pub mod loops;

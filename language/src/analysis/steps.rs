@@ -1,4 +1,5 @@
-//! The static worst case: how many steps each handler takes at most on one CPU with so many threads.
+//! The static worst case: how many steps each handler takes at most on one CPU, with so many
+//! threads.
 //!
 //! A step is an executed statement or a computed expression of the IR, operands and conditions
 //! included. On top of that a list takes or gives a thread in 1 step, a sorted container in as many
@@ -39,7 +40,7 @@ pub fn worst_cases(program: &Program, threads: u32) -> Vec<WorstCase> {
 pub struct Costs<'a> {
     program: &'a Program,
     threads: u64,
-    /// Of the highest tree with so many threads.
+    /// Levels of the highest tree with so many threads.
     height: u64,
     sorted: bool,
 }
@@ -54,7 +55,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Of a statement without those inside it and without its expressions.
+    /// What a statement takes without those inside it and without its expressions.
     pub fn statement(&self, kind: &StatementKind) -> u64 {
         1 + match kind {
             StatementKind::Transfer { source, destination, .. } => {

@@ -4,8 +4,8 @@
 
 use attune_language::engine::event::Event;
 use attune_language::ir::{
-    AttributeId, Block, CheckId, ContainerRef, ExprId, ExprKind, LocalId, NameId, Place, Returned,
-    Statement, StatementKind, ThreadExpr, ThreadKind, Type, Value,
+    AttributeId, Block, CheckId, ContainerKind, ContainerRef, ExprId, ExprKind, LocalId, NameId,
+    Place, Returned, Statement, StatementKind, ThreadExpr, ThreadKind, Type, Value,
 };
 use attune_language::source::Span;
 
@@ -323,7 +323,15 @@ impl Writer<'_> {
             Some(sort) => self.key(&record, sort.by),
         };
         let line = self.line_of_transfer(span);
-        self.out.line(format!("attune_move(attune, {head}, {to}, {key}, {line});"));
+        let queue = self.program.containers[destination.container].kind == ContainerKind::Queue;
+        let same = |of: &ContainerRef| {
+            of.container == destination.container && of.index.is_none() && !self.is_filtered(of)
+        };
+        if queue && matches!(&source.kind, ThreadKind::First(of) if same(of)) {
+            self.out.line(format!("attune_rotate(attune, {to}, {head}, {line});"));
+        } else {
+            self.out.line(format!("attune_move(attune, {head}, {to}, {key}, {line});"));
+        }
         if block_opened {
             self.out.close("}");
         }
@@ -350,7 +358,8 @@ impl Writer<'_> {
             }
             Some((slice, _)) => format!("attune_slice({})", self.expr(slice)),
         };
-        self.out.line(format!("attune->slice = {slice};"));
+        let [before, behind] = self.target.slice;
+        self.out.line(format!("{before}{slice}{behind}"));
         self.leave_part(tail);
     }
 

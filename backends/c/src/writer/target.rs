@@ -26,6 +26,8 @@ pub struct Target {
     /// The CPU on which a handler runs, and how many there are, as C says it.
     pub cpu: &'static str,
     pub cpus: &'static str,
+    /// What stands around the slice that is answered.
+    pub slice: [&'static str; 2],
     /// Whether containers know their names, for the messages of failed checks.
     pub named_containers: bool,
     pub imports: Imports,

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
-    Block, ExprKind, GlobalId, Place, Program, Statement, StatementKind, Storage, Type,
+    Block, ContainerKind, ExprKind, GlobalId, Place, Program, Statement, StatementKind, Storage,
+    Type,
 };
 
 use crate::runtime::Needs;
@@ -19,6 +20,7 @@ pub fn needs(program: &Program) -> Needs {
     handlers.for_each(|handler| visit::handler(program, handler, &mut found));
     Needs {
         sorted: program.containers.values().any(|container| container.sort.is_some()),
+        stacks: program.containers.values().any(|it| it.kind == ContainerKind::Stack),
         visits: found.0,
         // Verbatim text may read it.
         time: !program.verbatim.is_empty()

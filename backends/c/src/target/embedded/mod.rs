@@ -41,6 +41,7 @@ static TARGET: Target = Target {
     state: State::Only,
     cpu: "ATTUNE_CPU",
     cpus: "ATTUNE_ALL_CPUS",
+    slice: ["ATTUNE_SLICE(", ");"],
     // The sentence of a failed check names them.
     named_containers: false,
     imports: Imports::Plain,
@@ -88,8 +89,11 @@ pub fn generate(policy: Policy<'_>, debug: bool, engine: &Engine) -> Result<File
     let h = header::text(&mut writer, engine);
     out.raw(if engine.table { &h } else { "#include \"attune.h\"\n" });
     out.blank();
-    // A test starts the scheduler again and again.
+    // A test starts the scheduler again and again, and reads slices. In a firmware nothing takes
+    // the processor away from a thread.
     out.line(format!("#define ATTUNE_ONCE {}", u8::from(!engine.table)));
+    let slice = if engine.table { "attune->slice = (time)" } else { "((void)(time))" };
+    out.line(format!("#define ATTUNE_SLICE(time) {slice}"));
     out.raw(&runtime::text(writer.needs(), &TARGET.runtime));
     out.line("/* What the engine calls. */");
     writer.handlers_by_macro();

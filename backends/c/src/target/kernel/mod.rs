@@ -48,6 +48,7 @@ static TARGET: Target = Target {
     state: State::Passed,
     cpu: "attune->cpu",
     cpus: "attune->cpus",
+    slice: ["attune->slice = ", ";"],
     named_containers: false,
     imports: Imports::Linked,
     verifier: Some(Verifier { scalars_on_stack: 12 }),

@@ -49,6 +49,7 @@ pub const TARGET: Target = Target {
     state: State::Passed,
     cpu: "attune->cpu",
     cpus: "attune->cpus",
+    slice: ["attune->slice = ", ";"],
     named_containers: true,
     imports: Imports::Linked,
     verifier: None,

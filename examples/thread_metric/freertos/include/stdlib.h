@@ -1,0 +1,2 @@
+/* FreeRTOS includes it; its static objects need nothing of it. */
+#include <stddef.h>
