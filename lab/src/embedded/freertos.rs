@@ -1,5 +1,5 @@
-//! FreeRTOS's sources, which a crate carries: fetched by `tools/setup.sh embedded`, MIT licence, not
-//! a part of this repository.
+//! FreeRTOS's sources, which a crate carries: fetched by `tools/setup.sh embedded`, MIT licence,
+//! not a part of this repository.
 
 use std::fs;
 use std::path::PathBuf;

@@ -60,7 +60,7 @@ struct Row {
     test: &'static str,
     kernel: &'static str,
     flags: &'static str,
-    /// Of one turn: a switch; taking and giving; sending and receiving.
+    /// One turn: a switch; taking and giving; sending and receiving.
     instructions: f64,
     flash: u32,
 }
