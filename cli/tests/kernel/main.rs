@@ -63,7 +63,7 @@ fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> Strin
         format!("exec 2>&1; attune={ATTUNE}; run=\"$attune run --timeout 30000\"; {script}");
     let mut machine = Command::new(ATTUNE);
     machine.current_dir(folder);
-    machine.args(["vm", "--timeout", "900", "--memory", "1024"]);
+    machine.args(["vm", "--timeout", "1800", "--memory", "1024"]);
     machine.args(machine_words).args(["--", "sh", "-c", &script]);
     let output = common::output(&mut machine);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
