@@ -116,7 +116,15 @@ void board_reset(void)
 }
 
 __attribute__((section(".vectors"), used)) static void *const board_vectors[16 + 9] = {
-    [0] = board_stack, [1] = board_reset, [2] = board_fault, [3] = board_fault,
-    [4] = board_fault, [5] = board_fault, [6] = board_fault, [11] = board_service,
-    [14] = board_pending, [15] = board_system_tick, [16 + TIMER_INTERRUPT] = board_timer,
+    [0] = board_stack,
+    [1] = board_reset,
+    [2] = board_fault,
+    [3] = board_fault,
+    [4] = board_fault,
+    [5] = board_fault,
+    [6] = board_fault,
+    [11] = board_service,
+    [14] = board_pending,
+    [15] = board_system_tick,
+    [16 + TIMER_INTERRUPT] = board_timer,
 };
