@@ -50,6 +50,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         partial: args.partial,
         shares: args.weight,
         timeout_ms: args.timeout.clamp(100, 30_000),
+        strict: args.strict,
         implicit: args.implicit,
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -207,6 +208,7 @@ pub fn try_load(
         partial: false,
         shares: [1, 1],
         timeout_ms: 5000,
+        strict: false,
         implicit: false,
         division: Division::whole(cpus),
     };
@@ -309,7 +311,9 @@ fn watch(
 ) -> Result<Option<ExitStatus>, Failure> {
     let mut reported = Instant::now();
     let mut before = running.statistics();
+    let mut told = 0;
     loop {
+        told = tell_rescued(running, told);
         if let Some(child) = &mut child {
             let status = child
                 .try_wait()
@@ -328,6 +332,16 @@ fn watch(
         }
         thread::sleep(LOOK);
     }
+}
+
+/// Says where threads waited too long and the engine ran them, each place once; `told` have been.
+fn tell_rescued(running: &Running, told: usize) -> usize {
+    let all = running.rescued();
+    for place in all.iter().skip(told) {
+        let sentence = place.sentence();
+        eprintln!("attune: {sentence}\n  The engine runs such threads now and then.");
+    }
+    all.len()
 }
 
 /// A second's worth of counters, in a line.
@@ -400,6 +414,9 @@ fn summary(running: &Running, statistics: &Statistics) -> String {
     }
     if *locks > 0 {
         all += &format!(", the lock held {locks} times for {} ns", held.as_nanos());
+    }
+    if statistics.rescues > 0 {
+        all += &format!(", {} times a thread that had waited too long", statistics.rescues);
     }
     match statistics.policies.as_slice() {
         [policy] => format!("{all}; handler calls: {}\n", calls(policy)),

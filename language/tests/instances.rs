@@ -2,6 +2,8 @@
 
 use attune_language::diagnostic::render;
 use attune_language::engine::Engine;
+use attune_language::engine::event::Event;
+use attune_language::engine::protocol::{Class, Fate, Protocol, Subject};
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check};
 
@@ -104,4 +106,48 @@ fn a_thread_that_leaves_takes_its_place_along() {
         checked.engine(Engine::Threads).transfers.checked
     };
     assert!(asked(ARRIVES) >= asked(""), "what may leave is proved no more than what stays");
+}
+
+/// The kernel engine takes a ready thread that waits too long from any policy that can have it
+/// back; others take threads only from policies that say themselves how one arrives.
+#[test]
+fn the_kernel_engine_takes_ready_threads_for_a_while() {
+    let base = SourceText {
+        name: "lifecycle.sched".to_string(),
+        text: "partial scheduler lifecycle {
+            data { threadref current; queue RQ; }
+            event newthread(t) { t => RQ; }
+            event switch_out { if (|current| > 0) current => RQ; }
+            event arrives(t) { t => RQ; }
+        }"
+        .to_string(),
+    };
+    let source = SourceText {
+        name: "s.sched".to_string(),
+        text: "scheduler s extends lifecycle {
+            event schedule { if (|RQ| > 0) { RQ => current; dispatch current; } }
+        }"
+        .to_string(),
+    };
+    let checked = check(&source, &mut [base].as_slice(), &Options::default());
+    let program = checked.program.as_ref().expect("it has no errors");
+    assert!(!program.may_be_split);
+    let classes = |engine, event| {
+        let calls = Protocol::of(engine, program).occasions.into_iter().flat_map(|it| it.calls);
+        let subjects = calls.filter(move |call| call.event == event).map(|call| call.subject);
+        subjects
+            .flat_map(|subject| match subject {
+                Subject::Other(pairs) | Subject::Arriving(pairs) => pairs.to_vec(),
+                _ => Vec::new(),
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(classes(Engine::Kernel, Event::Leaves), [(Class::Ready, Fate::GoesOver)]);
+    assert_eq!(
+        classes(Engine::Kernel, Event::Arrives),
+        [(Class::Ready, Fate::Becomes(Class::Ready))]
+    );
+    for event in [Event::Leaves, Event::Arrives] {
+        assert_eq!(classes(Engine::Simulator, event), []);
+    }
 }

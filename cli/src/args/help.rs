@@ -52,6 +52,10 @@ The command and all that it starts follow SCHED; all other threads follow anothe
 two share the CPUs by weight, and each may use what the other leaves. --all gives every thread to
 SCHED.
 
+A ready thread that SCHED does not dispatch for 1.5 s or longer is run by the engine for a moment,
+again and again; the line of SCHED that put it away is told once. --strict lets the kernel end the
+run instead.
+
 Exit status: the command's; 1 when the kernel has ended the scheduler, 126 or 127 when the command
 cannot run.";
 

@@ -49,9 +49,14 @@ pub struct RunArgs {
     /// Seed of everything random
     #[arg(long, value_name = "S", default_value = "0")]
     pub seed: u64,
-    /// The kernel ends a scheduler that leaves a ready thread waiting for so long, in milliseconds
+    /// The kernel ends a scheduler that leaves a ready thread waiting for so long, in milliseconds.
+    /// Before that, the engine runs the thread for a moment, names the line that put it there, and
+    /// goes on
     #[arg(long, value_name = "MS", default_value = "5000")]
     pub timeout: u32,
+    /// Leave a thread that SCHED forgets to wait, so that the kernel ends SCHED
+    #[arg(long)]
+    pub strict: bool,
     /// A command that runs under SCHED
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
     pub command: Vec<String>,

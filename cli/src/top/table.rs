@@ -3,8 +3,8 @@
 //!
 //! Units stand in the headings; a time of the policy's is in ms.
 
-use attune_kernel::Snapshot;
 use attune_kernel::snapshot::{ContainerSnapshot, Kind, PolicySnapshot, State, ThreadSnapshot};
+use attune_kernel::{Rescued, Snapshot};
 use attune_lab::columns;
 use attune_values::wire::Type;
 
@@ -34,6 +34,17 @@ pub fn lines(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
             format!(
                 "{} turns went to fall-back tasks: there was no record for them",
                 snapshot.fall_backs
+            ),
+        );
+    }
+    for it in &snapshot.rescued {
+        let (times, longest) = (it.times, it.longest as f64 / 1e9);
+        let Rescued { scheduler, place, first, .. } = it;
+        plain(
+            &mut lines,
+            format!(
+                "{scheduler}: the engine ran {times} times a thread that had waited up to \
+                 {longest:.1} s; {place} (thread {first} first)"
             ),
         );
     }
@@ -181,6 +192,7 @@ fn row(
         (State::Ready, _) => "ready".to_owned(),
         (State::Waiting, _) => "waiting".to_owned(),
         (State::Moving, _) => "moving".to_owned(),
+        (State::Away, _) => "run by the engine".to_owned(),
     };
     let seconds = |time: u64| format!("{:.3}", time as f64 / 1e9);
     let mut row = vec![

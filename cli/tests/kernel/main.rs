@@ -9,6 +9,7 @@ mod control;
 mod implicit;
 mod instances;
 mod knowledge;
+mod rescue;
 mod shared;
 mod starvation;
 mod typed;
@@ -210,9 +211,9 @@ fn a_scheduler_that_fails_is_ended_and_told_by_its_own_line() {
         2,
         &packed,
         "$attune run traps.bpf.o --all -- ./mixed 1; echo traps: $?; $attune run stops.bpf.o --all \
-            --timeout 1000 -- ./mixed 2; echo stops: $?; $attune run passes_over.bpf.o --all \
-            --timeout 1000 -- ./mixed 2; echo passes over: $?; cat /sys/kernel/sched_ext/state; \
-            ./mixed 1",
+            --strict --timeout 1000 -- ./mixed 2; echo stops: $?; $attune run passes_over.bpf.o \
+            --all --strict --timeout 1000 -- ./mixed 2; echo passes over: $?; cat \
+            /sys/kernel/sched_ext/state; ./mixed 1",
     );
     assert!(
         said.contains(

@@ -23,7 +23,7 @@ fn crowded(test: &str) -> PathBuf {
 }
 
 /// What was said between a mark and its end.
-fn between<'a>(said: &'a str, mark: &str) -> &'a str {
+pub(super) fn between<'a>(said: &'a str, mark: &str) -> &'a str {
     let (_, rest) = said.split_once(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("{said}"));
     let (part, _) = rest.split_once("<end>\n").unwrap_or_else(|| panic!("{mark}:\n{said}"));
     part

@@ -10,6 +10,8 @@
  *     dispatch, prev blocked            set_waiting, switch_out, schedule
  *     dispatch, prev ended              set_dead, switch_out, schedule
  *     dispatch, nothing runs            schedule
+ *     dispatch, a thread waits too long [switch_out] leaves; the engine runs it (rescue.h)
+ *     enqueue or dispatch, its stay ends arrives
  *     dispatch, other domain owed       its policy: schedule; if that chose a thread, this policy:
  *                                       switch_out
  *     exit_task, disable (life.h)       set_dead, if the policy still knows the thread
@@ -85,6 +87,10 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     case ATTUNE_UNKNOWN:
         attune_meet(t, task, attune_chosen(task, cpu));
         break;
+    case ATTUNE_AWAY:
+        /* It has blocked in its stay, or something has come in between. */
+        attune_end_stay(t, task, attune_chosen(task, cpu));
+        break;
     case ATTUNE_RUNNING:
         /* The policy's choice stands: it was chosen while it left another CPU, or a change of
          * attributes, or a higher class, was in between. */
@@ -122,6 +128,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     if (gone)
         attune_bring_in(gone);
     attune_arm(me, cpu);
+    attune_watch();
 }
 
 /* The policy's thread on this CPU and what has become of it. 1 if it goes on, or will as soon as
@@ -314,7 +321,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     int lonely = 0;
     int64_t now;
 #endif
-    int runs = 0;
+    int runs = 0, hosts;
     me->kicked = 0;
     if (attune_failure.failed) {
         scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
@@ -328,6 +335,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     }
     if (previous)
         known = attune_record_of(previous);
+    attune_fetch_named(me, cpu);
     if (!attune_lock(attune_instance_at(cpu))) {
         attune_wrong(ATTUNE_LOCK_LOST, NULL);
         attune_give_up();
@@ -342,11 +350,15 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
 #endif
         attune_meet(known, previous, cpu);
     }
+    hosts = me->guest && attune_guest_stays(me, cpu, previous, known);
     running = me->running;
     if (running)
         runs = attune_settle(me, cpu, running, previous, known);
+    if (!hosts && me->named && !me->others)
+        hosts = attune_invite(me, cpu, previous, known);
+    runs |= hosts;
 #if ATTUNE_DOMAINS > 1
-    if (!me->others)
+    if (!me->others && !hosts)
         runs = attune_share(me, cpu, previous, known, runs);
 #else
     if (!runs && !me->others)

@@ -137,6 +137,7 @@ static inline void attune_enters_ready(struct thread ATTUNE_ARENA *t)
 {
     uint32_t domain = attune_domain_of(&t->attune);
     t->attune_task.state = ATTUNE_READY;
+    t->attune_task.waits_since = attune_answer.now;
     attune_list(t);
     attune_counts(t);
     attune_note_ready(domain);
@@ -158,6 +159,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
     head->where = NULL;
     head->destroyed = 0;
     head->line = 0;
+    t->attune_task.cpu = cpu;
     attune_answer.cpu = attune_local(cpu);
 #if ATTUNE_DOMAINS > 1
     if (attune_domain_of(head))

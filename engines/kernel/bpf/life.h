@@ -27,7 +27,10 @@ static inline void attune_leaves(struct task_struct *task, int ends)
 #endif
     if (!attune_failure.failed) {
         uint32_t state = t->attune_task.state;
-        if (state == ATTUNE_RUNNING) {
+        if (state == ATTUNE_AWAY) {
+            attune_forget_guest(t);
+            attune_close_account(t);
+        } else if (state == ATTUNE_RUNNING) {
             cpu = t->attune_task.cpu;
             attune_stop(&attune_cpus[cpu], cpu, t, 1);
             attune_kick(cpu);
@@ -133,6 +136,8 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.yielded = 0;
         t->attune_task.domain = ATTUNE_DOMAINS > 1 ? !slot->command : 0;
         t->attune_task.dispatches = 0;
+        t->attune_task.rescued = 0;
+        t->attune_task.of_kernel = !!(task->flags & PF_KTHREAD);
         attune_start_timeouts(t);
         attune_find_values(t);
         slot->record = (uint64_t)t;
@@ -215,6 +220,8 @@ ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *cont
         bpf_timer_init(&timer->timer, &attune_timers, CLOCK_MONOTONIC);
         bpf_timer_set_callback(&timer->timer, attune_fires);
     }
+    if (!attune_begin_watch())
+        return -2;
     attune_divide();
     for (uint32_t instance = (uint32_t)ATTUNE_ZERO; instance < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP;
          instance++)

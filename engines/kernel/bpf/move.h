@@ -30,11 +30,6 @@ enum attune_ended { ATTUNE_STAYS, ATTUNE_LEFT_CLASS, ATTUNE_EXITED };
 /* Instances that a CPU looks into before it gives up for now. */
 #define ATTUNE_PULLS 8
 
-static inline int64_t attune_alarm_of(const struct thread ATTUNE_ARENA *t)
-{
-    return attune_rings_at(t);
-}
-
 /* Under the old instance's lock: the first of the two steps. */
 static __attribute__((noinline)) void attune_go_out(struct thread ATTUNE_ARENA *t, uint32_t to,
                                                     uint32_t cpu)
@@ -42,19 +37,12 @@ static __attribute__((noinline)) void attune_go_out(struct thread ATTUNE_ARENA *
     struct attune_task ATTUNE_ARENA *own = &t->attune_task;
     attune_hear(t);
     ATTUNE_CALL(LEAVES, cpu, &t->attune);
-    if (own->state == ATTUNE_READY) {
-        attune_domains[attune_held()][0].ready--;
-        attune_unlist(t);
+    if (own->state == ATTUNE_READY)
         attune_books[attune_held()].mean -= own->account.load;
-        attune_counts_no_more(t);
-    }
-    own->rings_at = attune_alarm_of(t);
-    attune_alarm(&attune_answer, &t->attune, 0);
-    attune_thread_remove(&t->attune);
     own->account.sent = 0;
     own->moves_as = own->state;
     own->ended = ATTUNE_STAYS;
-    own->state = ATTUNE_MOVING;
+    attune_goes_away(t, ATTUNE_MOVING);
     own->instance = to;
     attune_statistics.moves++;
 }
@@ -68,12 +56,11 @@ static __attribute__((noinline)) int attune_come_in(struct thread ATTUNE_ARENA *
         own->state = ATTUNE_UNKNOWN;
         return own->ended == ATTUNE_EXITED;
     }
-    own->state = ATTUNE_WAITING;
-    ATTUNE_CALL(ARRIVES, cpu, &t->attune);
-    if (own->rings_at)
-        attune_alarm(&attune_answer, &t->attune, own->rings_at);
+    attune_comes_back(t, cpu);
     if (own->moves_as == ATTUNE_READY) {
+        int64_t since = own->waits_since;
         attune_enters_ready(t);
+        own->waits_since = since;
         attune_books[attune_held()].mean += own->account.load;
     }
     return 0;

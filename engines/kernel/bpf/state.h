@@ -15,9 +15,11 @@ struct attune_cpu {
     int64_t preempt_at; /* `preempt c at T`, 0: not asked for */
     uint32_t preempt;   /* `preempt c` */
     uint32_t kicked;    /* to choose again, and not asked since */
-#if ATTUNE_DOMAINS > 1  /* see share.h */
-    uint32_t domain;    /* whose turn it is */
-    int64_t since;      /* when that domain was last charged */
+    /* see rescue.h; `deadline` is the end of the guest's stay */
+    struct thread ATTUNE_ARENA *named, *guest;
+#if ATTUNE_DOMAINS > 1 /* see share.h */
+    uint32_t domain;   /* whose turn it is */
+    int64_t since;     /* when that domain was last charged */
     /* when the other one may be owed the CPU; 0: it will say so itself */
     int64_t turn;
     int64_t spent[ATTUNE_DOMAINS]; /* virtual times, ns */
@@ -57,9 +59,21 @@ struct attune_statistics {
     uint64_t moves, pulls, balanced;
     /* times that a lock was held, and ns; only with ATTUNE_TIMES_LOCK (the lab) */
     uint64_t locks, held;
+    uint64_t rescues;
 };
 
+/* A thread that the engine has run in the policy's place: see rescue.h. */
+struct attune_rescue {
+    uint64_t number; /* from 1; 0: it is being written */
+    uint64_t thread;
+    struct attune_container ATTUNE_ARENA *container; /* where it sat */
+    int64_t waited;
+    uint32_t line, policy;
+};
+#define ATTUNE_RESCUES 64
+
 /* The loader finds everything in the arena from here on. */
+static struct attune_rescue ATTUNE_KEPT ATTUNE_ARENA attune_rescues[ATTUNE_RESCUES];
 static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_locked[ATTUNE_INSTANCES];
 static struct attune_cpu ATTUNE_KEPT ATTUNE_ARENA attune_cpus[ATTUNE_CPUS];
 static struct attune_statistics ATTUNE_KEPT ATTUNE_ARENA attune_statistics;
@@ -89,6 +103,9 @@ static inline void attune_kick(uint32_t cpu)
 /* Set by the loader before it loads. */
 const volatile uint64_t attune_seed = 0;
 const volatile uint32_t attune_cpu_count = 1;
+/* A ready thread that waits for longer than this at most, whatever its policy, is run by the engine
+ * (rescue.h): ns. 0: by none. */
+const volatile int64_t attune_longest_wait = 0;
 #if ATTUNE_INSTANCES > 1
 /* Each CPU's instance and last-level cache. */
 const volatile uint32_t attune_instance_of[ATTUNE_CPUS] = {0};

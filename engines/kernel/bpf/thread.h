@@ -29,7 +29,9 @@ enum attune_state {
     ATTUNE_WAITING,
     ATTUNE_GONE,
     /* between two instances (move.h): it sits in no container, and no handler sees it */
-    ATTUNE_MOVING
+    ATTUNE_MOVING,
+    /* the engine runs it, or has let it run until it blocked (rescue.h): the same */
+    ATTUNE_AWAY
 };
 
 struct thread;
@@ -71,7 +73,7 @@ struct attune_task {
     struct attune_container ATTUNE_ARENA *was; /* where it sat when the policy forgot it */
     uint64_t tid;                              /* the kernel's, never used twice */
     int32_t pid, tgid;
-    uint32_t cpu;  /* RUNNING: where */
+    uint32_t cpu;  /* RUNNING: where; otherwise where it was last */
     uint8_t state; /* enum attune_state */
     /* called sched_yield since it was dispatched */
     uint8_t yielded;
@@ -87,11 +89,14 @@ struct attune_task {
     uint64_t process;               /* the key of its process there */
     uint64_t allowed[ATTUNE_WORDS]; /* of a pinned thread: the CPUs where it may run */
     uint64_t dispatches;
+    int64_t waits_since; /* READY: since then, in whichever instance */
+    int64_t rings_at;    /* MOVING, AWAY: when its alarm rings, 0: never */
+    uint64_t rescued;    /* dispatches + 1 when the engine ran it last, 0: it never did */
+    uint8_t of_kernel;   /* a thread of the kernel's own */
 #if ATTUNE_INSTANCES > 1 /* see move.h */
     uint32_t instance;
     uint8_t moves_as; /* MOVING: READY or WAITING */
     uint8_t ended;    /* MOVING: enum attune_ended */
-    int64_t rings_at; /* MOVING: when its alarm rings, 0: never */
     /* READY: in the list of its instance */
     int64_t ready_since;
     struct thread ATTUNE_ARENA *ready_before, *ready_behind;

@@ -212,7 +212,7 @@ impl Contents {
 }
 
 /// `1234 (stress-ng)`, as long as it lives.
-fn named(thread: u64) -> String {
+pub(crate) fn named(thread: u64) -> String {
     let name = std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
     match name.trim() {
         "" => thread.to_string(),
@@ -221,7 +221,7 @@ fn named(thread: u64) -> String {
 }
 
 /// Says which line put the thread there; 0 is no line.
-fn put_there(policy: &Policy, line: u32) -> String {
+pub(crate) fn put_there(policy: &Policy, line: u32) -> String {
     if line > 0 { format!(", put there by {}", policy.line(line)) } else { String::new() }
 }
 
@@ -243,7 +243,7 @@ fn wrong_dispatch(image: &Image, memory: &Memory, base: u64, thread: u64) -> Opt
     Some(format!("{file}: schedule dispatched thread {thread}, which {state}{place}{line}"))
 }
 
-fn policy(image: &Image, number: u32) -> &Policy {
+pub(crate) fn policy(image: &Image, number: u32) -> &Policy {
     image.description.policies.get(number as usize).unwrap_or(image.description.first())
 }
 

@@ -98,9 +98,23 @@ pub(crate) struct Engine {
     pub balanced: u64,
     pub locks: u64,
     pub held: u64,
+    pub rescues: u64,
+    pub rescue: Rescue,
     pub chunk_before: u64,
     pub chunk_records: u64,
     pub chunk_first: u64,
+}
+
+/// `struct attune_rescue`.
+#[derive(Clone, Debug)]
+pub(crate) struct Rescue {
+    pub bytes: u64,
+    pub number: u64,
+    pub thread: u64,
+    pub container: u64,
+    pub waited: u64,
+    pub line: u64,
+    pub policy: u64,
 }
 
 impl Layout {
@@ -245,9 +259,24 @@ impl Types<'_> {
             balanced: counter("balanced")?,
             locks: counter("locks")?,
             held: counter("held")?,
+            rescues: counter("rescues")?,
+            rescue: self.rescue()?,
             chunk_before: chunk("before")?,
             chunk_records: chunk("records")?,
             chunk_first: chunk("record")?,
+        })
+    }
+
+    fn rescue(&self) -> Option<Rescue> {
+        let of = |member| self.offset("attune_rescue", member);
+        Some(Rescue {
+            bytes: self.bytes("attune_rescue")?,
+            number: of("number")?,
+            thread: of("thread")?,
+            container: of("container")?,
+            waited: of("waited")?,
+            line: of("line")?,
+            policy: of("policy")?,
         })
     }
 }

@@ -25,6 +25,7 @@ mod memory;
 mod program_call;
 mod records;
 mod replay;
+mod rescues;
 mod running;
 pub mod snapshot;
 mod source;
@@ -46,6 +47,7 @@ pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
 pub use replay::{
     Answer, Failed, INSTANCES as REPLAY_INSTANCES, Replay, THREADS as REPLAY_THREADS,
 };
+pub use rescues::Rescued;
 pub use running::{Running, start};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use source::{replay_source, shared_source, source};

@@ -27,6 +27,8 @@ pub struct Settings {
     /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at
     /// most 30 000).
     pub timeout_ms: u32,
+    /// The engine runs no thread that waits too long under its policy; the kernel ends the run.
+    pub strict: bool,
     /// Which instance has which CPUs.
     pub division: Division,
     /// What threads wait until is told to policies that ask for it (`bpf/implicit.h`).
@@ -153,6 +155,7 @@ pub(crate) fn object(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         };
         put("attune_seed", 0, &settings.seed.to_ne_bytes());
         put("attune_cpu_count", 0, &settings.cpus.to_ne_bytes());
+        put("attune_longest_wait", 0, &longest_wait(settings).to_ne_bytes());
         let shares = settings.shares.map(|share| u64::from(share.max(1)));
         put("attune_shares", 0, &shares[0].to_ne_bytes());
         put("attune_shares", 8, &shares[1].to_ne_bytes());
@@ -183,6 +186,13 @@ pub(crate) fn object(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
 /// Those of `bpf/implicit.h`, which each timer of the machine passes through while they are loaded.
 pub(crate) fn is_timer_program(name: &OsStr) -> bool {
     name == "attune_timer_starts" || name == "attune_timer_ends"
+}
+
+/// After what time the engine runs a thread, whatever its policy says (`bpf/rescue.h`), in ns; 0:
+/// never. The kernel's own watchdog is a worker that must run within half of `timeout_ms` after it
+/// is ready, so that it must be helped before then.
+fn longest_wait(settings: &Settings) -> i64 {
+    if settings.strict { 0 } else { i64::from(settings.timeout_ms) * 1_000_000 / 3 }
 }
 
 /// How far one of two domains gets ahead before the other one has the CPU, in virtual ns

@@ -8,6 +8,7 @@ use attune_values::wire::Tunable;
 use crate::image::Image;
 use crate::locked_copy::Copier;
 use crate::memory::Memory;
+use crate::rescues::{Rescued, Rescues};
 use crate::snapshot::{self, Snapshot, SnapshotError};
 use crate::tunables::{self, SetError};
 
@@ -16,6 +17,7 @@ pub(crate) struct Loaded {
     pub image: Image,
     pub memory: Memory,
     pub copier: Mutex<Copier>,
+    pub rescues: Mutex<Rescues>,
     pub cpus: u32,
     // Behind `memory`, which lies in it.
     pub object: libbpf_rs::Object,
@@ -36,7 +38,16 @@ impl Loaded {
     }
 
     pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
-        snapshot::take(&self.image, &self.memory, &mut self.copier(), self.cpus)
+        let mut snapshot =
+            snapshot::take(&self.image, &self.memory, &mut self.copier(), self.cpus)?;
+        snapshot.rescued = self.rescued();
+        Ok(snapshot)
+    }
+
+    /// From where the engine has run threads that waited too long, so far.
+    pub fn rescued(&self) -> Vec<Rescued> {
+        let mut rescues = self.rescues.lock().unwrap_or_else(PoisonError::into_inner);
+        rescues.read(&self.image, &self.memory).to_vec()
     }
 
     /// A panic in between has left nothing half done.

@@ -91,6 +91,7 @@ impl Replay {
             partial: false,
             shares: [1, 1],
             timeout_ms: 0,
+            strict: true,
             implicit: false,
             division: Division::whole(cpus),
         };

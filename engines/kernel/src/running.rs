@@ -12,6 +12,7 @@ use crate::load::{self, Error, Settings};
 use crate::loaded::Loaded;
 use crate::locked_copy::Copier;
 use crate::program_call;
+use crate::rescues::{Rescued, Rescues};
 use crate::statistics::Statistics;
 use crate::support;
 use crate::tunables::SetError;
@@ -50,7 +51,8 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
     let memory = load::memory_of(&image, &object)?;
     let copier =
         Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
-    let loaded = Loaded { image, memory, copier: Mutex::new(copier), cpus: settings.cpus, object };
+    let (copier, rescues) = (Mutex::new(copier), Mutex::new(Rescues::default()));
+    let loaded = Loaded { image, memory, copier, rescues, cpus: settings.cpus, object };
     Ok(Running { link, _listening: listening, loaded: Arc::new(loaded) })
 }
 
@@ -90,6 +92,12 @@ impl Running {
     pub fn statistics(&self) -> Statistics {
         let Loaded { image, memory, .. } = &*self.loaded;
         Statistics::read(image, memory, memory)
+    }
+
+    /// From where the engine has run threads that waited too long under the scheduler. Asked ten
+    /// times a second it misses none.
+    pub fn rescued(&self) -> Vec<Rescued> {
+        self.loaded.rescued()
     }
 
     /// What other processes may say to it: values for its thread imports, and `owner`, a user, and

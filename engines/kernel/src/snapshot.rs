@@ -15,6 +15,7 @@ use crate::layout::Engine;
 use crate::locked_copy::{Copier, CopyError, Part, ROOM};
 use crate::memory::{Memory, Words};
 use crate::records;
+use crate::rescues::Rescued;
 use crate::statistics::Statistics;
 use crate::tunables;
 
@@ -32,6 +33,8 @@ pub struct Snapshot {
     /// Turns so far of fall-back tasks: threads for which there was no record, and which run beside
     /// all policies.
     pub fall_backs: u64,
+    /// From where the engine has run threads that waited too long.
+    pub rescued: Vec<Rescued>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +99,8 @@ pub enum State {
     Waiting,
     /// It goes from one instance to another.
     Moving,
+    /// The engine runs it because it waited too long, or has let it run until it blocked.
+    Away,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +232,7 @@ impl<W: Words> View<'_, W> {
             cpus: (0..cpus).filter_map(|number| self.cpu(number, times.at)).collect(),
             tunables: tunables::all(self.image, self.memory),
             fall_backs: statistics.fall_backs,
+            rescued: Vec::new(),
         })
     }
 
@@ -253,6 +259,7 @@ impl<W: Words> View<'_, W> {
             2 => Some(State::Running),
             3 => Some(State::Waiting),
             5 => Some(State::Moving),
+            6 => Some(State::Away),
             _ => None,
         }
     }

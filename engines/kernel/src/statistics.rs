@@ -32,6 +32,8 @@ pub struct Statistics {
     /// with `ATTUNE_TIMES_LOCK`.
     pub locks: u64,
     pub held: Duration,
+    /// Times that the engine ran a thread that had waited too long.
+    pub rescues: u64,
 }
 
 /// The counters of one policy.
@@ -85,6 +87,7 @@ impl Statistics {
             balanced: word(counters + layout.balanced),
             locks: word(counters + layout.locks),
             held: Duration::from_nanos(word(counters + layout.held)),
+            rescues: word(counters + layout.rescues),
         })
     }
 

@@ -9,6 +9,7 @@ use attune_language::engine::Engine;
 use crate::failure::{self, Kind};
 use crate::image::Image;
 use crate::memory::{ARENA, Memory, Section, Words};
+use crate::rescues::Rescues;
 use crate::snapshot::{self, Snapshot, SnapshotError, State, Times};
 use crate::statistics::Statistics;
 use crate::{Compiler, Layout, compile, containers, records, source};
@@ -286,4 +287,51 @@ fn a_stall_names_the_thread_its_container_and_the_line_that_put_it_there() {
     let expected = "fair.sched: thread 42 (hog) was ready and was not dispatched; it sits in late, \
                     put there by line 60";
     assert!(told.ends_with(expected), "{told}");
+}
+
+#[test]
+fn rescues_are_summed_up_by_place_and_those_written_over_are_left_out() {
+    let scheduler = Scheduler::new();
+    let engine = scheduler.image.layout().engine.clone().unwrap();
+    let (late, ring) = (scheduler.container("late"), scheduler.address("attune_rescues"));
+    let count = scheduler.address("attune_statistics") + engine.rescues;
+    let note = |number: u64, thread: u64, waited: u64, line: u32| {
+        let layout = &engine.rescue;
+        let at = ring + (number - 1) % 64 * layout.bytes;
+        for (member, value) in
+            [(layout.thread, thread), (layout.container, late), (layout.waited, waited)]
+        {
+            scheduler.memory.set_u64(at + member, value);
+        }
+        scheduler.memory.set_u32(at + layout.line, line);
+        scheduler.memory.set_u64(at + layout.number, number);
+    };
+    let mut rescues = Rescues::default();
+    let mut read = || {
+        let places = rescues.read(&scheduler.image, &scheduler.memory).iter();
+        places.map(|it| (it.first.clone(), it.times, it.longest)).collect::<Vec<_>>()
+    };
+    assert_eq!(read(), []);
+
+    // No process has such a number, so none has a name.
+    let [one, other] = [1 << 40, 2 << 40];
+    note(1, one, 500, 60);
+    note(2, other, 900, 60);
+    note(3, other, 700, 61);
+    scheduler.memory.set_u64(count, 4);
+    // The fourth is still being written.
+    let both = [(one.to_string(), 2, 900), (other.to_string(), 1, 700)];
+    assert_eq!(read(), both);
+    assert_eq!(read(), both);
+
+    // 68 are there, and the first four have been written over.
+    for number in 5..=68 {
+        note(number, one, 600, 61);
+    }
+    scheduler.memory.set_u64(count, 68);
+    assert_eq!(read()[1], (other.to_string(), 65, 700));
+    let place = "fair.sched: thread 1099511627776 was ready for 0.0 s and was not dispatched; it \
+                 sat in late, put there by line 60";
+    let told = rescues.read(&scheduler.image, &scheduler.memory)[0].sentence();
+    assert!(told.ends_with(place), "{told}");
 }

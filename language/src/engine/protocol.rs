@@ -12,12 +12,12 @@
 //!      the CPU is idle                 Choosing  set_next_thread, quantum_expired, then
 //!                                         │      switch_out, at once
 //!                                         ├──schedule, at once──▶ Running or Idle
-//!                                         └──nothing──▶ Idle      kernel: the other policy has
-//!                                                                 the CPU next
+//!                                         └──nothing──▶ Idle      kernel: the other policy, or
+//!                                                                 the engine, has the CPU next
 //! ```
 //!
 //! Where two policies share a machine, a CPU on which the other one's thread runs is idle to this
-//! one.
+//! one, and so is a CPU on which the kernel engine itself runs a thread that waited too long.
 //!
 //! An [`Occasion`] is one reason for an engine to call handlers: the handlers in their order, the
 //! thread that each is about, and what becomes of that thread. Between the calls of one occasion,
@@ -76,7 +76,8 @@ pub enum Fate {
     Becomes(Class),
     /// The engine removes it from wherever it is, if no handler destroyed it.
     Dies,
-    /// The engine removes it from wherever it is; it goes on in another instance of the policy.
+    /// The engine removes it from wherever it is; it goes on in another instance of the policy, or
+    /// for a while without one.
     GoesOver,
 }
 
@@ -91,8 +92,8 @@ pub enum Subject {
     Running,
     /// A thread that does not run on this CPU: of one of these classes, and what it becomes.
     Other(&'static [(Class, Fate)]),
-    /// A thread that comes from another instance of the policy, where it was of one of these
-    /// classes. It sits in no container yet.
+    /// A thread that comes from another instance of the policy, or back to this one, where it was
+    /// of one of these classes. It sits in no container yet.
     Arriving(&'static [(Class, Fate)]),
 }
 
@@ -166,6 +167,9 @@ const LEAVES: Subject = Subject::Other(&[
     (SuspendedReady, GoesOver),
     (SuspendedWaiting, GoesOver),
 ]);
+/// The kernel engine runs a thread that waited too long; it is away while it is blocked, too.
+const RESCUED: Subject = Subject::Other(&[(Ready, GoesOver)]);
+const RETURNS: Subject = Subject::Arriving(&[(Ready, Becomes(Ready))]);
 const ARRIVES: Subject = Subject::Arriving(&[
     (Ready, Becomes(Ready)),
     (Waiting, Becomes(Waiting)),
@@ -300,7 +304,7 @@ impl Protocol {
             // `set_dead` ran on another CPU. No handler is called about the thread any more.
             add("the running thread is taken away from elsewhere", RUNNING, &[], Some(Dies));
             occasions.push(Occasion {
-                what: "another policy has the CPU next",
+                what: "another policy, or the engine, has the CPU next",
                 phases: &[Phase::Choosing],
                 calls: Vec::new(),
                 stops: None,
@@ -309,22 +313,25 @@ impl Protocol {
         }
 
         // An engine runs a policy as several instances only if it says how threads arrive. The
-        // default of `lifecycle` does not count.
-        if program.may_be_split && called(Event::Arrives) {
-            occasions.push(Occasion {
-                what: "a thread goes over to another instance",
-                phases: BETWEEN,
-                calls: vec![Call { event: Event::Leaves, subject: LEAVES }],
-                stops: None,
-                idles: false,
-            });
-            occasions.push(Occasion {
-                what: "a thread comes from another instance",
-                phases: BETWEEN,
-                calls: vec![Call { event: Event::Arrives, subject: ARRIVES }],
-                stops: None,
-                idles: false,
-            });
+        // default of `lifecycle` does not count. It does where the kernel engine runs a thread that
+        // waited too long; a policy with none at all is told of an end and a new thread.
+        let goes_and_comes = match () {
+            () if !called(Event::Arrives) => None,
+            () if program.may_be_split => Some([
+                ("a thread goes over to another instance", LEAVES),
+                ("a thread comes from another instance", ARRIVES),
+            ]),
+            () if engine == Engine::Kernel => Some([
+                ("the engine runs a thread that has waited too long", RESCUED),
+                ("a thread comes back that the engine has run", RETURNS),
+            ]),
+            () => None,
+        };
+        for (event, (what, subject)) in
+            [Event::Leaves, Event::Arrives].into_iter().zip(goes_and_comes.into_iter().flatten())
+        {
+            let calls = vec![Call { event, subject }];
+            occasions.push(Occasion { what, phases: BETWEEN, calls, stops: None, idles: false });
         }
 
         let queries =
