@@ -112,16 +112,12 @@ fn a_thread_that_leaves_takes_its_place_along() {
 /// back; others take threads only from policies that say themselves how one arrives.
 #[test]
 fn the_kernel_engine_takes_ready_threads_for_a_while() {
-    let base = SourceText {
-        name: "lifecycle.sched".to_string(),
-        text: "partial scheduler lifecycle {
-            data { threadref current; queue RQ; }
-            event newthread(t) { t => RQ; }
-            event switch_out { if (|current| > 0) current => RQ; }
-            event arrives(t) { t => RQ; }
-        }"
-        .to_string(),
-    };
+    let base = "partial scheduler lifecycle {
+        data { threadref current; queue RQ; }
+        event newthread(t) { t => RQ; }
+        event switch_out { if (|current| > 0) current => RQ; }
+        event arrives(t) { t => RQ; }
+    }";
     let source = SourceText {
         name: "s.sched".to_string(),
         text: "scheduler s extends lifecycle {
@@ -129,7 +125,7 @@ fn the_kernel_engine_takes_ready_threads_for_a_while() {
         }"
         .to_string(),
     };
-    let checked = check(&source, &mut [base].as_slice(), &Options::default());
+    let checked = check(&source, &mut [("lifecycle.sched", base)].as_slice(), &Options::default());
     let program = checked.program.as_ref().expect("it has no errors");
     assert!(!program.may_be_split);
     let classes = |engine, event| {
