@@ -130,12 +130,14 @@ static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA
         attune_free_record(t);
 }
 
-/* Under the lock: where a READY thread should go, or ATTUNE_INSTANCES. To where balance.h has sent
- * it, or away from an instance of which it may run on no CPU. */
+/* Under the lock: where a READY thread of the instance should go, or ATTUNE_INSTANCES. To where
+ * balance.h has sent it, or away from an instance of which it may run on no CPU. A thread that
+ * another CPU has taken since the caller last had the lock is not this instance's any more. */
 static __attribute__((noinline)) uint32_t attune_destination(struct thread ATTUNE_ARENA *t)
 {
     uint32_t own = attune_held(), sent = t->attune_task.account.sent;
-    if (t->attune_task.state != ATTUNE_READY || t->attune_task.leaving)
+    if (t->attune_task.instance != own || t->attune_task.state != ATTUNE_READY ||
+        t->attune_task.leaving)
         return ATTUNE_INSTANCES;
     t->attune_task.account.sent = 0;
     if (sent && sent <= ATTUNE_INSTANCES && sent - 1 != own &&
