@@ -21,13 +21,13 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "queue-lifo",
         "a queue inserts at its head",
-        "if (c->kind == ATTUNE_STACK) {",
+        "if (ATTUNE_STACKS && c->kind == ATTUNE_STACK) {",
         "if (1) {",
     ),
     mutant(
         "stack-fifo",
         "a stack inserts at its tail",
-        "if (c->kind == ATTUNE_STACK) {",
+        "if (ATTUNE_STACKS && c->kind == ATTUNE_STACK) {",
         "if (0) {",
     ),
     mutant(
