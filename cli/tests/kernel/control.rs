@@ -60,7 +60,9 @@ show after $attune set
 show no_terminal $attune top
 ./mixed 8 >loaded & load=$!
 for look in 1 2 3 4 5 6; do show look$look $attune top --json; done
-(sleep 2; printf '\033[B'; sleep 1; printf q) |
+touch shown
+(for i in $(seq 900); do grep -q RUN/% shown && break; sleep 0.1; done
+    printf '\033[B'; sleep 1; printf q) |
     script -qec "stty rows 40 cols 120; stty -g >before; $attune top --interval 0.1;
         echo left: \$?; stty -g >after" /dev/null >shown
 wait $load; cat loaded
