@@ -109,7 +109,7 @@ mod tests {
         let container =
             json!({ "name": "WQ", "kind": "queue", "sorted_on": null, "threads": threads });
         let snapshot = json!({
-            "at": 0, "held": 0, "cpus": [], "tunables": [], "fall_backs": 0,
+            "at": 0, "held": 0, "cpus": [], "tunables": [], "fall_backs": 0, "rescued": [],
             "policies": [{
                 "scheduler": "human", "role": null, "ready": 0, "dispatches": 0, "loose": [],
                 "attributes": attributes, "containers": [container],
