@@ -6,15 +6,15 @@
 //! scheduler alone, so that chance decides which process accepts. Times are a twenty-fifth of the
 //! published ones: a request every 10 ms, which lasts 10 to 200 ms.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::example::POOL;
-use super::programs::{Pair, Stage, check};
+use super::programs::{self, Pair, Stage, check};
 use crate::experiment::{Options, Procedure, Progress};
+use crate::plot;
 use crate::report::{Claim, Picture, Report, Table};
-use crate::{median_interval, plot};
 
 pub const EXPERIMENT: Procedure = Procedure {
     name: "pool",
@@ -52,10 +52,7 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
 }
 
 fn report(pairs: &[Pair<Outcome>], requests: u32) -> Result<Report> {
-    let median = |figure: fn(&Pair<Outcome>) -> f64| {
-        let values: Vec<f64> = pairs.iter().map(figure).collect();
-        median_interval::of(&values).context("no pair")
-    };
+    let median = |figure: fn(&Pair<Outcome>) -> f64| programs::median(pairs, figure);
     let row = |name: &str,
                mean: fn(&Pair<Outcome>) -> f64,
                worst: fn(&Pair<Outcome>) -> f64|

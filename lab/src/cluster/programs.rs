@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::example::Example;
 use crate::experiment::Options;
 use crate::files;
+use crate::median_interval::{self, Median};
 
 /// A folder with an example's texts and its compiled node schedulers, `FAMILY.so`.
 pub struct Stage {
@@ -25,6 +26,12 @@ pub struct Stage {
 pub struct Pair<T> {
     pub alone: T,
     pub cluster: T,
+}
+
+/// The median over the pairs, and its interval.
+pub fn median<T>(pairs: &[Pair<T>], figure: fn(&Pair<T>) -> f64) -> Result<Median> {
+    let values: Vec<f64> = pairs.iter().map(figure).collect();
+    median_interval::of(&values).context("no pair")
 }
 
 /// Whether the example's program was built.

@@ -4,15 +4,15 @@
 //! The example (examples/webapp) runs in pairs, one run after the other under the same requests:
 //! its two servers as nodes of a cluster, and alone, where each serves first in, first out.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::example::WEBAPP;
-use super::programs::{Pair, Stage, check};
+use super::programs::{self, Pair, Stage, check};
 use crate::experiment::{Options, Procedure, Progress};
+use crate::plot;
 use crate::report::{Claim, Picture, Report, Table};
-use crate::{median_interval, plot};
 
 pub const EXPERIMENT: Procedure = Procedure {
     name: "webapp",
@@ -55,10 +55,7 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
 }
 
 fn report(pairs: &[Pair<Outcome>], requests: u32) -> Result<Report> {
-    let median = |figure: fn(&Pair<Outcome>) -> f64| {
-        let values: Vec<f64> = pairs.iter().map(figure).collect();
-        median_interval::of(&values).context("no pair")
-    };
+    let median = |figure: fn(&Pair<Outcome>) -> f64| programs::median(pairs, figure);
     let row = |name: &str, figures: [fn(&Pair<Outcome>) -> f64; 3]| -> Result<Vec<String>> {
         let mut row = vec![name.to_owned()];
         for figure in figures {
