@@ -1,169 +1,24 @@
 //! Takes the events of a cluster one by one: machines, messages, incidents.
 //!
-//! Invariants: a member's machine exists from its start to its end; nothing is delivered to one
-//! that is over; `wake` of a member is the time for which its machine's next event stands in the
-//! queue.
-
-use std::collections::HashMap;
+//! Invariant: nothing is delivered to a member that is over.
 
 use attune_language::ir::Type;
 use attune_replica::Operation;
 use attune_replica::messages::NodeId;
 use attune_replica::schema::Model;
-use attune_simulator::cluster::{ClusterWorkload, Incident, IncidentKind};
+use attune_simulator::cluster::{Incident, IncidentKind};
 use attune_simulator::scheduler::{Time, Value};
-use attune_simulator::{
-    Diagnostic, Options, Outcome, Parcel, Part, Reading, SharedChange, duration,
-};
+use attune_simulator::{Diagnostic, Parcel, Part, Reading, SharedChange, duration};
 
-use super::Settings;
-use super::channels::{Address, Channels, Envelope};
-use super::outcome::{ClusterOutcome, MasterFigures, NodeOutcome};
-use super::queue::Queue;
-use super::spread::Spreads;
-use super::talk::{Down, Up};
-use super::world::World;
+use super::event::What;
+use super::outcome::{ClusterOutcome, NodeOutcome};
+use super::state::{Cluster, Result};
 use crate::node::Command;
-use crate::{Master, Node};
-
-pub type Result<T, E = Diagnostic> = std::result::Result<T, E>;
 
 /// Events at one instant after which the cluster is going round in circles.
 const MOST_AT_ONCE: u64 = 20_000_000;
 
-/// One life of a node.
-pub struct Member<'a> {
-    pub group: usize,
-    pub index: u32,
-    pub start: Time,
-    /// Until its start.
-    unborn: Option<(&'a mut Node, &'a Options)>,
-    pub part: Option<Part<'a, Node>>,
-    /// When it crashed or departed.
-    pub ended: Option<Time>,
-    pub over: Option<Outcome>,
-    /// The time of its machine's event in the queue; [`Time::MAX`] without one.
-    pub wake: Time,
-    /// Nothing passes before that time.
-    pub cut_until: Time,
-    pub talk: super::talk::Talk,
-}
-
-impl<'a> Member<'a> {
-    pub fn new(
-        group: usize,
-        index: u32,
-        start: Time,
-        node: &'a mut Node,
-        options: &'a Options,
-    ) -> Member<'a> {
-        Member {
-            group,
-            index,
-            start,
-            unborn: Some((node, options)),
-            part: None,
-            ended: None,
-            over: None,
-            wake: Time::MAX,
-            cut_until: 0,
-            talk: super::talk::Talk::default(),
-        }
-    }
-
-    /// The time by the member's own clock.
-    pub fn own(&self, now: Time) -> Time {
-        now - self.start
-    }
-}
-
-pub enum What {
-    Start(usize),
-    /// A machine's next event.
-    Machine(usize),
-    World,
-    Incident(usize),
-    /// The master learns of a crash.
-    Noticed(NodeId),
-    NodeTalks(usize),
-    MasterTalks,
-    ToMaster(usize, Up),
-    ToNode(usize, Down),
-    /// A message reaches its channel.
-    Message(usize, Envelope),
-    /// A message is handed to a waiting thread.
-    Hand(Address, Envelope),
-    /// A reply, or nothing because the node that should reply is gone.
-    Reply(u64, Option<f64>),
-    /// The value of a shared variable for a thread.
-    Answer(usize, Reading, f64),
-    Sample,
-}
-
-pub struct Cluster<'a> {
-    pub master: Master,
-    pub members: Vec<Member<'a>>,
-    pub world: Option<Part<'a, World>>,
-    world_wake: Time,
-    pub workload: &'a ClusterWorkload,
-    pub settings: &'a Settings,
-    pub end: Time,
-    pub now: Time,
-    pub queue: Queue<What>,
-    pub random: fastrand::Rng,
-    pub channels: Channels,
-    /// By the master's number.
-    pub joined: HashMap<NodeId, usize>,
-    /// Threads that wait for an answer of the owner.
-    pub readings: HashMap<(usize, u64), Reading>,
-    pub figures: MasterFigures,
-    pub master_talk: super::talk::MasterTalk,
-    pub next_key: u64,
-    spreads: Spreads,
-    events: u64,
-    at_once: u64,
-}
-
-impl<'a> Cluster<'a> {
-    pub fn new(
-        master: Master,
-        members: Vec<Member<'a>>,
-        world: Option<Part<'a, World>>,
-        workload: &'a ClusterWorkload,
-        settings: &'a Settings,
-        end: Time,
-    ) -> Cluster<'a> {
-        let mut cluster = Cluster {
-            next_key: members.len() as u64 + 1,
-            spreads: Spreads::new(master.schema()),
-            master,
-            members,
-            world,
-            world_wake: Time::MAX,
-            channels: Channels::new(workload, settings.seed),
-            workload,
-            settings,
-            end,
-            now: 0,
-            queue: Queue::default(),
-            random: fastrand::Rng::with_seed(settings.seed),
-            joined: HashMap::new(),
-            readings: HashMap::new(),
-            figures: MasterFigures::default(),
-            master_talk: super::talk::MasterTalk::default(),
-            events: 0,
-            at_once: 0,
-        };
-        for member in 0..cluster.members.len() {
-            cluster.queue.push(cluster.members[member].start, What::Start(member));
-        }
-        for (number, incident) in workload.incidents.iter().enumerate() {
-            cluster.queue.push(incident.at, What::Incident(number));
-        }
-        cluster.queue.push(0, What::Sample);
-        cluster
-    }
-
+impl Cluster<'_> {
     pub fn run(mut self) -> Result<ClusterOutcome> {
         self.wake_world();
         while let Some((at, what)) = self.queue.pop(self.end) {
@@ -416,36 +271,6 @@ impl<'a> Cluster<'a> {
         self.master_failed(result)?;
         self.master_changed();
         Ok(())
-    }
-
-    pub fn master_failed<T>(
-        &self,
-        result: std::result::Result<T, attune_simulator::interpreter::Failure>,
-    ) -> Result<T> {
-        result.map_err(|failure| {
-            let place = failure.place.map_or(String::new(), |place| format!("{place}: "));
-            Diagnostic::new(format!(
-                "the master failed a check: {place}{}, at {}",
-                failure.message,
-                duration(self.now)
-            ))
-        })
-    }
-
-    /// An error in a machine, with the node in which it happened.
-    pub fn named(&self, number: usize, mut error: Diagnostic) -> Diagnostic {
-        error.message = format!("in the node {}: {}", self.name(number), error.message);
-        error
-    }
-
-    pub fn name(&self, number: usize) -> String {
-        let member = &self.members[number];
-        let group = &self.workload.nodes[member.group];
-        if group.count == 1 {
-            group.name.clone()
-        } else {
-            format!("{}.{}", group.name, member.index)
-        }
     }
 
     fn sample(&mut self) {

@@ -5,19 +5,25 @@
 //! acts only when its event is taken or something is delivered to it, so equal seeds give equal
 //! runs.
 //!
-//! - [`driver`] takes the events; [`talk`] decides when nodes and the master speak; [`channels`]
-//!   brings messages of workloads from node to node, [`world`] has the clients outside;
+//! - [`state`] holds the cluster as it stands, [`event`] names what can happen, [`driver`] takes
+//!   the events one by one;
+//! - [`talk`] decides when nodes and the master speak;
+//! - [`channels`] hold messages of workloads, [`delivery`] brings them from node to node, [`world`]
+//!   has the clients outside;
 //! - [`spread`] measures how far nodes differ; [`outcome`] and [`report`] tell what came.
 //!
 //! Times are nanoseconds from the start of the run; a node's machine and its handlers count from
 //! the node's own start.
 
 mod channels;
+mod delivery;
 mod driver;
+mod event;
 mod outcome;
 mod queue;
 mod report;
 mod spread;
+mod state;
 mod talk;
 mod world;
 
@@ -34,9 +40,9 @@ use attune_simulator::{Diagnostic, Options, Part};
 
 use crate::{Master, Node};
 
-use driver::{Cluster, Member};
 pub use outcome::{ClusterOutcome, MasterFigures, NodeOutcome};
 pub use spread::Spread;
+use state::{Cluster, Member};
 use world::World;
 
 /// How a cluster is run.

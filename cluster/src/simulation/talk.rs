@@ -4,55 +4,11 @@
 //! A node speaks when it has something to say, at most once in the link's pace; what has no answer
 //! is said again, and a heartbeat goes out where nothing else does.
 
-use attune_replica::messages::{Answer, Ask, Hello, News, Report, Welcome};
 use attune_simulator::scheduler::Time;
 
-use super::driver::{Cluster, Result, What};
+use super::event::{Down, Up, What};
+use super::state::{Cluster, Result, Talk};
 use crate::master::Unknown;
-
-pub enum Up {
-    Hello(Hello),
-    Report(Report),
-    Ask(Ask),
-}
-
-pub enum Down {
-    Welcome(Welcome),
-    News(News),
-    Answer(Answer),
-    /// The master has given the node up.
-    Stranger,
-}
-
-/// When a node spoke and will speak.
-pub struct Talk {
-    said: Time,
-    /// The last request of a thread that was sent.
-    asked: u64,
-    timer: Time,
-    /// When the master last spoke to it.
-    told: Time,
-}
-
-impl Default for Talk {
-    fn default() -> Talk {
-        Talk { said: LONG_AGO, asked: 0, timer: Time::MAX, told: LONG_AGO }
-    }
-}
-
-/// When the master spoke to all nodes and will speak.
-pub struct MasterTalk {
-    said: Time,
-    timer: Time,
-}
-
-impl Default for MasterTalk {
-    fn default() -> MasterTalk {
-        MasterTalk { said: LONG_AGO, timer: Time::MAX }
-    }
-}
-
-const LONG_AGO: Time = Time::MIN / 4;
 
 impl Cluster<'_> {
     /// Sends what a member has to say; `timer`: its timer has gone off.
