@@ -13,8 +13,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 ATTUNE := $(CARGO_TARGET_DIR)/release/attune
 # The programs and libraries of a release.
-CRATES := attune attune-load attune-threads attune-client attune-coop attune-coop-preload \
-    attune-daemon
+CRATES := attune attune-load attune-replies attune-threads attune-client attune-coop \
+    attune-coop-preload attune-daemon
 
 .PHONY: demo test build player fuzz lint style words setup clean
 

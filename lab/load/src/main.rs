@@ -18,7 +18,6 @@ mod numbers;
 mod periodic;
 mod players;
 mod real_time;
-mod replies;
 mod requests;
 mod reservation;
 mod slices;
@@ -226,12 +225,6 @@ enum Workload {
         #[arg(last = true, required = true)]
         words: Vec<OsString>,
     },
-    /// User-level threads with replies to send: the order in which ATTUNE_SCHED lets them send
-    Replies {
-        /// Chunks of each reply
-        #[arg(long, value_delimiter = ',', default_value = "5,1,3,2")]
-        chunks: Vec<u32>,
-    },
     /// Groups of senders and receivers on sockets, as in hackbench: cost of a message
     Messages {
         #[arg(long, default_value_t = 2)]
@@ -339,7 +332,6 @@ fn measure(args: &Args) -> Result<Value> {
             command.args(&words[1..]);
             command
         }),
-        Workload::Replies { chunks } => replies::run(chunks),
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;

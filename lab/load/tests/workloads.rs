@@ -57,14 +57,6 @@ fn processes_and_messages_all_arrive() {
 }
 
 #[test]
-fn each_chunk_of_each_reply_is_sent() {
-    let order = figures("replies --chunks 2,1,3")["order"].as_str().expect("a text").to_owned();
-    let mut letters: Vec<char> = order.chars().collect();
-    letters.sort_unstable();
-    assert_eq!(letters, ['A', 'A', 'B', 'C', 'C', 'C'], "{order}");
-}
-
-#[test]
 fn stays_end_where_another_runs() {
     // On one CPU, so that they take turns.
     let alone = "0";

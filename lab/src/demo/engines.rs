@@ -93,19 +93,19 @@ fn program(policy: &str, options: &Options) -> Result<String> {
     files::create_folder(&folder)?;
     let compiled = folder.join(format!("{policy}.so"));
     schedulers::compile(policy, &compiled)?;
-    let load = options.programs.join("attune-load");
+    let replies = options.programs.join("attune-replies");
     let chunks = REPLIES.map(|chunks| chunks.to_string()).join(",");
-    let mut command = Command::new(&load);
-    command.args(["replies", "--chunks", &chunks]).env("ATTUNE_SCHED", &compiled);
-    let output = command.output().with_context(|| format!("starting {}", load.display()))?;
+    let mut command = Command::new(&replies);
+    command.args(["--chunks", &chunks]).env("ATTUNE_SCHED", &compiled);
+    let output = command.output().with_context(|| format!("starting {}", replies.display()))?;
     let said = String::from_utf8_lossy(&output.stdout);
     ensure!(
         output.status.success(),
         "{policy} in a program: {}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
-    let result: Value = serde_json::from_str(&said).context("its figures")?;
-    Ok(result["figures"]["order"].as_str().context("its order")?.to_owned())
+    let result: Value = serde_json::from_str(&said).context("its result")?;
+    Ok(result["order"].as_str().context("its order")?.to_owned())
 }
 
 #[cfg(test)]

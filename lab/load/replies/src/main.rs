@@ -1,16 +1,43 @@
-//! User-level threads that send replies: the order in which a policy lets them send, chunk by
-//! chunk. Says nothing of times. Each thread yields before each chunk.
+//! `attune-replies`: user-level threads that send replies, and the order in which a policy lets
+//! them send, chunk by chunk. Says nothing of times. Each thread yields before each chunk.
+//!
+//! It is a program of its own, because `attune-load` speaks to kernel engines: the two engines'
+//! libraries define the same C functions, those of attune.h, and a program links one of them.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
+use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::{Result, anyhow, ensure};
 use attune_threads::{Options, ThreadId, current, imports, init, spawn, yield_now};
-use serde_json::{Value, json};
+use clap::Parser;
+use serde_json::json;
+
+/// User-level threads with replies to send: the order in which ATTUNE_SCHED lets them send
+#[derive(Parser)]
+#[command(version, after_help = "Example: ATTUNE_SCHED=./fifo.so attune-replies --chunks 2,1,3")]
+struct Args {
+    /// Chunks of each reply, 1 to 26 of them
+    #[arg(long, value_delimiter = ',', default_value = "5,1,3,2")]
+    chunks: Vec<u32>,
+}
+
+fn main() -> ExitCode {
+    match order(&Args::parse().chunks) {
+        Ok(order) => {
+            println!("{}", json!({ "order": order }));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("attune-replies: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 /// The policy is the one that `ATTUNE_SCHED` names. Each chunk appears as its reply's letter.
-pub fn run(replies: &[u32]) -> Result<Value> {
+fn order(replies: &[u32]) -> Result<String> {
     ensure!((1..=26).contains(&replies.len()), "1 to 26 replies");
     init(&Options { ignore_unknown_imports: true, ..Options::default() })?;
     let order = Rc::new(RefCell::new(String::new()));
@@ -25,7 +52,7 @@ pub fn run(replies: &[u32]) -> Result<Value> {
         thread.join().map_err(|_| anyhow!("a thread panicked"))??;
     }
     let order = order.borrow().clone();
-    Ok(json!({ "order": order }))
+    Ok(order)
 }
 
 fn send(letter: char, chunks: u32, order: &RefCell<String>) -> io::Result<()> {
