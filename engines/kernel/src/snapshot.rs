@@ -9,7 +9,7 @@ use attune_values::wire::{Tunable, Type};
 use serde::{Deserialize, Serialize};
 
 use crate::containers;
-use crate::description::Policy;
+use crate::description::{Attribute, Policy, wire_type};
 use crate::image::Image;
 use crate::layout::Engine;
 use crate::locked_copy::{Copier, CopyError, Part, ROOM};
@@ -373,9 +373,9 @@ struct Place {
 }
 
 fn attributes(policy: &Policy) -> Vec<AttributeSnapshot> {
-    let snapshot = |it: &crate::description::Attribute| AttributeSnapshot {
+    let snapshot = |it: &Attribute| AttributeSnapshot {
         name: it.name.clone(),
-        ty: it.ty,
+        ty: wire_type(it.is_time),
         import: it.import,
     };
     policy.attributes.iter().map(snapshot).collect()

@@ -3,7 +3,7 @@
 use attune_values::text;
 use attune_values::wire::{self, Tunable};
 
-use crate::description::{Global, Policy, Storage};
+use crate::description::{Global, Policy, Storage, wire_type};
 use crate::image::Image;
 use crate::memory::{Memory, Words};
 
@@ -84,7 +84,7 @@ pub(crate) fn all(image: &Image, memory: &Memory) -> Vec<Tunable> {
             Storage::Import => wire::Storage::Import,
             _ => wire::Storage::Tunable,
         },
-        ty: global.ty(),
+        ty: wire_type(global.is_time),
         value: place(image, memory, 0, global).and_then(|at| memory.u64(at)).unwrap_or(0) as i64,
     })
     .collect()
@@ -156,11 +156,13 @@ mod tests {
     use crate::description::Description;
 
     fn two() -> Vec<Policy> {
-        let text = "scheduler\tedf\tedf.sched\nglobal\tmargin\tmargin\ttunable\ttime\n\
-                    scheduler\tfair\tfair.sched\n\
-                    global\tperiod\tothers_period\ttunable\ttime\n\
-                    global\tmargin\tothers_margin\ttunable\tint\n\
-                    global\tRQ_size\tothers_RQ_size\tdata\tint\n";
+        let text = r#"{"scheduler":{"name":"edf","file":"edf.sched"}}
+{"global":{"name":"margin","c_name":"margin","storage":"tunable","is_time":true}}
+{"scheduler":{"name":"fair","file":"fair.sched"}}
+{"global":{"name":"period","c_name":"others_period","storage":"tunable","is_time":true}}
+{"global":{"name":"margin","c_name":"others_margin","storage":"tunable","is_time":false}}
+{"global":{"name":"RQ_size","c_name":"others_RQ_size","storage":"data","is_time":false}}
+"#;
         Description::read(text).unwrap().policies
     }
 

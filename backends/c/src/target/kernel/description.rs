@@ -1,67 +1,178 @@
-//! What a loader must know to speak in the scheduler's words: lines of words between tabs, in a
-//! section of the program.
+//! What a loader must know to speak in the policy's words: lines of JSON in a section of the
+//! program, each a [`Line`]. The kernel engine reads them back by the same type.
 
-use attune_language::ir::{Storage, Type, Value};
+use attune_language::ir;
 use attune_language::source::SourceId;
+use serde::{Deserialize, Serialize};
 
 use super::LINE_BITS;
 use super::supply::{Supplies, processes_may, tables_may};
 use crate::writer::Writer;
 use crate::writer::output::{Output, quoted};
 
+/// One line. What follows a [`Line::Scheduler`] belongs to it, until the next one: two policies may
+/// share a program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Line {
+    Scheduler {
+        name: String,
+        file: String,
+    },
+    Source(Source),
+    Check(Check),
+    Global(Global),
+    Attribute(Attribute),
+    /// A thread import that processes may supply, in the order of ATTUNE_EACH_SUPPLIED; a name that
+    /// was there before has that number.
+    ThreadImport {
+        name: String,
+        default: i64,
+    },
+    /// The same for ATTUNE_EACH_TABLED: a table by process may supply it.
+    TableImport {
+        name: String,
+    },
+    Container(Container),
+}
+
+/// A file of the policy other than its own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// A thread's record notes a line of this file as this number plus the line.
+    pub above: u32,
+    pub file: String,
+}
+
+/// A run-time check that was not proved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    pub number: u32,
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    pub column: u32,
+    /// A sentence without a full stop.
+    pub what: String,
+}
+
+/// A variable of the policy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Global {
+    pub name: String,
+    /// The variable's name in C, perhaps with a member: `urgent_import.value`.
+    pub c_name: String,
+    pub storage: Storage,
+    /// In ns; else a plain number. There are no floats in the kernel.
+    pub is_time: bool,
+}
+
+impl Global {
+    /// Whether it may be changed from outside.
+    pub fn is_settable(&self) -> bool {
+        matches!(self.storage, Storage::Tunable | Storage::Import)
+    }
+
+    /// Bytes from the variable's start to its value: an import's link stands in front.
+    pub fn offset(&self) -> u64 {
+        if self.storage == Storage::Import { 8 } else { 0 }
+    }
+}
+
+/// A variable that every thread has.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attribute {
+    pub name: String,
+    /// The name of the member of `struct thread`; an import's is a `struct attune_import`.
+    pub member: String,
+    pub import: bool,
+    pub is_time: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Storage {
+    Data,
+    Const,
+    Tunable,
+    Import,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Container {
+    pub name: String,
+    pub c_name: String,
+}
+
 pub fn write(writers: &[Writer<'_>], supplies: &Supplies, out: &mut Output) {
     out.line("const char attune_description[] ATTUNE_SECTION(\".rodata.attune\") =");
     for line in writers.iter().flat_map(|writer| writer.description(supplies)) {
+        let line = serde_json::to_string(&line).expect("names and numbers are JSON");
         out.line(format!("    {}", quoted(&format!("{line}\n"))));
     }
     out.line(";");
 }
 
 impl Writer<'_> {
-    fn description(&self, supplies: &Supplies) -> Vec<String> {
-        let mut lines =
-            vec![format!("scheduler\t{}\t{}", self.program.name, self.sources.name(SourceId(0)))];
+    fn description(&self, supplies: &Supplies) -> Vec<Line> {
+        let file = self.sources.name(SourceId(0)).to_owned();
+        let mut lines = vec![Line::Scheduler { name: self.program.name.clone(), file }];
         for source in self.sources.ids().filter(|source| *source != SourceId(0)) {
-            lines.push(format!("source\t{}\t{}", source.0 << LINE_BITS, self.sources.name(source)));
+            let file = self.sources.name(source).to_owned();
+            lines.push(Line::Source(Source { above: source.0 << LINE_BITS, file }));
         }
-        for (number, span, what) in self.performed_checks() {
+        lines.extend(self.performed_checks().map(|(number, span, what)| {
             let at = self.sources.location(span);
-            let file = self.sources.name(span.source);
-            lines.push(format!("check\t{number}\t{}\t{}\t{file}\t{what}", at.line, at.column));
-        }
-        for (id, global) in self.program.globals.iter() {
-            let (storage, name) = match (global.storage, self.names.import(id)) {
-                (Storage::Import, Some((state, _))) => ("import", format!("{state}.value")),
-                (Storage::Tunable, _) => ("tunable", self.names.global(id).to_string()),
-                (Storage::Const, _) => ("const", self.names.global(id).to_string()),
-                _ => ("data", self.names.global(id).to_string()),
+            Line::Check(Check {
+                number,
+                file: self.sources.name(span.source).to_owned(),
+                line: at.line,
+                column: at.column,
+                what: what.to_owned(),
+            })
+        }));
+        lines.extend(self.program.globals.iter().map(|(id, global)| {
+            let (storage, c_name) = match (global.storage, self.names.import(id)) {
+                (ir::Storage::Import, Some((state, _))) => {
+                    (Storage::Import, format!("{state}.value"))
+                }
+                (ir::Storage::Tunable, _) => (Storage::Tunable, self.names.global(id).to_owned()),
+                (ir::Storage::Const, _) => (Storage::Const, self.names.global(id).to_owned()),
+                _ => (Storage::Data, self.names.global(id).to_owned()),
             };
-            let ty = type_name(global.ty);
-            lines.push(format!("global\t{}\t{name}\t{storage}\t{ty}", global.name));
-        }
-        for (id, attribute) in self.program.attributes.iter() {
-            let (member, storage) = match self.names.thread_import(id) {
-                Some((state, _)) => (state, "import"),
-                None => (self.names.attribute(id), "data"),
+            let is_time = global.ty == ir::Type::Time;
+            Line::Global(Global { name: global.name.clone(), c_name, storage, is_time })
+        }));
+        lines.extend(self.program.attributes.iter().map(|(id, attribute)| {
+            let (member, import) = match self.names.thread_import(id) {
+                Some((state, _)) => (state, true),
+                None => (self.names.attribute(id), false),
             };
-            let ty = type_name(attribute.ty);
-            lines.push(format!("attribute\t{}\t{member}\t{storage}\t{ty}", attribute.name));
-        }
+            Line::Attribute(Attribute {
+                name: attribute.name.clone(),
+                member: member.to_owned(),
+                import,
+                is_time: attribute.ty == ir::Type::Time,
+            })
+        }));
         for import in self.program.attributes.values() {
-            if let (true, Value::Int(default)) = (processes_may(supplies, import), import.initial) {
-                lines.push(format!("threadimport\t{}\t{default}", import.name));
+            if let (true, ir::Value::Int(default)) =
+                (processes_may(supplies, import), import.initial)
+            {
+                lines.push(Line::ThreadImport { name: import.name.clone(), default });
             }
         }
         let tabled = self.program.attributes.values().filter(|it| tables_may(supplies, it));
-        lines.extend(tabled.map(|import| format!("tableimport\t{}", import.name)));
-        for (id, container) in self.program.containers.iter() {
-            lines.push(format!("container\t{}\t{}", container.name, self.names.container(id)));
-        }
+        lines.extend(tabled.map(|import| Line::TableImport { name: import.name.clone() }));
+        lines.extend(self.program.containers.iter().map(|(id, container)| {
+            let c_name = self.names.container(id).to_owned();
+            Line::Container(Container { name: container.name.clone(), c_name })
+        }));
         lines
     }
-}
-
-/// There are no floats in the kernel.
-fn type_name(ty: Type) -> &'static str {
-    if ty == Type::Time { "time" } else { "int" }
 }

@@ -13,7 +13,7 @@
 //! says: [`Supply`]. `description` writes what a loader must know, `supply` the functions that copy
 //! those values.
 
-mod description;
+pub mod description;
 mod supply;
 
 use attune_language::engine::limits;
