@@ -2,7 +2,7 @@
 # Installs what building, testing and the demo need, and only what is missing. For Debian, as root
 # or with sudo.
 #
-#     tools/setup.sh [build|test|demo|peers|players|webserver|embedded]
+#     tools/setup.sh [build|test|demo|peers|players|webserver|embedded|threads]
 #
 # Other systems: install the like of the list below by hand; nothing else is assumed.
 set -euo pipefail
@@ -25,6 +25,8 @@ players)
     ;;
 # `attune lab run webserver` compares with nginx and measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# `attune lab run yield-cost thread-scale` compiles other libraries' programs.
+threads) packages="$packages c++:g++ go:golang-go taskset:util-linux" ;;
 # `attune lab run weather thread-metric` builds and emulates firmware; FreeRTOS comes below.
 embedded)
     packages="$packages arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
@@ -43,7 +45,7 @@ test)
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|embedded]" >&2
+    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|embedded|threads]" >&2
     exit 2
     ;;
 esac
@@ -82,6 +84,10 @@ done
 has_headers() { printf '#include <%s>\n' "$@" | cc -E -x c - >/dev/null 2>&1; }
 has_headers stdio.h || missing="$missing gcc libc6-dev"
 has_headers libelf.h zlib.h || missing="$missing libelf-dev zlib1g-dev"
+if [ "$purpose" = threads ]; then
+    has_headers st.h pth.h || missing="$missing libst-dev libpth-dev"
+    [ -e /usr/include/boost/fiber/fiber.hpp ] || missing="$missing libboost-fiber-dev"
+fi
 if [ "$purpose" = test ]; then
     echo 'int main(void) { return 0; }' |
         clang-19 -fsanitize=address,undefined -x c - -o /dev/null 2>/dev/null ||

@@ -16,5 +16,6 @@ pub mod report;
 pub mod rhythm;
 pub mod scale;
 pub mod schedulers;
+pub mod threads;
 pub mod webserver;
 pub mod workloads;

@@ -1,7 +1,7 @@
 //! Lists all experiments, which a user finds by their names.
 
 use crate::experiment::Experiment;
-use crate::{cluster, demo, embedded, kernel, rhythm, scale, webserver};
+use crate::{cluster, demo, embedded, kernel, rhythm, scale, threads, webserver};
 
 pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &demo::EXPERIMENT,
@@ -36,6 +36,8 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &rhythm::period_load::EXPERIMENT,
     &rhythm::tune_load::EXPERIMENT,
     &rhythm::light_player::EXPERIMENT,
+    &threads::yield_cost::EXPERIMENT,
+    &threads::thread_scale::EXPERIMENT,
     &embedded::weather::EXPERIMENT,
     &embedded::thread_metric::EXPERIMENT,
     &cluster::sim::EXPERIMENT,
