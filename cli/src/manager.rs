@@ -1,12 +1,12 @@
 //! `attune manager`: owns what the nodes of a cluster share, and runs its master.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use attune_cluster::Master;
-use attune_cluster::manager::{Happening, Manager};
+use attune_cluster::manager::{Error, Happening, Manager, Texts};
 use attune_cluster_local::place;
 use attune_language::diagnostic::{has_errors, render};
 use attune_language::ir::{Type, Value};
@@ -14,7 +14,6 @@ use attune_language::{Checked, Cluster};
 use attune_linux::event::Event;
 use attune_linux::time;
 use attune_replica::Schema;
-use attune_replica::Time;
 use attune_values::text;
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -33,17 +32,17 @@ pub fn run(args: &ManagerArgs) -> Result<ExitCode, Failure> {
     }
     let schema = Arc::new(schema);
     let name = args.name.clone().unwrap_or_else(|| schema.name.clone());
-    let now = time::now() as Time;
-    let master = Master::new(cluster, schema.clone(), &checked.sources, now as u64, now)
-        .map_err(|error| Failure::wrong(error.to_string()))?;
+    let texts = Texts { cluster, sources: &checked.sources, seed: time::now() };
     let path = place::socket(&name);
-    let mut manager = Manager::new(master, &path).map_err(|error| match error.kind() {
-        ErrorKind::AddrInUse => Failure::usage(format!(
+    let mut manager = Manager::new(&texts, schema.clone(), &path).map_err(|error| match error {
+        Error::Taken => Failure::usage(format!(
             "a manager named {name} runs already, at {}: end it, or choose another --name",
             path.display()
         )),
-        _ => Failure::file("listen at", &path, error),
+        Error::Place(what, path, error) => Failure::file(what, &path, error),
+        Error::Master(error) => Failure::wrong(error.to_string()),
     })?;
+    let awaited = manager.awaited();
     let stop = stop()?;
     let say = |line: String| {
         // Nobody reads any more: the manager goes on.
@@ -52,11 +51,15 @@ pub fn run(args: &ManagerArgs) -> Result<ExitCode, Failure> {
     let json = args.json;
     say(if json {
         let identity = &schema.identity;
-        json!({"event": "listening", "cluster": name, "path": path, "identity": identity})
-            .to_string()
+        json!({"event": "listening", "cluster": name, "path": path, "identity": identity,
+            "awaited": awaited})
+        .to_string()
     } else {
         format!("cluster {name}, version {}, at {}", schema.identity, path.display())
     });
+    if awaited > 0 && !json {
+        say(format!("goes on as a manager that was killed, and waits for its {awaited} nodes"));
+    }
     let result = manager.serve(&stop, &mut |master, happening| {
         say(if json { as_json(master, &happening) } else { in_words(master, &happening) });
     });
@@ -122,6 +125,9 @@ fn in_words(master: &Master, happening: &Happening) -> String {
         Happening::Arrived { node, family, process } => {
             format!("node {node} of family {family} arrived, process {process}{}", shared(master))
         }
+        Happening::Returned { node, process } => {
+            format!("node {node} returned, process {process}{}", shared(master))
+        }
         Happening::Departed { node, process } => {
             format!("node {node} departed, process {process}{}", shared(master))
         }
@@ -129,6 +135,10 @@ fn in_words(master: &Master, happening: &Happening) -> String {
         Happening::Dropped { process } => {
             format!("process {process} dropped: it does not speak as a node does")
         }
+        Happening::NotKept(why) => {
+            format!("the store cannot be kept: {why}; until it can, the nodes hear nothing new")
+        }
+        Happening::KeptAgain => "the store is kept again".to_owned(),
     }
 }
 
@@ -160,6 +170,10 @@ fn as_json(master: &Master, happening: &Happening) -> String {
             "event": "arrived", "node": node, "family": family, "process": process,
             "nodes": nodes, "shared": shared,
         }),
+        Happening::Returned { node, process } => json!({
+            "event": "returned", "node": node, "process": process, "nodes": nodes,
+            "shared": shared,
+        }),
         Happening::Departed { node, process } => json!({
             "event": "departed", "node": node, "process": process, "nodes": nodes,
             "shared": shared,
@@ -168,6 +182,8 @@ fn as_json(master: &Master, happening: &Happening) -> String {
             json!({"event": "refused", "process": process, "reason": reason})
         }
         Happening::Dropped { process } => json!({"event": "dropped", "process": process}),
+        Happening::NotKept(why) => json!({"event": "not kept", "reason": why}),
+        Happening::KeptAgain => json!({"event": "kept again"}),
     }
     .to_string()
 }

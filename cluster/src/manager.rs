@@ -3,31 +3,52 @@
 //! One thread serves all; it waits for the next event and for none of them. A node departs when its
 //! socket closes or its process ends, by the kernel's word; a child that inherits the socket does
 //! not keep it in.
+//!
+//! A manager that is killed is followed by one of the same name and texts, which goes on as the
+//! same master: see [`kept`]. docs/internals/cluster.md says why so.
+//!
+//! Invariant: a node is told nothing that the master's kept state does not know.
+
+mod absent;
+mod client;
+mod kept;
+mod start;
+mod state;
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::Master;
-use crate::master::Unknown;
+use attune_cluster_local::packets::writer::Writer;
+use attune_cluster_local::packets::{LONGEST, ToManager, ToNode};
 use attune_linux::event::Event;
 use attune_linux::poll;
-use attune_linux::process::{self, Process};
-use attune_linux::socket::{Connection, Credentials, Listener, Received};
+use attune_linux::process;
+use attune_linux::socket::{Listener, Received};
 use attune_linux::time::{self, MILLISECOND, NEVER};
+use attune_replica::Schema;
 use attune_replica::messages::{Hello, NodeId};
 use attune_simulator::interpreter::Failure;
 use attune_simulator::scheduler::Time;
 
-use attune_cluster_local::packets::{LONGEST, ToManager, ToNode};
+use crate::Master;
+use crate::master::{MasterError, Unknown};
+use absent::{Identity, Processes};
+use client::Client;
+use kept::Kept;
+pub use start::{Error, Texts};
+use start::{kept_beside, unless_taken};
+use state::Former;
 
 /// Connections in all, and packets that one may send before the others have their turn.
 const CONNECTIONS: usize = 4096;
 const PACKETS: usize = 32;
-/// How soon a packet is tried again that a socket had no room for.
+/// How soon a packet is tried again that a socket had no room for, and a state that the disk had no
+/// room for.
 const RESEND: time::Time = 5 * MILLISECOND;
+const KEEP_AGAIN: time::Time = 100 * MILLISECOND;
 /// How often a node hears something although nothing has changed, so that `age` tells a manager
 /// that lives from one that hangs.
 const HEARTBEAT: time::Time = 250 * MILLISECOND;
@@ -38,6 +59,11 @@ pub enum Happening {
     Arrived {
         node: NodeId,
         family: String,
+        process: u32,
+    },
+    /// It is one that the manager before, which was killed, had as a node.
+    Returned {
+        node: NodeId,
         process: u32,
     },
     /// Its process has ended, or has closed the socket.
@@ -53,92 +79,214 @@ pub enum Happening {
     Dropped {
         process: u32,
     },
-}
-
-struct Client {
-    connection: Connection,
-    peer: Credentials,
-    /// None where the kernel cannot say: then the closed socket alone tells the end.
-    process: Option<Process>,
-    node: Option<NodeId>,
-    /// The socket had no room.
-    again: bool,
-    gone: bool,
+    /// The master's state cannot be kept, for that reason. Until it can, nobody is told anything.
+    NotKept(String),
+    KeptAgain,
 }
 
 pub struct Manager {
     master: Master,
     listener: Listener,
     clients: Vec<Client>,
-    /// The number of this run, which nodes tell a later one by.
+    processes: Processes,
+    kept: Kept,
+    /// What of the master is kept: [`Master::changes`]; None: nothing.
+    kept_changes: Option<u64>,
+    /// The last attempt to keep it failed.
+    stuck: bool,
+    /// The number of this run, which nodes tell one by that knows nothing of them.
     run: u64,
     happened: Vec<Happening>,
     buffer: Vec<u8>,
 }
 
 impl Manager {
-    /// Listens at `path`. `AddrInUse`: another manager does.
-    pub fn new(master: Master, path: &Path) -> io::Result<Manager> {
+    /// Listens at `path`, and goes on as the manager that was killed there, if it had the same
+    /// texts and a node of it lives.
+    pub fn new(texts: &Texts<'_>, schema: Arc<Schema>, path: &Path) -> Result<Manager, Error> {
         process::raise_descriptor_limit();
-        let listener = Listener::at(path)?;
-        // 0 means none.
-        let run = RandomState::new().hash_one(time::now()) | 1;
-        let buffer = vec![0; LONGEST];
-        Ok(Manager { master, listener, clients: Vec::new(), run, happened: Vec::new(), buffer })
+        let beside = kept_beside(path);
+        if let Some(folder) = path.parent() {
+            let unable = |error| Error::Place("make the folder", folder.to_owned(), error);
+            std::fs::create_dir_all(folder).map_err(unable)?;
+        }
+        let kept = Kept::at(&beside)
+            .map_err(|error| unless_taken("keep the master's state in", &beside, error))?;
+        let listener =
+            Listener::at(path).map_err(|error| unless_taken("listen at", path, error))?;
+        let former = kept.read().map(|bytes| state::read(&bytes, texts, &schema)).transpose()?;
+        let mut processes = Processes::default();
+        let mut lost = Vec::new();
+        for &(node, process) in former.iter().flatten().flat_map(|former| &former.nodes) {
+            match process.open() {
+                Some(open) => processes.wait_for(node, process, open),
+                None => lost.push((node, process.number)),
+            }
+        }
+        let former = former.flatten().filter(|_| !processes.awaited.is_empty());
+        let (run, master) = match former {
+            Some(Former { run, master, .. }) => (run, master),
+            None => {
+                lost.clear();
+                let Texts { cluster, sources, seed } = *texts;
+                let master = Master::new(cluster, schema, sources, seed, time::now() as Time)?;
+                // 0 means none.
+                (RandomState::new().hash_one(time::now()) | 1, master)
+            }
+        };
+        let mut manager = Manager {
+            master,
+            listener,
+            clients: Vec::new(),
+            processes,
+            kept,
+            kept_changes: None,
+            stuck: false,
+            run,
+            happened: Vec::new(),
+            buffer: vec![0; LONGEST],
+        };
+        manager.depart_all(lost).map_err(MasterError::from)?;
+        Ok(manager)
     }
 
     pub fn master(&self) -> &Master {
         &self.master
     }
 
-    /// Serves until `stop` is set, or until a handler of the master fails a check.
+    /// Nodes of a manager that was killed, which this one waits for.
+    pub fn awaited(&self) -> usize {
+        self.processes.awaited.len()
+    }
+
+    /// Serves until `stop` is set, or until a handler of the master fails a check. Then the cluster
+    /// is over: a later manager begins anew.
     pub fn serve(
         &mut self,
         stop: &Event,
         tell: &mut dyn FnMut(&Master, Happening),
     ) -> Result<(), Failure> {
-        let mut next_beat = time::now() + HEARTBEAT;
+        let result = self.serve_all(stop, tell);
+        self.kept.remove();
+        result
+    }
+
+    fn serve_all(
+        &mut self,
+        stop: &Event,
+        tell: &mut dyn FnMut(&Master, Happening),
+    ) -> Result<(), Failure> {
+        let mut next_beat = time::now();
         loop {
-            let mut waits = vec![
-                poll::readable(stop.as_fd().as_raw_fd()),
-                poll::readable(self.listener.as_fd().as_raw_fd()),
-            ];
-            for client in &self.clients {
-                waits.push(poll::readable(client.connection.as_fd().as_raw_fd()));
-                // A negative descriptor is passed over.
-                let process = client.process.as_ref().map_or(-1, |it| it.as_fd().as_raw_fd());
-                waits.push(poll::readable(process));
-            }
-            let busy = self.clients.iter().any(|client| client.again);
-            let alone = self.clients.is_empty();
-            let beat = if alone { NEVER } else { next_beat.saturating_sub(time::now()) };
-            if poll::wait(&mut waits, if busy { RESEND.min(beat) } else { beat }).is_err() {
-                continue;
-            }
-            let beats = time::now() >= next_beat;
-            if beats {
-                next_beat = time::now() + HEARTBEAT;
-                self.clients.iter_mut().for_each(|client| client.again = true);
-            }
-            let happened = |index: usize| waits[index].revents != 0;
-            if happened(0) {
+            let happened = self.wait(stop, next_beat);
+            if happened.stop {
                 return Ok(());
             }
-            let present = self.clients.len();
-            if happened(1) {
+            if time::now() >= next_beat {
+                next_beat = time::now() + HEARTBEAT;
+                self.beat()?;
+            }
+            if happened.listener {
                 self.accept();
             }
-            for index in 0..present {
-                if happened(2 + 2 * index) {
-                    self.hear(index)?;
-                }
-                // What it said before its end counts.
-                self.clients[index].gone |= happened(3 + 2 * index);
+            for index in happened.heard {
+                self.hear(index)?;
+            }
+            // What a node said before its end counts.
+            for index in happened.ended {
+                self.clients[index].gone = true;
             }
             self.bury()?;
             self.spread();
+            self.keep();
+            if !self.stuck {
+                self.clients.iter_mut().for_each(Client::send);
+            }
             for happening in std::mem::take(&mut self.happened) {
                 tell(&self.master, happening);
+            }
+        }
+    }
+
+    /// Waits for something to happen, and says what has.
+    fn wait(&self, stop: &Event, next_beat: time::Time) -> Happened {
+        let mut waits = vec![
+            poll::readable(stop.as_fd().as_raw_fd()),
+            poll::readable(self.listener.as_fd().as_raw_fd()),
+        ];
+        for client in &self.clients {
+            // A negative descriptor is passed over.
+            let listens = !self.stuck && client.hears();
+            let socket = client.connection.as_fd().as_raw_fd();
+            waits.push(poll::readable(if listens { socket } else { -1 }));
+            let process = client.process.as_ref().map_or(-1, |it| it.as_fd().as_raw_fd());
+            waits.push(poll::readable(process));
+        }
+        let alone = self.clients.is_empty() && self.processes.awaited.is_empty();
+        let mut wait = if alone { NEVER } else { next_beat.saturating_sub(time::now()) };
+        if self.stuck {
+            wait = wait.min(KEEP_AGAIN);
+        } else if self.clients.iter().any(|client| client.again || !client.hears()) {
+            wait = wait.min(RESEND);
+        }
+        if poll::wait(&mut waits, wait).is_err() {
+            return Happened::default();
+        }
+        let happened = |index: usize| waits[index].revents != 0;
+        let clients = 0..self.clients.len();
+        Happened {
+            stop: happened(0),
+            listener: happened(1),
+            heard: clients.clone().filter(|index| happened(2 + 2 * index)).collect(),
+            ended: clients.filter(|index| happened(3 + 2 * index)).collect(),
+        }
+    }
+
+    /// What is done now and then.
+    fn beat(&mut self) -> Result<(), Failure> {
+        self.clients.iter_mut().for_each(|client| client.again = true);
+        let given_up = self.processes.given_up();
+        self.depart_all(given_up)?;
+        for node in self.processes.ended() {
+            self.master.forget(node);
+        }
+        Ok(())
+    }
+
+    fn depart_all(&mut self, nodes: Vec<(NodeId, u32)>) -> Result<(), Failure> {
+        for (node, process) in nodes {
+            self.master.depart(node, time::now() as Time)?;
+            self.happened.push(Happening::Departed { node, process });
+        }
+        Ok(())
+    }
+
+    /// Keeps the master's state, if it has changed.
+    fn keep(&mut self) {
+        let changes = self.master.changes();
+        if self.kept_changes == Some(changes) {
+            return;
+        }
+        let mut nodes: Vec<(NodeId, Identity)> = self
+            .clients
+            .iter()
+            .filter_map(|client| Some((client.node?, client.identity?)))
+            .collect();
+        let awaited = self.processes.awaited.iter();
+        nodes.extend(awaited.map(|absent| (absent.node, absent.identity)));
+        let mut to = Writer::default();
+        state::write(&mut to, self.run, &self.master, &nodes);
+        match self.kept.write(&to.bytes) {
+            Ok(()) => {
+                self.kept_changes = Some(changes);
+                if std::mem::take(&mut self.stuck) {
+                    self.happened.push(Happening::KeptAgain);
+                }
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.stuck, true) {
+                    self.happened.push(Happening::NotKept(error.to_string()));
+                }
             }
         }
     }
@@ -153,9 +301,7 @@ impl Manager {
                 let _ = connection.send(&ToNode::Refused(reason.clone()).bytes(), None);
                 self.happened.push(Happening::Refused { process: peer.process, reason });
             } else if self.clients.len() < CONNECTIONS {
-                let process = Process::peer(&connection).ok();
-                let (node, again, gone) = (None, false, false);
-                self.clients.push(Client { connection, peer, process, node, again, gone });
+                self.clients.push(Client::new(connection, peer));
             }
         }
     }
@@ -184,7 +330,7 @@ impl Manager {
                     };
                     match result {
                         Ok(()) => {}
-                        Err(Unknown::Node) => self.send(index, &ToNode::Unknown),
+                        Err(Unknown::Node) => self.clients[index].tell(ToNode::Unknown),
                         Err(Unknown::Nonsense) => self.drop(index),
                     }
                 }
@@ -207,8 +353,13 @@ impl Manager {
         let process = self.clients[index].peer.process;
         // Another run gave its numbers to others.
         hello.former = hello.former.filter(|_| run == self.run);
-        // A former self can only be one that has gone, or one whose end was not seen yet.
+        // A former self can only be one that has gone, one whose end was not seen yet, or one that
+        // the manager waits for.
         if let Some(former) = hello.former {
+            if self.processes.awaits(former).is_some_and(|it| it.identity.number != process) {
+                self.drop(index);
+                return Ok(());
+            }
             let own = self.clients.iter().position(|client| client.node == Some(former));
             if let Some(own) = own {
                 if self.clients[own].peer.process != process {
@@ -230,15 +381,18 @@ impl Manager {
                     return Ok(());
                 }
                 if known.is_none() {
-                    self.clients[index].node = Some(node);
-                    let family = hello.family;
-                    self.happened.push(Happening::Arrived { node, family, process });
+                    self.clients[index].is_node(node);
+                    self.happened.push(if self.processes.came(node) {
+                        Happening::Returned { node, process }
+                    } else {
+                        Happening::Arrived { node, family: hello.family, process }
+                    });
                 }
-                self.send(index, &ToNode::Welcome(welcome, self.run));
+                self.clients[index].tell(ToNode::Welcome(welcome, self.run));
             }
             Err(refusal) => {
                 let reason = refusal.to_string();
-                self.send(index, &ToNode::Refused(reason.clone()));
+                self.clients[index].tell(ToNode::Refused(reason.clone()));
                 self.happened.push(Happening::Refused { process, reason });
             }
         }
@@ -251,22 +405,16 @@ impl Manager {
         self.happened.push(Happening::Dropped { process: client.peer.process });
     }
 
-    fn send(&mut self, index: usize, message: &ToNode) {
-        let client = &mut self.clients[index];
-        match client.connection.send(&message.bytes(), None) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => client.again = true,
-            Err(_) => client.gone = true,
-        }
-    }
-
     /// Tells every node what is new to it.
     fn spread(&mut self) {
         for index in 0..self.clients.len() {
             let Some(node) = self.clients[index].node else { continue };
+            if self.stuck || !self.clients[index].hears() {
+                continue;
+            }
             let again = std::mem::take(&mut self.clients[index].again);
             if let Some(news) = self.master.news(node, again) {
-                self.send(index, &ToNode::News(news));
+                self.clients[index].tell(ToNode::News(news));
             }
         }
     }
@@ -283,11 +431,23 @@ impl Manager {
     }
 
     fn bury_one(&mut self, index: usize) -> Result<(), Failure> {
-        let process = self.clients[index].peer.process;
-        if let Some(node) = self.clients[index].node.take() {
-            self.master.depart(node, time::now() as Time)?;
-            self.happened.push(Happening::Departed { node, process });
+        let client = &mut self.clients[index];
+        let process = client.peer.process;
+        if let Some(node) = client.node.take() {
+            if let (Some(identity), Some(process)) = (client.identity, client.process.take()) {
+                self.processes.departed(node, identity, process);
+            }
+            self.depart_all(vec![(node, process)])?;
         }
         Ok(())
     }
+}
+
+/// What has happened, by the places of clients.
+#[derive(Default)]
+struct Happened {
+    stop: bool,
+    listener: bool,
+    heard: Vec<usize>,
+    ended: Vec<usize>,
 }

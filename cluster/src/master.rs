@@ -9,6 +9,10 @@
 //! changes belongs to one revision of the store; the seats of the store show the first nodes of the
 //! policy's containers as they stand.
 
+mod error;
+mod member;
+mod saved;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -18,15 +22,16 @@ use attune_language::ir::{AttributeId, GlobalId, NodeProperty, Program};
 use attune_language::source::SourceMap;
 use attune_replica::Operation;
 use attune_replica::Schema;
-use attune_replica::messages::Revision;
 use attune_replica::messages::*;
-use attune_replica::writes::{Writes, applied};
+use attune_replica::writes::Writes;
 use attune_simulator::interpreter::{self, Failure, Interpreter, Updated};
 use attune_simulator::scheduler::{
     Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Time, Value,
 };
 
 use crate::store::Store;
+pub use error::MasterError;
+use member::{Done, Member};
 
 /// A message that this master cannot take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,44 +64,8 @@ pub struct Master {
     age_attributes: Vec<AttributeId>,
     globals: Vec<(GlobalId, Shared)>,
     decision: Decision,
-}
-
-/// What has been done for a node.
-#[derive(Clone, Debug, Default)]
-struct Done {
-    /// Its last batch that took effect.
-    counted: u64,
-    /// Answers that it may still need, and the number below which it needs none.
-    answers: BTreeMap<u64, Value>,
-    needs_from: u64,
-}
-
-struct Member {
-    slot: ThreadId,
-    family: usize,
-    key: u64,
-    done: Done,
-    /// What it told of itself.
-    values: Vec<Value>,
-    /// When it was heard of.
-    heard: Time,
-    /// The revision that it has.
-    confirmed: Revision,
-    /// What the last news said: revision, counted batch, start.
-    told: (Revision, u64, bool),
-    /// Writes to it that no orders hold yet, and the orders that it has not followed yet.
-    open: Writes<Property>,
-    sent: Option<Orders>,
-    last_orders: u64,
-}
-
-impl Member {
-    /// What it told of itself with the writes to it that it has not followed yet.
-    fn value(&self, property: Property) -> Value {
-        let told = self.values[usize::from(property)];
-        let sent = self.sent.as_ref().map_or(told, |it| applied(&it.writes, &property, told));
-        self.open.applied(property, sent)
-    }
+    /// Grows with everything that a master which goes on in another process must know.
+    changes: u64,
 }
 
 impl Master {
@@ -107,6 +76,18 @@ impl Master {
         sources: &SourceMap,
         seed: u64,
         now: Time,
+    ) -> Result<Master, MasterError> {
+        let mut master = Master::bare(cluster, schema, sources, seed)?;
+        master.handler(Event::Init, None, now)?;
+        Ok(master)
+    }
+
+    /// A master whose policy has not begun.
+    fn bare(
+        cluster: &Cluster,
+        schema: Arc<Schema>,
+        sources: &SourceMap,
+        seed: u64,
     ) -> Result<Master, MasterError> {
         let program: &Program = &cluster.master;
         let options = interpreter::Options { seed, ..interpreter::Options::default() };
@@ -126,6 +107,7 @@ impl Master {
             age_attributes: Vec::new(),
             globals: Vec::new(),
             decision: Decision::default(),
+            changes: 0,
             policy,
             schema,
         };
@@ -145,8 +127,13 @@ impl Master {
                 master.globals.extend(number.map(|number| (remote.global, number)));
             }
         }
-        master.handler(Event::Init, None, now)?;
         Ok(master)
+    }
+
+    /// A number that is larger after everything that another process must know to go on as this
+    /// master. What [`Master::saved`] gives is up to date while it stays the same.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub fn schema(&self) -> &Arc<Schema> {
@@ -201,6 +188,13 @@ impl Master {
         let Some(family) = self.schema.family_number(&hello.family) else {
             return Ok(Err(Refusal::Family(hello.family.clone())));
         };
+        self.changes += 1;
+        if let Some(former) = hello.former
+            && self.nodes.get(&former).is_some_and(|it| it.absent && it.family == family)
+        {
+            self.resume(former, hello, now);
+            return Ok(Ok(self.welcome(former)));
+        }
         // A node that comes back under a new connection before its end was seen.
         if let Some(former) = hello.former.filter(|former| self.nodes.contains_key(former)) {
             self.depart(former, now)?;
@@ -208,17 +202,12 @@ impl Master {
         let done = hello.former.and_then(|former| self.departed.remove(&former));
         self.last_node += 1;
         let node = self.last_node;
-        let mut values = vec![Value::Int(0); self.schema.properties.len()];
-        for &(property, value) in &hello.values {
-            if let Some(place) = values.get_mut(usize::from(property)) {
-                *place = value;
-            }
-        }
+        let values = vec![Value::Int(0); self.schema.properties.len()];
         let slot = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
         self.slots.resize(self.slots.len().max(slot + 1), None);
         self.slots[slot] = Some(node);
         let slot = ThreadId(slot as u32);
-        let member = Member {
+        let mut member = Member {
             slot,
             family,
             key: hello.key,
@@ -230,7 +219,10 @@ impl Master {
             open: Writes::default(),
             sent: None,
             last_orders: 0,
+            absent: false,
+            resumed: false,
         };
+        member.tell(&hello.values);
         self.policy.thread_created(slot, &CpuSet::ALL);
         for &(attribute, property) in &self.attributes {
             let value = member.values[usize::from(property)];
@@ -248,10 +240,31 @@ impl Master {
         Ok(Ok(self.welcome(node)))
     }
 
+    /// A node whose manager was lost, and with it the connection: to the policy it was never away.
+    fn resume(&mut self, node: NodeId, hello: &Hello, now: Time) {
+        let Some(member) = self.nodes.get_mut(&node) else { return };
+        self.keys.remove(&member.key);
+        self.keys.insert(hello.key, node);
+        member.key = hello.key;
+        (member.absent, member.resumed) = (false, true);
+        member.heard = now;
+        // What it tells of itself is after the orders that it has followed.
+        member.tell(&hello.values);
+        member.sent.take_if(|sent| sent.number <= hello.obeyed);
+        self.store.begin();
+        self.show(node);
+        self.show_seats();
+    }
+
     fn welcome(&mut self, node: NodeId) -> Welcome {
-        let counted = self.nodes.get(&node).map_or(0, |member| member.done.counted);
+        let member = self.nodes.get_mut(&node);
+        let (counted, resumed) = member.map_or((0, false), |member| {
+            member.absent = false;
+            (member.done.counted, member.resumed)
+        });
         Welcome {
             node,
+            resumed,
             revision: self.store.revision(),
             values: self.store.values().to_vec(),
             counted,
@@ -262,6 +275,7 @@ impl Master {
     /// A node has gone, also by a crash: runs `departure`. Nothing happens if it is not there.
     pub fn depart(&mut self, node: NodeId, now: Time) -> Result<(), Failure> {
         let Some(slot) = self.nodes.get(&node).map(|member| member.slot) else { return Ok(()) };
+        self.changes += 1;
         let result = self.handler(Event::SetDead, Some(slot), now);
         self.policy.thread_removed(slot);
         self.slots[slot.index()] = None;
@@ -271,6 +285,12 @@ impl Master {
         }
         self.show_seats();
         result
+    }
+
+    /// A node that has departed will not come back: its process has ended.
+    pub fn forget(&mut self, node: NodeId) {
+        self.changes += 1;
+        self.departed.remove(&node);
     }
 
     /// A node's report. A batch that has taken effect already is left out.
@@ -303,6 +323,7 @@ impl Master {
     }
 
     fn count(&mut self, node: NodeId, batch: &Batch) {
+        self.changes += 1;
         self.store.begin();
         let Some(member) = self.nodes.get_mut(&node) else { return };
         member.done.counted = batch.number;
@@ -409,6 +430,7 @@ impl Master {
         let member = self.nodes.get_mut(&node)?;
         let mut tells = again;
         if member.sent.is_none() && !member.open.is_empty() {
+            self.changes += 1;
             member.last_orders += 1;
             let writes = member.open.take();
             member.sent = Some(Orders { number: member.last_orders, writes });
@@ -456,12 +478,12 @@ impl Master {
             (Some(&value), _) => value,
             // A repetition that comes after the node has said that it has its answer.
             (None, _) if ask.number < done.needs_from => return Err(Unknown::Nonsense),
-            (None, operation) => {
-                if let Some(operation) = operation {
-                    self.store.begin();
-                    self.store.apply(cell, operation);
-                }
-                let value = self.store.get(cell);
+            // A read that is repeated may give a later value: it has not ended before.
+            (None, None) => self.store.get(cell),
+            (None, Some(operation)) => {
+                self.changes += 1;
+                self.store.begin();
+                let value = self.store.apply(cell, operation);
                 done.answers.insert(ask.number, value);
                 value
             }
@@ -469,33 +491,6 @@ impl Master {
         Ok(Answer { node: ask.node, number: ask.number, value })
     }
 }
-
-/// Why a master cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MasterError {
-    Refused(String),
-    Failed(Failure),
-}
-
-impl From<Failure> for MasterError {
-    fn from(failure: Failure) -> MasterError {
-        MasterError::Failed(failure)
-    }
-}
-
-impl std::fmt::Display for MasterError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            MasterError::Refused(reason) => f.write_str(reason),
-            MasterError::Failed(Failure { place: Some(place), message, .. }) => {
-                write!(f, "{place}: {message}")
-            }
-            MasterError::Failed(failure) => f.write_str(&failure.message),
-        }
-    }
-}
-
-impl std::error::Error for MasterError {}
 
 fn import(attribute: AttributeId) -> ImportId {
     ImportId(attribute.into_raw().into_u32())

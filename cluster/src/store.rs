@@ -22,12 +22,22 @@ impl Store {
         Store { changed: vec![0; values.len()], values, revision: 0 }
     }
 
+    /// The store that another process held; `changed` has a revision for each value.
+    pub fn restored(values: Vec<Value>, changed: Vec<Revision>, revision: Revision) -> Store {
+        Store { values, changed, revision }
+    }
+
     pub fn revision(&self) -> Revision {
         self.revision
     }
 
     pub fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    /// By cell, the revision at which it changed last.
+    pub fn changed(&self) -> &[Revision] {
+        &self.changed
     }
 
     /// The value of a cell; 0 if there is no such cell.

@@ -185,7 +185,8 @@ impl Drop for Ends {
 fn history(fixture: &Fixture, path: &Path, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut master = fixture.master();
-    let mut manager = Manager::new(fixture.master(), path).expect("nobody else listens");
+    let mut manager =
+        Manager::new(&fixture.texts(), fixture.schema.clone(), path).expect("nobody else listens");
     let stop = Event::new().expect("an event");
     let stopped = stop.share().expect("shared");
     std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use attune_cluster::Master;
-use attune_cluster::manager::{Happening, Manager};
+use attune_cluster::manager::{Error, Happening, Manager, Texts};
 use attune_cluster_local::connection::Connection;
 use attune_cluster_local::packets::{self, ToManager, ToNode};
 use attune_language::ir::Value;
@@ -48,6 +48,11 @@ fn farm(worker: &str) -> (Checked, Arc<Schema>) {
     (checked, schema)
 }
 
+fn manager(checked: &Checked, schema: Arc<Schema>, path: &Path) -> Result<Manager, Error> {
+    let cluster = checked.cluster.as_ref().expect("a master");
+    Manager::new(&Texts { cluster, sources: &checked.sources, seed: 1 }, schema, path)
+}
+
 /// A manager on a thread of its own, with what it said.
 struct Running {
     stop: Event,
@@ -58,9 +63,7 @@ struct Running {
 impl Running {
     fn at(path: &Path) -> Running {
         let (checked, schema) = farm(WORKER);
-        let cluster = checked.cluster.as_ref().expect("a master");
-        let master = Master::new(cluster, schema, &checked.sources, 1, 0).expect("it runs");
-        let mut manager = Manager::new(master, path).expect("nobody else listens");
+        let mut manager = manager(&checked, schema, path).expect("nobody else listens");
         let stop = Event::new().expect("an event");
         let (stopped, said) = (stop.share().expect("shared"), Arc::<Mutex<Vec<_>>>::default());
         let list = said.clone();
@@ -205,10 +208,8 @@ fn a_second_manager_of_a_name_is_refused() {
     let path = folder.path().join("farm");
     let _first = Running::at(&path);
     let (checked, schema) = farm(WORKER);
-    let cluster = checked.cluster.as_ref().expect("a master");
-    let master = Master::new(cluster, schema, &checked.sources, 1, 0).expect("it runs");
-    let second = Manager::new(master, &path).map(drop);
-    assert_eq!(second.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    let second = manager(&checked, schema, &path).map(drop);
+    assert!(matches!(second, Err(Error::Taken)));
     let mut node = node(&path);
     until(&mut [&mut node], |nodes| nodes[0].replica().node().is_some());
 }

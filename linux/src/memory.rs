@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicI64;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 /// An empty file in memory, which only processes that are given its descriptor can reach. The name
@@ -20,6 +22,12 @@ pub fn zeros(name: &str, bytes: usize) -> io::Result<OwnedFd> {
     let memory = file(name)?;
     ftruncate(&memory, bytes as u64)?;
     Ok(memory)
+}
+
+/// Makes a file so many bytes long and takes the room on its disk for all of them, so that writing
+/// through a [`Mapping`] cannot fail for want of it. `StorageFull`: there is not so much.
+pub fn reserve(file: impl AsFd, bytes: usize) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes as u64)?)
 }
 
 /// A file in memory that holds these bytes and can be changed no more.
@@ -97,7 +105,6 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::os::fd::AsFd;
     use std::sync::atomic::Ordering::SeqCst;
 
     #[test]
@@ -134,6 +141,15 @@ mod tests {
         assert_eq!((mapping.words().as_ptr(), mapping.words()[0].load(SeqCst)), (address, 0));
         let old = Mapping::of(first.as_fd(), 4096).unwrap();
         assert_eq!(old.words()[0].load(SeqCst), 1);
+    }
+
+    #[test]
+    fn room_is_taken_when_it_is_asked_for() {
+        let memory = file("test").unwrap();
+        reserve(&memory, 8192).unwrap();
+        let file = File::from(memory);
+        assert_eq!(file.metadata().unwrap().len(), 8192);
+        assert!(reserve(File::open("/proc/self/exe").unwrap(), 1).is_err(), "it cannot be written");
     }
 
     #[test]

@@ -4,7 +4,16 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
+use attune_cluster_local::connection::Connection;
+use attune_language::ir::Value::Int;
+use attune_language::{Options, check};
+use attune_linux::signal::KILL;
+use attune_linux::{process, procfs, time};
+use attune_replica::messages::Target;
+use attune_replica::{Operation, Schema, Time};
 use serde_json::Value;
 
 use crate::support::{ATTUNE, Folder, err, status};
@@ -154,6 +163,85 @@ fn the_pool_answers_every_request_and_the_manager_counts_to_nothing_again() {
     drop(again);
     let alone = run(&pool, &folder, "./socket");
     assert_eq!(alone["answered"], 300);
+}
+
+/// A node of the pool in this process, which serves nobody.
+fn own_node(folder: &Folder) -> Connection {
+    let path = folder.0.join("pool.sched");
+    let mut opened = attune_schedulers::open(&path, &[]).expect("the file");
+    let checked = check(&opened.source, &mut opened.loader, &Options::default());
+    let cluster = checked.cluster.as_ref().expect("a master");
+    let schema = Arc::new(Schema::new(cluster, &checked.sources, &Default::default()));
+    Connection::new(schema, 0, folder.0.join("socket"))
+}
+
+/// Adds to the shared `r`, and lets the node talk until the manager has counted it.
+fn add(node: &mut Connection, requests: i64) {
+    let r = node.replica().schema().shared("r").expect("declared");
+    node.replica_mut().write(Target::Shared(r), Operation::Add(Int(requests)));
+    for _ in 0..120_000 {
+        node.exchange(time::now() as Time);
+        if node.replica().is_settled() {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    panic!("after a minute the manager has not counted it");
+}
+
+fn kill(process: u32) {
+    process::signal(process, KILL).expect("it lives");
+}
+
+/// Six processes work, and one of them is killed while no manager lives.
+#[test]
+fn a_manager_that_is_killed_is_followed_by_one_that_goes_on() {
+    let folder = folder("cluster-killed");
+    let pool = program(&folder, "pool");
+    build(&folder, "pool.sched", "process");
+    let (mut manager, listening) = Manager::start(&folder);
+    assert_eq!(listening["awaited"], 0);
+    let mut load = Command::new(&pool)
+        .args(["--requests", "1000000", "--interval", "0.005", "--shortest", "0.001"])
+        .args(["--longest", "0.02"])
+        .current_dir(&folder.0)
+        .env("ATTUNE_SCHED", "./process.so")
+        .env("ATTUNE_CLUSTER", "./socket")
+        .spawn()
+        .expect("it starts");
+    let process = |said: &Value| said["process"].as_u64().expect("a number") as u32;
+    let victim = process(&manager.until("arrived", 1));
+    manager.until("arrived", 5);
+    let mut own = own_node(&folder);
+    add(&mut own, 1000);
+    let number = own.replica().node();
+
+    manager.child.kill().expect("it runs");
+    manager.child.wait().expect("it ended");
+    kill(victim);
+    while procfs::start_time(victim).is_some() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (mut manager, listening) = Manager::start(&folder);
+    assert_eq!(listening["awaited"], 6, "{listening}");
+    assert_eq!(process(&manager.until("departed", 1)), victim);
+    add(&mut own, 500);
+    assert_eq!(own.replica().node(), number, "it never was away");
+    manager.until("returned", 6);
+
+    // The processes end, and take the requests along that each of them has.
+    load.kill().expect("it runs");
+    load.wait().expect("it ended");
+    let last = manager.until("departed", 5);
+    assert_eq!(last["shared"]["n"], 1, "{last}");
+    assert_eq!(last["shared"]["r"], 1500, "{last}");
+
+    // With the last node the cluster is over: a manager that comes after it begins anew.
+    drop(own);
+    manager.until("departed", 1);
+    drop(manager);
+    let (_manager, listening) = Manager::start(&folder);
+    assert_eq!(listening["awaited"], 0);
 }
 
 const CAMERAS: [&str; 4] = ["--camera", "./camera.so", "--server", "./server.so"];

@@ -3,9 +3,9 @@
 //! Numbers are little-endian; a text or a list begins with its length, 32 bits; a choice begins
 //! with its number, one byte. Reading never fails other than by saying so: any bytes are taken.
 
-mod reader;
+pub mod reader;
 mod schema;
-mod writer;
+pub mod writer;
 
 pub use schema::{describe, description_of};
 
@@ -18,7 +18,7 @@ use writer::Writer;
 pub const LONGEST: usize = 1 << 17;
 
 /// Part of every first packet: both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// From a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +53,7 @@ impl ToManager {
                 to.text(&hello.family);
                 to.u64(hello.key);
                 to.option(hello.former, Writer::u64);
+                to.u64(hello.obeyed);
                 to.list(&hello.values, |to, &(property, value)| {
                     to.u16(property);
                     to.value(value);
@@ -78,6 +79,7 @@ impl ToManager {
                     family: from.text()?,
                     key: from.u64()?,
                     former: from.option(Reader::u64)?,
+                    obeyed: from.u64()?,
                     values: from.list(|from| Some((from.u16()?, from.value()?)))?,
                 };
                 ToManager::Hello(hello, run)
@@ -104,7 +106,8 @@ impl ToNode {
                 to.u64(welcome.revision);
                 to.list(&welcome.values, |to, &value| to.value(value));
                 to.u64(welcome.counted);
-                to.u8(welcome.started.into());
+                to.flag(welcome.resumed);
+                to.flag(welcome.started);
             }
             ToNode::Refused(why) => {
                 to.u8(1);
@@ -129,6 +132,7 @@ impl ToNode {
                     revision: from.u64()?,
                     values: from.list(Reader::value)?,
                     counted: from.u64()?,
+                    resumed: from.flag()?,
                     started: from.flag()?,
                 };
                 ToNode::Welcome(welcome, run)
@@ -187,7 +191,7 @@ mod tests {
             let plain = values.iter().map(|(_, value)| *value).collect();
             let former = flag.then_some(b);
             let hello =
-                Hello { identity: one, family: two.clone(), key: a, former, values };
+                Hello { identity: one, family: two.clone(), key: a, former, obeyed: c, values };
             let batch = flag.then_some(Batch { number: a, obeyed: b, writes });
             for message in [
                 ToManager::Hello(hello, c),
@@ -198,8 +202,9 @@ mod tests {
             let orders = flag.then_some(Orders { number: c, writes: orders });
             let news =
                 News { node: a, revision: b, since: c, cells, counted: a, orders, started: flag };
+            let (resumed, started) = (flag, !flag);
             let welcome =
-                Welcome { node: b, revision: c, values: plain, counted: a, started: flag };
+                Welcome { node: b, revision: c, values: plain, counted: a, resumed, started };
             for message in [
                 ToNode::Welcome(welcome, b),
                 ToNode::Refused(two),

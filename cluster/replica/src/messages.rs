@@ -33,6 +33,8 @@ pub struct Hello {
     pub key: u64,
     /// What it was before, if it was part of this cluster and the master gave it up.
     pub former: Option<NodeId>,
+    /// The last orders that its former self has followed.
+    pub obeyed: u64,
     /// Its own values at the start.
     pub values: Vec<(Property, Value)>,
 }
@@ -46,6 +48,8 @@ pub struct Welcome {
     pub values: Vec<Value>,
     /// The last batch of the node's former life that has taken effect; 0 if there is none.
     pub counted: u64,
+    /// It goes on as the node that it was: a manager that lost its connections, not its store.
+    pub resumed: bool,
     pub started: bool,
 }
 

@@ -167,6 +167,7 @@ impl Replica {
             family: self.schema.families.get(self.family)?.name.clone(),
             key: self.key,
             former: self.former,
+            obeyed: self.obeyed,
             values: own
                 .filter_map(|(number, value)| Some((number as Property, (*value)?)))
                 .collect(),
@@ -181,10 +182,12 @@ impl Replica {
         self.counted(welcome.counted);
         // Another master, which lost the state of the one before, counts from the beginning.
         self.last_batch = welcome.counted;
-        (self.obeyed, self.confirmed) = (0, 0);
+        if !welcome.resumed {
+            (self.obeyed, self.confirmed) = (0, 0);
+        }
         if let Some(batch) = &mut self.on_its_way {
             self.last_batch += 1;
-            (batch.number, batch.obeyed) = (self.last_batch, 0);
+            (batch.number, batch.obeyed) = (self.last_batch, self.confirmed);
         }
         for ask in self.asks.values_mut() {
             ask.node = welcome.node;

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use attune_cluster::manager::Texts;
 use attune_cluster::{Master, Node};
 use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check};
@@ -35,6 +36,11 @@ impl Fixture {
     pub fn master(&self) -> Master {
         let cluster = self.checked.cluster.as_ref().expect("a master");
         Master::new(cluster, self.schema.clone(), &self.checked.sources, 1, 0).expect("it runs")
+    }
+
+    pub fn texts(&self) -> Texts<'_> {
+        let cluster = self.checked.cluster.as_ref().expect("a master");
+        Texts { cluster, sources: &self.checked.sources, seed: 1 }
     }
 
     /// A node of one CPU. `key` is its own.

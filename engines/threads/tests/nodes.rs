@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use attune_cluster::Master;
-use attune_cluster::manager::Manager;
+use attune_cluster::manager::{Manager, Texts};
 use attune_cluster_local::connection::Connection;
 use attune_cluster_local::packets;
 use attune_language::engine::Engine;
@@ -103,9 +102,9 @@ impl Farm {
 
     fn manager(&self) -> Running {
         let cluster = self.checked.cluster.as_ref().expect("a master");
-        let master = Master::new(cluster, self.schema.clone(), &self.checked.sources, 1, 0);
+        let texts = Texts { cluster, sources: &self.checked.sources, seed: 1 };
         let mut manager =
-            Manager::new(master.expect("it runs"), &self.path()).expect("nobody else listens");
+            Manager::new(&texts, self.schema.clone(), &self.path()).expect("nobody else listens");
         let stop = Event::new().expect("an event");
         let stopped = stop.share().expect("shared");
         let thread = std::thread::spawn(move || {

@@ -68,7 +68,7 @@ impl Reader<'_> {
         }
     }
 
-    fn operation(&mut self) -> Option<Operation> {
+    pub fn operation(&mut self) -> Option<Operation> {
         let kind = self.u8()?;
         let operand = self.value()?;
         Some(match kind {
@@ -104,13 +104,15 @@ impl Reader<'_> {
             since: self.u64()?,
             cells: self.list(|from| Some((from.u32()?, from.value()?)))?,
             counted: self.u64()?,
-            orders: self.option(|from| {
-                Some(Orders {
-                    number: from.u64()?,
-                    writes: from.list(|from| Some((from.u16()?, from.operation()?)))?,
-                })
-            })?,
+            orders: self.option(Reader::orders)?,
             started: self.flag()?,
+        })
+    }
+
+    pub fn orders(&mut self) -> Option<Orders> {
+        Some(Orders {
+            number: self.u64()?,
+            writes: self.list(|from| Some((from.u16()?, from.operation()?)))?,
         })
     }
 }

@@ -21,7 +21,7 @@ pub fn describe(schema: &Schema, family: usize) -> String {
         to.text(&shared.name);
         to.u8(shared.ty as u8);
         to.value(shared.initial);
-        to.u8((shared.model == Model::Request).into());
+        to.flag(shared.model == Model::Request);
     });
     to.list(&schema.properties, |to, property| {
         let (kind, name) = match property {

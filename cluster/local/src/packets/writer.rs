@@ -1,8 +1,8 @@
-//! Writes numbers, texts and parts of messages.
+//! Writes numbers, texts and parts of messages, for packets and for what a manager keeps of itself.
 
 use attune_language::ir::Value;
 use attune_replica::Operation;
-use attune_replica::messages::{Batch, News, Target};
+use attune_replica::messages::{Batch, News, Orders, Target};
 
 #[derive(Default)]
 pub struct Writer {
@@ -26,13 +26,17 @@ impl Writer {
         self.bytes.extend(number.to_le_bytes());
     }
 
+    pub fn flag(&mut self, flag: bool) {
+        self.u8(flag.into());
+    }
+
     pub fn text(&mut self, text: &str) {
         self.u32(text.len() as u32);
         self.bytes.extend(text.as_bytes());
     }
 
     pub fn option<T>(&mut self, what: Option<T>, write: impl FnOnce(&mut Writer, T)) {
-        self.u8(what.is_some().into());
+        self.flag(what.is_some());
         if let Some(what) = what {
             write(self, what);
         }
@@ -56,7 +60,7 @@ impl Writer {
         }
     }
 
-    fn operation(&mut self, operation: Operation) {
+    pub fn operation(&mut self, operation: Operation) {
         let (kind, operand) = match operation {
             Operation::Set(operand) => (0, operand),
             Operation::Add(operand) => (1, operand),
@@ -100,13 +104,15 @@ impl Writer {
             to.value(value);
         });
         self.u64(news.counted);
-        self.option(news.orders.as_ref(), |to, orders| {
-            to.u64(orders.number);
-            to.list(&orders.writes, |to, &(property, operation)| {
-                to.u16(property);
-                to.operation(operation);
-            });
+        self.option(news.orders.as_ref(), Writer::orders);
+        self.flag(news.started);
+    }
+
+    pub fn orders(&mut self, orders: &Orders) {
+        self.u64(orders.number);
+        self.list(&orders.writes, |to, &(property, operation)| {
+            to.u16(property);
+            to.operation(operation);
         });
-        self.u8(news.started.into());
     }
 }

@@ -165,6 +165,13 @@ impl Interpreter {
         snapshot::take(&self.program, &self.layout, &self.state)
     }
 
+    /// Begins anew with everything that a scheduler of the same program held. Its threads may run
+    /// everywhere, and its random numbers begin anew. False: it was another program's.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> bool {
+        self.restart();
+        snapshot::put_back(snapshot, &self.program, &self.layout, &mut self.state)
+    }
+
     pub fn divisions_by_zero(&self) -> u64 {
         self.state.divisions_by_zero
     }

@@ -1,0 +1,74 @@
+//! A connection of the manager, and what it is still to be told.
+
+use std::collections::VecDeque;
+use std::io::ErrorKind;
+
+use attune_cluster_local::packets::ToNode;
+use attune_linux::process::Process;
+use attune_linux::socket::{Connection, Credentials};
+use attune_replica::messages::NodeId;
+
+use super::absent::Identity;
+
+pub struct Client {
+    pub connection: Connection,
+    pub peer: Credentials,
+    /// None where the kernel cannot say: then the closed socket alone tells the end.
+    pub process: Option<Process>,
+    pub node: Option<NodeId>,
+    /// How another manager finds the node's process again.
+    pub identity: Option<Identity>,
+    /// It is to hear news although there are none: a heartbeat, or the socket had no room.
+    pub again: bool,
+    pub gone: bool,
+    /// What it is to be told once the master's state is kept.
+    untold: VecDeque<ToNode>,
+}
+
+impl Client {
+    pub fn new(connection: Connection, peer: Credentials) -> Client {
+        let process = Process::peer(&connection).ok();
+        Client {
+            connection,
+            peer,
+            process,
+            node: None,
+            identity: None,
+            again: false,
+            gone: false,
+            untold: VecDeque::new(),
+        }
+    }
+
+    pub fn is_node(&mut self, node: NodeId) {
+        self.node = Some(node);
+        self.identity = Some(Identity::of(self.peer.process));
+    }
+
+    pub fn tell(&mut self, message: ToNode) {
+        self.untold.push_back(message);
+    }
+
+    /// Whether the manager may listen to it: one that does not hear does not speak either.
+    pub fn hears(&self) -> bool {
+        self.untold.is_empty()
+    }
+
+    /// Sends what the socket has room for. News that it has no room for are dropped: later ones say
+    /// more.
+    pub fn send(&mut self) {
+        while let Some(message) = self.untold.pop_front() {
+            match self.connection.send(&message.bytes(), None) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.again = true;
+                    if !matches!(message, ToNode::News(_)) {
+                        self.untold.push_front(message);
+                        return;
+                    }
+                }
+                Err(_) => self.gone = true,
+            }
+        }
+    }
+}
