@@ -12,6 +12,7 @@ mod knowledge;
 mod rescue;
 mod shared;
 mod starvation;
+mod trust;
 mod typed;
 
 use std::path::{Path, PathBuf};

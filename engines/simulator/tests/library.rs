@@ -371,6 +371,63 @@ fn a_group_in_coop_shares_progress_and_has_the_weight_of_its_members() {
     assert!((share - 2.0 / 3.0).abs() < 0.03, "{}", together.table());
 }
 
+/// Two threads of a group that compute, beside what `attackers` says; their shares of the CPU.
+fn victims_of(attackers: &str) -> [f64; 2] {
+    let text = format!(
+        r#"
+        duration = "2s"
+        cpus = 1
+
+        [[thread]]
+        name = "victim"
+        count = 2
+        imports = {{ user = 1, group = 7, polls = 1, importance = 0 }}
+        repeat = "forever"
+        do = [{{ compute = "100us" }}, "yield"]
+
+        [[thread]]
+        name = "attacker"
+        {attackers}
+        "#
+    );
+    let workload = Workload::from_file_text(&text, "attackers.toml");
+    let workload = workload.unwrap_or_else(|error| panic!("{error}"));
+    let outcome = simulate(&mut scheduler("coop"), &workload, &seconds(2)).unwrap();
+    let cpu = outcome.total().cpu as f64;
+    let mut victims = outcome.threads().iter().filter(|thread| thread.name.starts_with("victim"));
+    [(); 2].map(|()| victims.next().unwrap().cpu as f64 / cpu)
+}
+
+#[track_caller]
+fn assert_none_is_robbed(attackers: &str, share: f64) {
+    for victim in victims_of(attackers) {
+        assert!(victim > share * 0.98, "{victim} instead of {share}");
+    }
+}
+
+#[test]
+fn nobody_joins_a_strangers_group_in_coop() {
+    let joins = r#"
+        imports = { user = 2, group = 7, polls = 1, importance = -1000000 }
+        repeat = "forever"
+        do = [{ compute = "100us" }, "yield"]"#;
+    assert_none_is_robbed(joins, 1.0 / 3.0);
+}
+
+#[test]
+fn members_of_a_group_that_sleep_have_no_weight_in_coop() {
+    let sleepers = r#"
+        count = 61
+        imports = { user = 2, group = 9, polls = 1 }
+        do = [
+            { set = { next_release = "now + 100s", importance = "9223372036854775807" } },
+            { if = "index > 0", then = [{ sleep_until = "now + 100s" }] },
+            { set = { next_release = "0", importance = "0" } },
+            { repeat = 40000, do = [{ compute = "100us" }, "yield"] },
+        ]"#;
+    assert_none_is_robbed(sleepers, 1.0 / 3.0);
+}
+
 /// One of eight forgets to poll for up to 10 ms now and then; the others hardly notice.
 #[test]
 fn a_player_that_does_not_poll_harms_itself() {

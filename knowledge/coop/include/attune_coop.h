@@ -50,9 +50,9 @@ typedef void (*attune_coop_callback)(attune_coop_loop *loop, attune_coop_event e
 typedef void (*attune_coop_descriptor_callback)(attune_coop_loop *loop, attune_coop_event event,
                                                 short revents, void *data);
 
-/* Events of one group (not 0) are compared by importance, also between programs, which then share
- * one virtual time. EINVAL: no such transport; EDQUOT: all slots taken; EACCES and others as the
- * system says. */
+/* Events of one group (not 0) are compared by importance, also between programs of one user, which
+ * then share one virtual time. EINVAL: no such transport; EDQUOT: all slots taken; EACCES and
+ * others as the system says. */
 attune_coop_loop *attune_coop_new(const char *transport, uint32_t group);
 void attune_coop_free(attune_coop_loop *loop);
 
