@@ -20,6 +20,7 @@ mod lab;
 mod manager;
 mod output;
 mod period;
+mod reload;
 mod run;
 mod schedulers;
 mod set;

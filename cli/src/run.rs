@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use attune_backend_c as c;
@@ -26,6 +25,7 @@ use attune_values::wire;
 use crate::args::{PerArg, RunArgs, SourceArgs};
 use crate::child::cannot_run;
 use crate::failure::Failure;
+use crate::reload;
 use crate::set;
 use crate::source::{accepted, checked};
 
@@ -59,7 +59,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
     }
     let c = text.as_ref().map(|text| text.c.as_str());
-    let running = load(&args.scheduler, c, cpus, settings.division.instances(), |image| {
+    let mut running = load(&args.scheduler, c, cpus, settings.division.instances(), |image| {
         fits(&image, alone)?;
         Ok(attune_kernel::start(image, &settings))
     })?;
@@ -69,7 +69,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let values = listen(&running);
     eprintln!("attune: {}", whom(&running, args));
     let mut child = born(&running, args, alone)?;
-    let status = watch(&running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
+    let status = watch(&mut running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     // Another run may listen there while this one waits for its command.
     drop(values);
     finish(running, child, status)
@@ -304,7 +304,7 @@ fn read(path: &Path) -> Result<Image, Failure> {
 /// Until the command ends, the scheduler ends, or somebody says stop. The command's status if it
 /// has ended.
 fn watch(
-    running: &Running,
+    running: &mut Running,
     mut child: Option<&mut Child>,
     stop: &AtomicBool,
     every: Option<Duration>,
@@ -322,15 +322,20 @@ fn watch(
                 return Ok(status);
             }
         }
-        if stop.load(Ordering::Relaxed) || running.exit().is_some() {
+        if stop.load(Ordering::Relaxed) {
             return Ok(None);
+        }
+        if let Some(exit) = running.exit() {
+            if !exit.cpus_changed || !reload::goes_on(running) {
+                return Ok(None);
+            }
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
             let now = running.statistics();
             eprintln!("attune: {}", since(running, &before, &now, reported.elapsed()));
             (before, reported) = (now, Instant::now());
         }
-        thread::sleep(LOOK);
+        running.wait(LOOK);
     }
 }
 
@@ -376,12 +381,13 @@ fn finish(
     status: Option<ExitStatus>,
 ) -> Result<ExitCode, Failure> {
     let statistics = running.statistics();
-    let thrown_out = running.exit();
+    // The command may end at the moment in which a CPU goes.
+    let thrown_out = running.exit().filter(|exit| status.is_none() || !exit.cpus_changed);
     let scheduler = running.scheduler();
     let summary = summary(&running, &statistics);
     let exit = running.stop();
     eprint!("{summary}");
-    let exit = thrown_out.unwrap_or(exit);
+    let exit = thrown_out.unwrap_or(if exit.cpus_changed { Exit::default() } else { exit });
     let verdict = verdict(&scheduler, &exit);
     if let Some(verdict) = &verdict {
         eprintln!("attune: {verdict}");

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod hotplug;
 mod implicit;
 mod instances;
 mod knowledge;

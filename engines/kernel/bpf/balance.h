@@ -54,7 +54,7 @@ static __attribute__((noinline)) uint32_t attune_lighter(struct thread ATTUNE_AR
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
         uint32_t than = best < ATTUNE_INSTANCES ? best : own;
         int64_t load = attune_books[i].mean + extra;
-        if (i == own || !attune_instances[i].attune.cpus || attune_rests(i, now))
+        if (i == own || !attune_there[i] || attune_rests(i, now))
             continue;
         if (!attune_is_lighter(i, load, than, least) &&
             (than == own || attune_is_lighter(than, least, i, load) ||
@@ -167,7 +167,7 @@ static __attribute__((noinline)) uint32_t attune_heaviest(uint32_t own, int64_t 
     int64_t most = attune_books[own].mean;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
         int64_t load = attune_books[i].mean;
-        if (i == own || !attune_instances[i].attune.cpus || attune_rests(i, now))
+        if (i == own || !attune_there[i] || attune_rests(i, now))
             continue;
         if (!attune_is_lighter(best, most, i, load) &&
             (best == own || attune_is_lighter(i, load, best, most) ||

@@ -189,6 +189,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_answer.dispatched = NULL;
         attune_answer.slice = -1;
         me->asked = attune_events[attune_held()];
+        me->asked_at = attune_answer.now;
         if (!displaced)
             attune_chooses(me);
         attune_asks(me, domain);

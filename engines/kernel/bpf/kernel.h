@@ -133,9 +133,13 @@ ATTUNE_KFUNC struct task_struct *scx_bpf_cpu_curr(int32_t cpu);
 ATTUNE_KFUNC int32_t scx_bpf_task_cpu(const struct task_struct *task);
 ATTUNE_KFUNC struct task_struct *scx_bpf_tid_to_task(uint64_t tid);
 ATTUNE_KFUNC void scx_bpf_error_bstr(char *text, unsigned long long *data, uint32_t data__sz);
+ATTUNE_KFUNC const struct cpumask *scx_bpf_get_online_cpumask(void);
+ATTUNE_KFUNC void scx_bpf_put_cpumask(const struct cpumask *mask);
 ATTUNE_KFUNC _Bool bpf_cpumask_test_cpu(uint32_t cpu, const struct cpumask *mask);
 ATTUNE_KFUNC struct task_struct *bpf_task_from_pid(int32_t pid);
 ATTUNE_KFUNC void bpf_task_release(struct task_struct *task);
+ATTUNE_KFUNC void bpf_rcu_read_lock(void);
+ATTUNE_KFUNC void bpf_rcu_read_unlock(void);
 ATTUNE_KFUNC void bpf_local_irq_save(unsigned long *flags);
 ATTUNE_KFUNC void bpf_local_irq_restore(unsigned long *flags);
 ATTUNE_KFUNC void ATTUNE_ARENA *bpf_arena_alloc_pages(void *map, void ATTUNE_ARENA *address,
@@ -162,6 +166,8 @@ static long (*const bpf_probe_read_kernel_str)(void *to, uint32_t size,
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value,
                                            uint64_t flags) = (void *)156;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static long (*const bpf_ringbuf_output)(void *ring, void *data, uint64_t size,
+                                        uint64_t flags) = (void *)130;
 static void *(*const bpf_this_cpu_ptr)(const void *variable) = (void *)154;
 static long (*const bpf_timer_init)(struct bpf_timer *timer, void *map,
                                     uint64_t clock) = (void *)169;
@@ -172,6 +178,7 @@ static long (*const bpf_timer_start)(struct bpf_timer *timer, uint64_t at,
 #define BPF_MAP_TYPE_HASH              1
 #define BPF_MAP_TYPE_ARRAY             2
 #define BPF_MAP_TYPE_ARRAY_OF_MAPS     12
+#define BPF_MAP_TYPE_RINGBUF           27
 #define BPF_MAP_TYPE_TASK_STORAGE      29
 #define BPF_MAP_TYPE_ARENA             33
 #define BPF_F_NO_PREALLOC              1

@@ -226,8 +226,7 @@ static inline void attune_close_account(struct thread ATTUNE_ARENA *t)
 /* Whether an instance with this load has less of it for each CPU than another one with that. */
 static inline int attune_is_lighter(uint32_t one, int64_t load, uint32_t other, int64_t other_load)
 {
-    return load * (int64_t)attune_instances[other].attune.cpus <
-           other_load * (int64_t)attune_instances[one].attune.cpus;
+    return load * (int64_t)attune_there[other] < other_load * (int64_t)attune_there[one];
 }
 
 /* How fast the level is to grow: `last` is what was settled in the period that is over, `lags` the

@@ -60,17 +60,30 @@ ATTUNE_SECTION("struct_ops/exit_task") void attune_exit_task(unsigned long long 
     attune_leaves((void *)context[0], 1);
 }
 
+/* How often the loader has attached it again: see src/reload.rs. */
+uint32_t attune_reloads;
+
 /* A child follows its parent's policy, unless the loader has said otherwise of the parent. A
- * thread that is there when the scheduler is attached is one of the others. */
-static inline void attune_inherit(struct attune_slot *slot, struct scx_init_task_args *args)
+ * thread that is there when the scheduler is attached first is one of the others. One that was born
+ * between two loads has its parent's, as if it had been born under either. */
+static inline void attune_inherit(struct attune_slot *slot, struct task_struct *task,
+                                  struct scx_init_task_args *args)
 {
 #if ATTUNE_DOMAINS > 1
-    struct attune_slot *parent;
-    if (!args->fork)
+    struct attune_slot *parent = NULL;
+    if (slot->known || (!args->fork && !attune_reloads))
         return;
-    parent = bpf_task_storage_get(&attune_slots, bpf_get_current_task_btf(), NULL, 0);
+    bpf_rcu_read_lock();
+    if (args->fork) {
+        parent = bpf_task_storage_get(&attune_slots, bpf_get_current_task_btf(), NULL, 0);
+    } else {
+        struct task_struct *of = task->pid == task->tgid ? task->real_parent : task->group_leader;
+        if (of)
+            parent = bpf_task_storage_get(&attune_slots, of, NULL, 0);
+    }
     if (parent)
         slot->command = parent->command || parent->heirs;
+    bpf_rcu_read_unlock();
 #endif
 }
 
@@ -108,7 +121,8 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
     slot = bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!slot)
         return 0; /* it will be a fall-back task */
-    attune_inherit(slot, (void *)context[1]);
+    attune_inherit(slot, task, (void *)context[1]);
+    slot->known = 1;
     if (!attune_free && !attune_fresh_left)
         fresh = bpf_arena_alloc_pages(&attune_arena, NULL, ATTUNE_CHUNK, -1, 0);
     bpf_local_irq_save(&flags);
@@ -139,7 +153,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.rescued = 0;
         t->attune_task.of_kernel = !!(task->flags & PF_KTHREAD);
         attune_start_timeouts(t);
-        attune_find_values(t);
+        attune_find_values(t, slot);
         slot->record = (uint64_t)t;
     }
     attune_unlock_records();
@@ -159,10 +173,12 @@ ATTUNE_SECTION("struct_ops/set_weight") void attune_set_weight(unsigned long lon
     attune_supply_thread(t);
 }
 
-/* Gives each instance its CPUs, as the loader has said. */
+/* Gives each instance its CPUs, as the loader has said. Those that are not there belong to it too,
+ * but have no threads. */
 static inline void attune_divide(void)
 {
 #if ATTUNE_INSTANCES > 1
+    const struct cpumask *online = scx_bpf_get_online_cpumask();
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
          cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
         uint32_t instance = attune_instance_of[cpu];
@@ -173,11 +189,33 @@ static inline void attune_divide(void)
         attune_cpus[cpu].instance = instance;
         attune_cpus[cpu].cache = attune_cache_of[cpu];
         attune_cpus[cpu].local = of->cpus;
+        if (bpf_cpumask_test_cpu(cpu, online)) {
+            attune_cpus[cpu].there = 1;
+            if (!attune_there[instance]++)
+                attune_first_there[instance] = of->cpus;
+        }
         attune_cpu_of[instance][of->cpus++] = cpu;
     }
+    scx_bpf_put_cpumask(online);
 #else
     attune_answer.cpus = attune_cpu_count;
 #endif
+}
+
+/* From the loader, before it attaches again: values of the policy's variables, which a fresh state
+ * takes over before `init`. */
+struct attune_setting {
+    uint64_t at, value; /* bytes from the start of the state */
+};
+
+uint64_t attune_settings, attune_settings_count; /* address in the arena, and how many */
+
+static inline void attune_take_over(struct state ATTUNE_ARENA *state)
+{
+    struct attune_setting ATTUNE_ARENA *settings =
+        (struct attune_setting ATTUNE_ARENA *)attune_settings;
+    for (uint64_t i = (uint64_t)ATTUNE_ZERO; i < attune_settings_count && ATTUNE_MAY_LOOP; i++)
+        *(uint64_t ATTUNE_ARENA *)((char ATTUNE_ARENA *)state + settings[i].at) = settings[i].value;
 }
 
 /* Each instance draws from a stream of its own. */
@@ -198,10 +236,13 @@ static __attribute__((noinline)) void attune_begin_instance(uint32_t instance)
     first = attune_cpu_of[instance][0];
 #endif
     attune_start(&attune_answer, seed, cpus);
+#if ATTUNE_DOMAINS > 1
+    attune_start_others(&attune_answer, seed, cpus);
+#endif
+    attune_take_over(&attune_instances[instance]);
     attune_start_alarms();
     ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, first, NULL);
 #if ATTUNE_DOMAINS > 1
-    attune_start_others(&attune_answer, seed, cpus);
     ATTUNE_CALL_IN(ATTUNE_OTHERS, INIT, first, NULL);
 #endif
     attune_unlock();
@@ -236,6 +277,7 @@ ATTUNE_SECTION("struct_ops/exit") void attune_exit(unsigned long long *context)
     bpf_probe_read_kernel_str(attune_exit_reason, sizeof attune_exit_reason, info->reason);
     bpf_probe_read_kernel_str(attune_exit_message, sizeof attune_exit_message, info->msg);
     attune_exit_kind = (uint32_t)info->kind;
+    bpf_ringbuf_output(&attune_ends_here, &attune_exit_code, sizeof attune_exit_code, 0);
 }
 
 _Static_assert(offsetof(struct sched_ext_ops, flags) == 96,

@@ -104,7 +104,7 @@ static __attribute__((noinline)) uint32_t attune_allowed_in(const struct thread 
     uint32_t cpus = attune_instances[instance].attune.cpus;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
         uint32_t cpu = attune_cpu_of[instance][i];
-        if (attune_may_run_on(&t->attune, cpu))
+        if (attune_cpus[cpu].there && attune_may_run_on(&t->attune, cpu))
             return cpu;
     }
     return ATTUNE_CPUS;
@@ -168,7 +168,7 @@ static __attribute__((noinline)) uint32_t attune_allowed_cpu(struct task_struct 
     uint32_t cpus = attune_instances[instance].attune.cpus;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
         uint32_t cpu = attune_cpu_of[instance][i];
-        if (bpf_cpumask_test_cpu(cpu, task->cpus_ptr))
+        if (attune_cpus[cpu].there && bpf_cpumask_test_cpu(cpu, task->cpus_ptr))
             return cpu;
     }
     return ATTUNE_CPUS;
@@ -183,7 +183,7 @@ static __attribute__((noinline)) uint32_t attune_first_place(struct task_struct 
     if (attune_idles(near) || task->migration_disabled || task->nr_cpus_allowed == 1)
         return best;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
-        if (attune_instances[i].attune.cpus &&
+        if (attune_there[i] &&
             attune_is_lighter(i, attune_books[i].load, best, attune_books[best].load) &&
             attune_allowed_cpu(task, i) < ATTUNE_CPUS)
             best = i;

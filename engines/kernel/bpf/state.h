@@ -10,8 +10,9 @@ struct attune_cpu {
     int64_t deadline;                    /* end of its slice, 0: none */
     /* when this CPU's timer fires, 0: it does not */
     int64_t armed;
-    /* attune_events when `schedule` last ran here */
+    /* attune_events when `schedule` last ran here, and when that was */
     uint64_t asked;
+    int64_t asked_at;
     int64_t preempt_at; /* `preempt c at T`, 0: not asked for */
     uint32_t preempt;   /* `preempt c` */
     uint32_t kicked;    /* to choose again, and not asked since */
@@ -28,6 +29,7 @@ struct attune_cpu {
 #endif
 #if ATTUNE_INSTANCES > 1 /* see move.h; `local` is its number there */
     uint32_t instance, local, cache;
+    uint32_t there; /* it is online */
     /* attune_readied when it last looked at other instances */
     uint64_t looked;
 #endif
@@ -118,6 +120,12 @@ uint32_t attune_exit_kind;
 int64_t attune_exit_code;
 char attune_exit_reason[128], attune_exit_message[1024];
 
+/* Wakes the loader at the end. */
+struct {
+    int (*type)[BPF_MAP_TYPE_RINGBUF];
+    int (*max_entries)[4096];
+} attune_ends_here ATTUNE_SECTION(".maps");
+
 /* The arena lies at one address here and in the loader. */
 struct {
     int (*type)[BPF_MAP_TYPE_ARENA];
@@ -126,10 +134,13 @@ struct {
     enum { ATTUNE_ARENA_AT = 1ull << 44 } map_extra;
 } attune_arena ATTUNE_SECTION(".maps");
 
+/* What outlives a reload of what the engine knows of a thread. */
 struct attune_slot {
     uint64_t record;
     /* it follows the command's policy; its children will */
     uint32_t command, heirs;
+    uint32_t bound; /* whose values it has: see values.h */
+    uint32_t known; /* the engine has seen it before */
 };
 
 struct {

@@ -186,12 +186,14 @@ static inline void attune_exchange_values(struct thread ATTUNE_ARENA *t)
         attune_exchange_all(t);
 }
 
-/* A thread that the engine has just made a record for. */
-static inline void attune_find_values(struct thread ATTUNE_ARENA *t)
+/* A thread that the engine has just made a record for. After a reload it has its own row again, if
+ * its process still has that page. */
+static inline void attune_find_values(struct thread ATTUNE_ARENA *t, const struct attune_slot *slot)
 {
     int32_t process = t->attune_task.tgid;
-    uint32_t *bound = bpf_map_lookup_elem(&attune_suppliers, &process);
-    t->attune_task.bound = bound ? *bound : 0;
+    uint32_t *shared = bpf_map_lookup_elem(&attune_suppliers, &process);
+    uint32_t bound = shared ? *shared : 0;
+    t->attune_task.bound = slot->bound >> 16 == bound >> 16 ? slot->bound : bound;
 }
 
 /* From the loader: whose values a thread has from now on. */
@@ -207,10 +209,14 @@ ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
     if (!task)
         return result;
     if (task->tgid == binding->tgid) {
-        struct attune_slot *slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
-        if (slot && slot->record) {
+        struct attune_slot *slot =
+            bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+        if (slot) {
             ATTUNE_USES_ARENA;
-            ((struct thread ATTUNE_ARENA *)slot->record)->attune_task.bound = binding->bound;
+            /* between two loads there is no record */
+            slot->bound = binding->bound;
+            if (slot->record)
+                ((struct thread ATTUNE_ARENA *)slot->record)->attune_task.bound = binding->bound;
             result = 0;
         }
     }
@@ -219,7 +225,7 @@ ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
 }
 
 #else
-#define attune_exchange_values(t) (void)0
-#define attune_deliver_values(t)  (void)0
-#define attune_find_values(t)     (void)0
+#define attune_exchange_values(t)   (void)0
+#define attune_deliver_values(t)    (void)0
+#define attune_find_values(t, slot) (void)0
 #endif

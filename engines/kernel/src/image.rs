@@ -85,6 +85,17 @@ impl Image {
         (bytes / self.layout.state_bytes.max(1)).max(1) as u32
     }
 
+    /// The first so many bytes of a section as the kernel loads it; those behind its end are zero.
+    pub(crate) fn initial(&self, section: &str, bytes: usize) -> Option<Vec<u8>> {
+        let file = object::File::parse(self.bytes.as_slice()).ok()?;
+        let mut data = match file.section_by_name(section) {
+            Some(section) => section.data().ok()?.to_vec(),
+            None => Vec::new(),
+        };
+        data.resize(bytes, 0);
+        Some(data)
+    }
+
     /// Where members of its structures lie.
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout

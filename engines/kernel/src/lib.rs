@@ -4,7 +4,8 @@
 //!   object of it.
 //! - [`Image`] is such an object. [`try_load`] shows it to the kernel's verifier; [`start`] lets it
 //!   schedule, and [`Running`] is the scheduler at work: statistics, tunables, and in the end the
-//!   reason ([`Exit`]) in the words of the scheduler's text.
+//!   reason ([`Exit`]) in the words of the scheduler's text. A [`Reload`] lets it go on when a CPU
+//!   comes or goes.
 //! - [`Values`] takes what other processes supply for thread imports, and answers the scheduler's
 //!   owner: a [`Snapshot`] is how it stands at one moment.
 //! - [`Replay`] runs a policy's handlers one at a time, in the kernel but without sched_ext, so
@@ -16,6 +17,7 @@ mod containers;
 mod description;
 mod division;
 mod failure;
+mod fresh;
 mod image;
 mod layout;
 mod load;
@@ -24,6 +26,7 @@ mod locked_copy;
 mod memory;
 mod program_call;
 mod records;
+mod reload;
 mod replay;
 mod rescues;
 mod running;
@@ -44,6 +47,7 @@ pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
+pub use reload::{CpuChange, Reload};
 pub use replay::{
     Answer, Failed, INSTANCES as REPLAY_INSTANCES, Replay, THREADS as REPLAY_THREADS,
 };

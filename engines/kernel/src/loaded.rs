@@ -51,7 +51,7 @@ impl Loaded {
     }
 
     /// A panic in between has left nothing half done.
-    fn copier(&self) -> MutexGuard<'_, Copier> {
+    pub fn copier(&self) -> MutexGuard<'_, Copier> {
         self.copier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -123,6 +123,12 @@ impl Copier {
         self.run(memory, &list)
     }
 
+    /// A room for the caller, until anything is copied next.
+    pub fn room(&mut self, image: &Image, memory: &Memory) -> Result<u64, CopyError> {
+        self.rooms(image, memory, 1)?;
+        Ok(self.rooms[0])
+    }
+
     /// Ensures that at least `count` rooms exist.
     fn rooms(&mut self, image: &Image, memory: &Memory, count: usize) -> Result<(), CopyError> {
         while self.rooms.len() < count {

@@ -78,15 +78,41 @@ impl Memory {
         (self.variables, image.arena_bytes())
     }
 
+    /// The sections of plain variables.
+    pub fn plain_sections(&self) -> impl Iterator<Item = &Section> {
+        self.plain.iter()
+    }
+
+    /// So many bytes from there; None if they are not all there.
+    pub fn bytes(&self, address: u64, count: u64) -> Option<Vec<u8>> {
+        (0..count).map(|at| self.u8(address + at)).collect()
+    }
+
+    /// Stores bytes. Programs that run meanwhile may see some of them and not the others. False if
+    /// they do not lie in the memory.
+    pub fn store(&self, address: u64, bytes: &[u8]) -> bool {
+        let lies = self.contains(address, bytes.len() as u64);
+        if lies {
+            // SAFETY: `contains` has found them inside memory that is mapped, and no reference to
+            // that memory exists.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
+        }
+        lies
+    }
+
+    /// Whether there is such an aligned word.
     fn holds(&self, address: u64, bytes: u64) -> bool {
+        address.is_multiple_of(bytes.max(1)) && self.contains(address, bytes)
+    }
+
+    fn contains(&self, address: u64, bytes: u64) -> bool {
         let inside = |start: u64, length: u64| {
             address
                 .checked_sub(start)
                 .is_some_and(|at| at.checked_add(bytes).is_some_and(|end| end <= length))
         };
-        address.is_multiple_of(bytes.max(1))
-            && (inside(self.arena, ARENA)
-                || self.plain.iter().any(|section| inside(section.start, section.bytes as u64)))
+        inside(self.arena, ARENA)
+            || self.plain.iter().any(|section| inside(section.start, section.bytes as u64))
     }
 
     /// False if there is no such word.

@@ -1,10 +1,11 @@
 //! Attaches a scheduler in the kernel, observes and changes it while it works, and detaches it.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use libbpf_rs::{Link, MapCore};
+use libbpf_rs::{Link, MapCore, RingBuffer, RingBufferBuilder};
 
 use crate::failure::{self, Exit};
 use crate::image::Image;
@@ -12,6 +13,7 @@ use crate::load::{self, Error, Settings};
 use crate::loaded::Loaded;
 use crate::locked_copy::Copier;
 use crate::program_call;
+use crate::reload::{self, Reload};
 use crate::rescues::{Rescued, Rescues};
 use crate::statistics::Statistics;
 use crate::support;
@@ -21,8 +23,9 @@ use crate::values::Values;
 /// A scheduler in the kernel. Dropping it detaches it.
 pub struct Running {
     // Links stand in front of what they belong to, so that they are dropped first.
-    link: Option<Link>,
+    link: Option<OwnedFd>,
     _listening: Vec<Link>,
+    ending: RingBuffer<'static>,
     loaded: Arc<Loaded>,
 }
 
@@ -36,11 +39,12 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
     let mut link = None;
     for mut map in object.maps_mut() {
         if map.name() == "attune_ops" {
-            link = Some(map.attach_struct_ops().map_err(|error| match support::busy() {
+            let attached = map.attach_struct_ops().map_err(|error| match support::busy() {
                 // It came while this one was compiled and verified.
                 Some(busy) => Error::Missing(busy),
                 None => load::refused(&image, error),
-            })?);
+            })?;
+            link = attached.as_fd().try_clone_to_owned().ok();
         }
     }
     let mut listening = Vec::new();
@@ -52,8 +56,18 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
     let copier =
         Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
     let (copier, rescues) = (Mutex::new(copier), Mutex::new(Rescues::default()));
+    let ending = ending(&object).map_err(|error| load::refused(&image, error))?;
     let loaded = Loaded { image, memory, copier, rescues, cpus: settings.cpus, object };
-    Ok(Running { link, _listening: listening, loaded: Arc::new(loaded) })
+    Ok(Running { link, _listening: listening, ending, loaded: Arc::new(loaded) })
+}
+
+/// Readable when the scheduler has ended.
+fn ending(object: &libbpf_rs::Object) -> libbpf_rs::Result<RingBuffer<'static>> {
+    let map = object.maps().find(|map| map.name() == "attune_ends_here");
+    let map = map.ok_or_else(|| io::Error::other("the object lacks attune_ends_here"))?;
+    let mut builder = RingBufferBuilder::new();
+    builder.add(&map, |_| 0)?;
+    builder.build()
 }
 
 impl Running {
@@ -109,6 +123,22 @@ impl Running {
     /// How it ended, once the kernel has thrown it out.
     pub fn exit(&self) -> Option<Exit> {
         failure::exit(&self.loaded.image, &self.loaded.memory)
+    }
+
+    /// Waits until the kernel has ended it, a signal comes, or so much time has passed.
+    pub fn wait(&self, at_most: Duration) {
+        // An interruption is as good as a timeout; whether it has ended, `exit` says.
+        let _ = self.ending.poll(at_most);
+    }
+
+    /// Attaches again what the kernel has ended ([`Exit::cpus_changed`]). What was set, the values
+    /// of programs, hints and the sides of threads stay; threads and the policy start anew.
+    pub fn reload(&mut self) -> Result<Reload, Error> {
+        // The kernel has finished with it when the link is gone.
+        self.link = None;
+        let (link, reload) = reload::attach(&self.loaded)?;
+        self.link = Some(link);
+        Ok(reload)
     }
 
     /// Detaches, and says how it ended.

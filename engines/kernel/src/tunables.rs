@@ -90,6 +90,17 @@ pub(crate) fn all(image: &Image, memory: &Memory) -> Vec<Tunable> {
     .collect()
 }
 
+/// All that can be set, as it is now: bytes from the start of an instance's state, and the value.
+pub(crate) fn settings(image: &Image, memory: &Memory) -> Option<Vec<(u64, u64)>> {
+    let state = memory.instance(image, 0)?;
+    let globals = image.description.policies.iter().flat_map(|policy| &policy.globals);
+    let places = globals.filter(|global| global.is_settable()).filter_map(|global| {
+        let at = place(image, memory, 0, global)?;
+        Some((at - state, memory.u64(at)?))
+    });
+    Some(places.collect())
+}
+
 fn find<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Global, SetError> {
     let (among, name): (Vec<&Policy>, &str) = match name.split_once('.') {
         None => (policies.iter().collect(), name),

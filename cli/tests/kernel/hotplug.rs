@@ -1,0 +1,144 @@
+//! CPUs go and come under a run, which goes on. One CPU of two is all that its instance has; then
+//! two sides share the machine, whose programs start others all the time.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{ATTUNE, folder, in_machine, run, set_up};
+
+/// `seen` says what the policy knew at its beginning, and what it knows of the thread.
+const POLICY: &str = "scheduler goes_on extends lifecycle {
+    threadimports { int urgent default 3; int seen default 0; }
+    data {
+        tunable int level = 1;
+        int began_with = 0;
+    }
+    after init {
+        began_with = level;
+    }
+    event schedule {
+        foreach t in ready
+            t.seen = 100 * began_with + t.urgent;
+        if (|ready| > 0) {
+            ready => current;
+            dispatch current for 5ms;
+        }
+    }
+    after arrives(t) {
+    }
+}
+";
+
+const HELPERS: &str = r#"
+cpu=/sys/devices/system/cpu/cpu1/online
+# Clock ticks that the process has computed for.
+ticks() { read -r line </proc/$1/stat; set -- ${line##*) }; echo $((${12} + ${13})); }
+# Waits until each of them has computed for two more.
+all_run() {
+    for it in $hogs; do
+        from=$(ticks $it)
+        while [ $(ticks $it) -lt $((from + 2)) ]; do sleep 0.02; done
+    done
+    echo "$1: all run"
+}
+"#;
+
+/// A hint for a process, one for a thread, and a tunable, all set before CPU 1 goes.
+const ONE_POLICY: &str = r#"
+. ./helpers; attune=$1
+for number in 1 2 3; do (while :; do :; done) & hogs="$hogs $!"; done
+last=$!; first=${hogs#* }; first=${first%% *}
+$attune hint $first urgent=5; $attune hint $last/$last urgent=7; $attune set level=4
+echo "first $first"; echo "last $last"
+for round in 1 2; do
+    echo 0 >$cpu; all_run gone
+    echo 1 >$cpu; all_run back
+done
+$attune hint $first/$first urgent=6
+echo "look $($attune top --json)"
+kill $hogs
+exit 7
+"#;
+
+/// Programs that start others while CPUs go and come.
+const TWO_POLICIES: &str = r#"
+. ./helpers; attune=$1
+for number in 1 2 3 4 5 6; do (while :; do (sleep 0.01); done) & pids="$pids $!"; done
+for round in 1 2; do
+    echo 0 >$cpu; sleep 0.1; echo 1 >$cpu; sleep 0.1
+done
+echo "sides $($attune top --json)"
+kill $pids
+exit 8
+"#;
+
+/// The value that the policy sees for a thread.
+fn seen(look: &Value, thread: &str) -> Option<i64> {
+    let number: i64 = thread.parse().ok()?;
+    let policies = look["policies"].as_array()?.iter();
+    let containers = policies.flat_map(|it| it["containers"].as_array().into_iter().flatten());
+    let mut threads = containers.flat_map(|it| it["threads"].as_array().into_iter().flatten());
+    threads.find(|it| it["thread"] == number)?["values"]["seen"].as_i64()
+}
+
+/// The names of a policy's threads.
+fn names(policy: &Value) -> Vec<&str> {
+    let containers = policy["containers"].as_array().into_iter().flatten();
+    let threads = containers.flat_map(|it| it["threads"].as_array().into_iter().flatten());
+    threads.filter_map(|it| it["name"].as_str()).collect()
+}
+
+#[test]
+fn a_run_goes_on_when_cpus_go_and_come() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("hotplug");
+    for (file, text) in [
+        ("goes_on.sched", POLICY),
+        ("helpers", HELPERS),
+        ("one", ONE_POLICY),
+        ("two", TWO_POLICIES),
+    ] {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
+    for (object, words) in
+        [("one.bpf.o", ["--instances", "2"]), ("two.bpf.o", ["--others", "round_robin"])]
+    {
+        let build = ["build", "goes_on.sched", "--engine", "kernel", "--cpus", "2", "-o", object];
+        run(Command::new(ATTUNE).current_dir(&folder).args(build).args(words));
+    }
+    let said = in_machine(
+        &folder,
+        2,
+        "$run one.bpf.o --all --per cpu -- sh ./one $attune; echo one: $?; \
+         $run two.bpf.o -- sh ./two $attune; echo two: $?; \
+         cat /sys/kernel/sched_ext/state",
+    );
+    let line = |name: &str| {
+        said.lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+            .unwrap_or_else(|| panic!("no {name} in:\n{said}"))
+    };
+    // Each command ends with its own status, and each change of CPUs was told.
+    assert!(said.contains("one: 7\n") && said.contains("two: 8\n"), "{said}");
+    assert!(said.ends_with("disabled\n") && !said.contains("has ended"), "{said}");
+    for (change, of) in [("CPU 1 went: ", 4), ("CPU 1 came: ", 4)] {
+        assert_eq!(said.matches(&format!("attune: {change}")).count(), of, "{change}: {said}");
+    }
+    // No thread starves, on one CPU or on two.
+    assert_eq!(said.matches("gone: all run").count(), 2, "{said}");
+    assert_eq!(said.matches("back: all run").count(), 2, "{said}");
+    // The policy began again with what was set, and knows the values that came before and after.
+    let look: Value = serde_json::from_str(line("look")).unwrap();
+    assert_eq!(seen(&look, line("first")), Some(406), "{look}");
+    assert_eq!(seen(&look, line("last")), Some(407), "{look}");
+    // What a program of the command starts is the command's, also between two loads.
+    let sides: Value = serde_json::from_str(line("sides")).unwrap();
+    let [command, others] = sides["policies"].as_array().unwrap().as_slice() else {
+        panic!("{sides}")
+    };
+    assert!(names(command).contains(&"sleep"), "{sides}");
+    assert!(!names(others).iter().any(|name| ["sh", "sleep"].contains(name)), "{sides}");
+}
