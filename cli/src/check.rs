@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::source::{checked, refusal};
+use crate::terms;
 use crate::worst_case::Table;
 use crate::{output, run};
 
@@ -169,6 +170,7 @@ fn proofs(
         }
     }
     if !program.is_master() {
+        text += &terms::in_words(program);
         text += &waits(engines);
     }
     if !verbose {
@@ -306,6 +308,9 @@ fn to_json(path: &Path, checked: &Checked) -> Value {
         "diagnostics": diagnostics,
         "engines": engines,
     });
+    if let Some(program) = &checked.program {
+        json["imports"] = terms::in_json(program);
+    }
     if let Some(cluster) = &checked.cluster {
         let families = cluster.families.iter().map(|family| {
             let engines = family.engines.iter();

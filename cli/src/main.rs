@@ -26,6 +26,7 @@ mod schedulers;
 mod set;
 mod sim;
 mod source;
+mod terms;
 mod top;
 mod trace;
 mod tune;

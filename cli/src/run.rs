@@ -52,6 +52,7 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         timeout_ms: args.timeout.clamp(100, 30_000),
         strict: args.strict,
         implicit: args.implicit,
+        trust_programs: args.trust_programs,
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -210,6 +211,7 @@ pub fn try_load(
         timeout_ms: 5000,
         strict: false,
         implicit: false,
+        trust_programs: false,
         division: Division::whole(cpus),
     };
     let text = accepted.map(|(program, report, sources)| {
@@ -420,6 +422,12 @@ fn summary(running: &Running, statistics: &Statistics) -> String {
     }
     if *locks > 0 {
         all += &format!(", the lock held {locks} times for {} ns", held.as_nanos());
+    }
+    if statistics.clamped > 0 {
+        all += &format!(
+            ", {} times a value out of its import's range, taken as the nearest",
+            statistics.clamped
+        );
     }
     if statistics.rescues > 0 {
         all += &format!(", {} times a thread that had waited too long", statistics.rescues);

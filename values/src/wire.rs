@@ -107,6 +107,8 @@ pub struct Import {
     pub name: String,
     /// Holds for a thread without a value of its own; a time is in nanoseconds.
     pub default: i64,
+    /// Only root's processes and those of the user who runs the scheduler may supply it.
+    pub by_loader: bool,
 }
 
 /// What can be set while a scheduler runs.

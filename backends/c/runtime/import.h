@@ -14,6 +14,16 @@
 #define ATTUNE_LINKS 1
 #endif
 
+/* The nearest number from low to high: of a variable's width, or of an import's declared range. */
+static inline int64_t attune_fit(struct attune_instance ATTUNE_ARENA *attune, int64_t value,
+                                 int64_t low, int64_t high)
+{
+    if (value >= low && value <= high)
+        return value;
+    attune->clamped++;
+    return value < low ? low : high;
+}
+
 #if ATTUNE_LINKS
 #include "real.h"
 
@@ -22,15 +32,6 @@ static inline int64_t attune_whole(struct attune_instance ATTUNE_ARENA *attune, 
     if (!(x >= -9223372036854775808.0 && x < 9223372036854775808.0))
         attune->clamped++;
     return attune_to_int(x);
-}
-
-static inline int64_t attune_fit(struct attune_instance ATTUNE_ARENA *attune, int64_t value,
-                                 int64_t low, int64_t high)
-{
-    if (value >= low && value <= high)
-        return value;
-    attune->clamped++;
-    return value < low ? low : high;
 }
 
 static inline int64_t attune_load(struct attune_instance ATTUNE_ARENA *attune, const void *link,

@@ -57,6 +57,9 @@ pub struct RunArgs {
     /// Leave a thread that SCHED forgets to wait, so that the kernel ends SCHED
     #[arg(long)]
     pub strict: bool,
+    /// Every user's programs may supply what SCHED takes from root and from you alone (`by loader`)
+    #[arg(long)]
+    pub trust_programs: bool,
     /// A command that runs under SCHED
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
     pub command: Vec<String>,

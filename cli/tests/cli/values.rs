@@ -10,10 +10,14 @@ use crate::support::ATTUNE;
 /// Its `schedule` answers: `seen` is `urgent` and a hundred.
 const SCHEDULER: &str = "
 scheduler urgent extends lifecycle {
-    threadimports { int urgent default 0; int seen default 0; }
+    threadimports {
+        int urgent default 0;
+        int seen default 0;
+        int reserved default 0 within 0 to 9 by loader;
+    }
     event schedule {
         foreach t in ready
-            t.seen = t.urgent + 100;
+            t.seen = t.urgent + 100 + t.reserved;
         if (|ready| > 0) {
             ready => current;
             dispatch current for 5ms;
@@ -37,6 +41,12 @@ sleep 1
 "$ATTUNE" hint $other nothing=3; echo "unknown $?"
 "$ATTUNE" hint 99999 urgent=3; echo "nobody $?"
 setpriv --reuid 65534 --clear-groups "$ATTUNE" hint $other urgent=9; echo "stranger $?"
+"$ATTUNE" hint $other reserved=3; echo "loader $?"
+setpriv --reuid 65534 --clear-groups sh -c '
+    sleep 1000 & mine=$!
+    "$ATTUNE" hint $mine urgent=3; echo "own $?"
+    "$ATTUNE" hint $mine reserved=3; echo "reserved $?"
+    kill $mine'
 wait $program
 kill $other
 cat /sys/kernel/sched_ext/state
@@ -85,10 +95,13 @@ fn values_reach_a_scheduler_in_the_kernel_and_come_back() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{complained}");
     let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("process ")).collect();
-    for line in ["7", "107", "errno 2", "owner 0", "unknown 1", "nobody 1", "stranger 1", "enabled"]
-    {
-        assert!(lines.contains(&line), "no line `{line}` in:\n{said}\n{complained}");
+    let granted = ["7", "107", "owner 0", "loader 0", "own 0", "enabled"];
+    let refused = ["errno 2", "unknown 1", "nobody 1", "stranger 1", "reserved 1"];
+    for line in granted.iter().chain(&refused) {
+        assert!(lines.contains(line), "no line `{line}` in:\n{said}\n{complained}");
     }
+    let why = "only programs of root and of the user who runs urgent may supply reserved";
+    assert!(complained.contains(why), "{complained}");
     assert!(
         complained.contains("there is no thread import named nonsense in urgent"),
         "{complained}"

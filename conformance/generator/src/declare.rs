@@ -74,38 +74,42 @@ impl Generator {
 
     fn thread_imports(&mut self, file: &mut File, count: usize) {
         for _ in 0..count {
-            let ty = self.a_type(&Ty::ALL);
-            let name = self.fresh("ti");
-            let default = self.constant(ty);
-            file.members.push(member(frag![
-                "threadimports {\n    ",
-                ty.word(),
-                " ",
-                name.as_str(),
-                " default ",
-                default,
-                ";\n}\n"
-            ]));
+            let (name, ty) = self.import(file, "threadimports", "ti");
             self.declared.attributes.push(Attribute { name, ty });
         }
     }
 
     fn imports(&mut self, file: &mut File, count: usize) {
         for _ in 0..count {
-            let ty = self.a_type(&Ty::ALL);
-            let name = self.fresh("im");
-            let default = self.constant(ty);
-            file.members.push(member(frag![
-                "imports {\n    ",
-                ty.word(),
-                " ",
-                name.as_str(),
-                " default ",
-                default,
-                ";\n}\n"
-            ]));
+            let (name, ty) = self.import(file, "imports", "im");
             self.global(name, ty, Shape::One, true);
         }
+    }
+
+    /// An import in a section of its own, with a range or without.
+    fn import(&mut self, file: &mut File, section: &str, prefix: &str) -> (String, Ty) {
+        let ty = self.a_type(&Ty::ALL);
+        let name = self.fresh(prefix);
+        let (default, range) = match ty != Ty::Float && self.random.percent(40) {
+            true => {
+                let unit = if ty == Ty::Time { "ns" } else { "" };
+                let (low, high) = (7 - self.random.below(12) as i64, 7 + self.random.below(12));
+                (format!("7{unit}").into(), format!(" within {low}{unit} to {high}{unit}"))
+            }
+            false => (self.constant(ty), String::new()),
+        };
+        file.members.push(member(frag![
+            section,
+            " {\n    ",
+            ty.word(),
+            " ",
+            name.as_str(),
+            " default ",
+            default,
+            range.as_str(),
+            ";\n}\n"
+        ]));
+        (name, ty)
     }
 
     /// `awkward`: also under names that mean something else elsewhere. Not where handlers have been

@@ -397,6 +397,18 @@ pub const MUTANTS: &[Mutant] = &[
         "attune->random_state = attune_seed;",
         "attune->random_state = 1;",
     ),
+    mutant(
+        "range-not-fitted",
+        "a value out of its import's range, or of its variable's, is taken as it is",
+        "    if (value >= low && value <= high)",
+        "    if (1)",
+    ),
+    mutant(
+        "range-other-end",
+        "a value below its range is taken as the greatest",
+        "return value < low ? low : high;",
+        "return high;",
+    ),
     mutant("invariants-off", "invariants do not run", "    attune_watch(attune);", "    ;"),
     mutant(
         "removal-forgotten",

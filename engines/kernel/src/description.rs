@@ -69,9 +69,11 @@ impl Description {
             Line::Global(global) => policy.globals.push(global),
             Line::Attribute(attribute) => policy.attributes.push(attribute),
             Line::Container(container) => policy.containers.push(container),
-            Line::ThreadImport { name, default } => {
-                if self.thread_imports.iter().all(|it| it.name != name) {
-                    self.thread_imports.push(Import { name, default });
+            Line::ThreadImport { name, default, by_loader } => {
+                match self.thread_imports.iter_mut().find(|it| it.name == name) {
+                    // What one of two policies reserves for the loader, the other does too.
+                    Some(known) => known.by_loader |= by_loader,
+                    None => self.thread_imports.push(Import { name, default, by_loader }),
                 }
             }
             Line::TableImport { name } => {

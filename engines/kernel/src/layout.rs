@@ -17,8 +17,9 @@ pub(crate) struct Layout {
     /// Where the policies' variables and containers lie in `struct state`, by their names in C.
     pub state: HashMap<String, u64>,
     pub state_bytes: u64,
-    /// A counter at the head of `struct state`.
+    /// Counters at the head of `struct state`.
     pub divisions_by_zero: u64,
+    pub clamped: u64,
     /// None in a program for [`crate::Replay`], which has no CPUs and counts nothing.
     pub engine: Option<Engine>,
 }
@@ -129,6 +130,7 @@ impl Layout {
             state: types.state(policies)?,
             state_bytes: types.bytes("state")?,
             divisions_by_zero: types.offset("attune_instance", "divisions_by_zero")?,
+            clamped: types.offset("attune_instance", "clamped")?,
             engine: types.engine(),
         })
     }

@@ -26,6 +26,7 @@ pub struct Running {
     link: Option<OwnedFd>,
     _listening: Vec<Link>,
     ending: RingBuffer<'static>,
+    trust_programs: bool,
     loaded: Arc<Loaded>,
 }
 
@@ -58,7 +59,8 @@ pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
     let (copier, rescues) = (Mutex::new(copier), Mutex::new(Rescues::default()));
     let ending = ending(&object).map_err(|error| load::refused(&image, error))?;
     let loaded = Loaded { image, memory, copier, rescues, cpus: settings.cpus, object };
-    Ok(Running { link, _listening: listening, ending, loaded: Arc::new(loaded) })
+    let trust_programs = settings.trust_programs;
+    Ok(Running { link, _listening: listening, ending, trust_programs, loaded: Arc::new(loaded) })
 }
 
 /// Readable when the scheduler has ended.
@@ -117,7 +119,7 @@ impl Running {
     /// What other processes may say to it: values for its thread imports, and `owner`, a user, and
     /// root what to set. At most one is in use at a time.
     pub fn values(&self, owner: u32) -> Result<Values, libbpf_rs::Error> {
-        Values::new(self.loaded.clone(), owner)
+        Values::new(self.loaded.clone(), owner, self.trust_programs)
     }
 
     /// How it ended, once the kernel has thrown it out.

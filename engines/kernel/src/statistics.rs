@@ -34,6 +34,8 @@ pub struct Statistics {
     pub held: Duration,
     /// Times that the engine ran a thread that had waited too long.
     pub rescues: u64,
+    /// Times that the policy read a value out of its import's range.
+    pub clamped: u64,
 }
 
 /// The counters of one policy.
@@ -88,6 +90,10 @@ impl Statistics {
             locks: word(counters + layout.locks),
             held: Duration::from_nanos(word(counters + layout.held)),
             rescues: word(counters + layout.rescues),
+            clamped: (0..image.instances())
+                .filter_map(|instance| memory.instance(image, instance))
+                .map(|at| word(at + image.layout().clamped))
+                .sum(),
         })
     }
 

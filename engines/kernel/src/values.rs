@@ -41,9 +41,10 @@ struct Maps {
 }
 
 impl Values {
-    /// `owner`: the user whose run it is.
-    pub(crate) fn new(loaded: Arc<Loaded>, owner: u32) -> libbpf_rs::Result<Values> {
-        let imports = loaded.image.description.thread_imports.clone();
+    /// `owner`: the user whose run it is. `trust`: every user's programs supply what the owner's do.
+    pub(crate) fn new(loaded: Arc<Loaded>, owner: u32, trust: bool) -> libbpf_rs::Result<Values> {
+        let mut imports = loaded.image.description.thread_imports.clone();
+        imports.iter_mut().for_each(|import| import.by_loader &= !trust);
         let maps = if imports.is_empty() { None } else { Some(Maps::new(&loaded.object)?) };
         let tables = match loaded.image.description.table_imports.len() {
             0 => None,

@@ -98,12 +98,25 @@ fn overtaken(program: &Program, uses: &Uses, id: ContainerId) -> Option<String> 
         (ContainerKind::Stack | ContainerKind::PStack, None) => {
             Some(format!("`{name}` is a stack: threads that come later run first, without a bound"))
         }
-        (_, Some(sort)) if program.attributes[sort.by].import => Some(format!(
-            "`{name}` is sorted on `{}`, which programs supply without a bound: others can always \
-                come first",
-            program.attributes[sort.by].name
-        )),
+        (_, Some(sort)) if program.attributes[sort.by].import => {
+            let key = &program.attributes[sort.by];
+            let bound = if key.terms.range.is_none() { " without a bound" } else { "" };
+            Some(format!(
+                "`{name}` is sorted on `{}`, which {}{bound}: others can always come first",
+                key.name,
+                suppliers(key.terms.supplier)
+            ))
+        }
         _ => None,
+    }
+}
+
+fn suppliers(supplier: Supplier) -> &'static str {
+    match supplier {
+        Supplier::Owner => "programs supply",
+        Supplier::Loader => "programs of the loader supply",
+        Supplier::Table => "a table by process supplies",
+        Supplier::Kernel => "the kernel supplies",
     }
 }
 

@@ -58,7 +58,9 @@ impl Printer<'_> {
         for (_, attribute) in program.attributes.iter() {
             let import = if attribute.import { "threadimport" } else { "thread" };
             let value = typed(attribute.initial, attribute.ty);
-            writeln!(f, "  {import} {} {} = {value}", type_name(attribute.ty), attribute.name)?;
+            let terms = terms(&attribute.terms, attribute.ty);
+            let ty = type_name(attribute.ty);
+            writeln!(f, "  {import} {ty} {} = {value}{terms}", attribute.name)?;
         }
         for (_, global) in program.globals.iter() {
             let storage = match global.storage {
@@ -69,7 +71,8 @@ impl Printer<'_> {
             };
             let (name, extent) = (&global.name, extent(global.extent));
             let value = typed(global.initial, global.ty);
-            writeln!(f, "  {storage} {} {name}{extent} = {value}", type_name(global.ty))?;
+            let terms = terms(&global.terms, global.ty);
+            writeln!(f, "  {storage} {} {name}{extent} = {value}{terms}", type_name(global.ty))?;
         }
         for (_, container) in
             program.containers.iter().filter(|(_, it)| it.scope == Scope::Scheduler)
@@ -360,6 +363,17 @@ fn typed(value: Value, ty: Type) -> String {
         Value::Int(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
     }
+}
+
+/// What follows the default of an import.
+fn terms(terms: &Terms, ty: Type) -> String {
+    let bound = |bound| typed(Value::Int(bound), ty);
+    let range = terms.range.map(|(low, high)| format!(" within {} to {}", bound(low), bound(high)));
+    let supplier = match terms.supplier {
+        Supplier::Owner => String::new(),
+        other => format!(" by {}", other.word()),
+    };
+    range.unwrap_or_default() + &supplier
 }
 
 fn symbol(op: BinaryOp) -> &'static str {

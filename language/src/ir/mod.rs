@@ -20,6 +20,8 @@
 //!   the same operations; [`Type::Float`] is an IEEE double. [`ExprKind::Convert`] is explicit: the
 //!   operands of a binary operation are both floats or both integers (`int` or `time`).
 //! - **Globals marked as imports** are read once, when the handler starts, and written through.
+//! - **An import with a range** ([`Terms`]) is read as the nearest number in its range, as a sort
+//!   key too, and an assignment stores the nearest.
 //!
 //! Invariant: every id in a program indexes an arena of the same program; every expression belongs
 //! to one statement.
@@ -27,11 +29,13 @@
 mod check;
 mod display;
 mod distributed;
+mod terms;
 mod value;
 pub mod visit;
 
 pub use check::{Check, CheckKind, Verdict, Verdicts};
 pub use distributed::{Membership, NodeProperty, Remote};
+pub use terms::{Supplier, Terms};
 pub use value::Value;
 
 use crate::engine::event::Event;
@@ -93,6 +97,7 @@ pub struct Attribute {
     /// name.
     pub initial: Value,
     pub import: bool,
+    pub terms: Terms,
     pub span: Span,
 }
 
@@ -105,6 +110,7 @@ pub struct Global {
     pub extent: Extent,
     /// The value of every element. [`Program::prologue`] assigns values that must be computed.
     pub initial: Value,
+    pub terms: Terms,
     pub span: Span,
 }
 

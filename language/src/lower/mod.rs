@@ -31,7 +31,8 @@ use crate::ir::*;
 use crate::resolve::Flat;
 use crate::source::{SourceId, Span};
 use crate::syntax::MAX_DIAGNOSTICS;
-use crate::syntax::ast::{AstNode, Declarator, Expr as Syntax};
+use crate::syntax::ast::{self, AstNode, Declarator, Expr as Syntax};
+use declare::Imported;
 use distributed::Distribution;
 use routine::Context;
 use scope::Scopes;
@@ -70,6 +71,7 @@ struct Lowering {
     /// Initial values that wait until all names are known.
     initials: Vec<(SourceId, AttributeId, Option<Syntax>)>,
     defaults: Vec<(SourceId, GlobalId, Option<Syntax>)>,
+    terms: Vec<(SourceId, Imported, ast::Import)>,
     routine: Context,
     /// The block that is being written.
     out: Vec<Statement>,
@@ -92,6 +94,7 @@ impl Lowering {
             pending: HashMap::new(),
             initials: Vec::new(),
             defaults: Vec::new(),
+            terms: Vec::new(),
             routine: Context::default(),
             out: Vec::new(),
             failed: false,

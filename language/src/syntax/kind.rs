@@ -152,6 +152,13 @@ kinds! {
     ATOMIC_KW = "atomic",
     SUSPEND_KW = "suspend",
     RESUME_KW = "resume",
+    WITHIN_KW = "within",
+    TO_KW = "to",
+    BY_KW = "by",
+    OWNER_KW = "owner",
+    LOADER_KW = "loader",
+    TABLE_KW = "table",
+    KERNEL_KW = "kernel",
 
     // Files and their parts.
     ROOT,
@@ -167,6 +174,8 @@ kinds! {
     ASPECT,
     PARAMETER,
     IMPORT,
+    IMPORT_RANGE,
+    SUPPLIER,
     DECLARATION,
     TYPE,
     DECLARATOR,

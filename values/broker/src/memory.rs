@@ -41,8 +41,11 @@ struct Slot {
 
 impl Memory {
     pub fn new(imports: &[(&str, i64)], slots: u32) -> Memory {
-        let import =
-            |(name, default): &(&str, i64)| Import { name: (*name).to_owned(), default: *default };
+        let import = |(name, default): &(&str, i64)| Import {
+            name: (*name).to_owned(),
+            default: *default,
+            by_loader: false,
+        };
         let names = imports.iter().map(|(name, _)| (*name).to_owned()).collect();
         let imports = imports.iter().map(import).collect();
         Memory {
@@ -54,6 +57,13 @@ impl Memory {
             tunable: Arc::new(AtomicI64::new(7)),
             inside: Arc::default(),
         }
+    }
+
+    /// The same, and only root and the owner may supply the import.
+    pub fn by_loader(mut self, name: &str) -> Memory {
+        let named = self.imports.iter_mut().filter(|import| import.name == name);
+        named.for_each(|import| import.by_loader = true);
+        self
     }
 
     /// The same with one tunable, `level`, a number.

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use attune_linux::process::{self, Process};
 use attune_values::page::{ROWS, WORDS};
-use attune_values::wire::{NAME, Refusal};
+use attune_values::wire::{Import, NAME, Refusal};
 
 use crate::account::Account;
 use crate::control::Control;
@@ -112,6 +112,8 @@ impl<S: Store> Registry<S> {
                 format!("there is no word {word}: 1 to {}", WORDS - 1),
             ));
         }
+        let user = own(&mut self.accounts, number)?.user;
+        self.may_supply(user, import)?;
         let account = own(&mut self.accounts, number)?;
         account.declare_own(&mut self.store, import, word)
     }
@@ -155,6 +157,9 @@ impl<S: Store> Registry<S> {
         }
         let imports =
             values.iter().map(|(name, _)| self.import(name)).collect::<Answer<Vec<_>>>()?;
+        for import in &imports {
+            self.may_supply(caller, *import)?;
+        }
         self.ensure(number, user, process)?;
         let account = self.accounts.get_mut(&number).ok_or_else(none)?;
         account.hinted = true;
@@ -176,6 +181,22 @@ impl<S: Store> Registry<S> {
             let message = format!("there is no thread import named {name} in {scheduler}");
             Refused::new(Refusal::UnknownImport, message)
         })
+    }
+
+    /// Whether programs of `user` may supply the import.
+    fn may_supply(&mut self, user: u32, import: usize) -> Answer<()> {
+        let Import { name, by_loader, .. } = &self.store.imports()[import];
+        if !by_loader || user == 0 {
+            return Ok(());
+        }
+        let message = format!(
+            "only programs of root and of the user who runs {} may supply {name}",
+            self.store.scheduler()
+        );
+        match self.store.control().is_some_and(|control| control.owner() == user) {
+            true => Ok(()),
+            false => Err(Refused::new(Refusal::Forbidden, message)),
+        }
     }
 
     /// There is an account of the process, which lives.
@@ -341,6 +362,22 @@ mod tests {
         );
         assert_eq!(full(registry.welcome(third.number(), 1001, third.process())), None);
         assert_eq!(memory.processes().len(), 3);
+    }
+
+    #[test]
+    fn a_stranger_supplies_nothing_that_is_the_loader_s() {
+        let memory = Memory::new(&[("urgent", 0), ("deadline", 7)], 8).by_loader("deadline");
+        let mut registry = Registry::new(memory.clone().owned_by(1000));
+        let (mine, theirs) = (Sleeper::new(), Sleeper::new());
+        assert!(registry.welcome(mine.number(), 1000, mine.process()).is_ok());
+        assert!(registry.welcome(theirs.number(), 1001, theirs.process()).is_ok());
+        assert_eq!(why(registry.declare(mine.number(), 1, "deadline")), None);
+        assert_eq!(why(registry.declare(theirs.number(), 1, "urgent")), None);
+        assert_eq!(why(registry.declare(theirs.number(), 2, "deadline")), Some(Refusal::Forbidden));
+        // Root hints for everybody.
+        let values = [("deadline".to_owned(), Some(1))];
+        assert_eq!(why(registry.hint(0, theirs.number(), None, &values)), None);
+        assert_eq!(memory.value(theirs.number(), theirs.number(), "deadline"), Some(1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use attune_language::engine::event::Event;
 use attune_language::ir::visit::{self, Visitor};
 use attune_language::ir::{
     AttributeId, BinaryOp, ContainerId, ContainerRef, ExprId, ExprKind, Extent, GlobalId, Index,
-    Place, Program, Storage, ThreadExpr, ThreadKind, Type, UnaryOp, Value,
+    Place, Program, Storage, Terms, ThreadExpr, ThreadKind, Type, UnaryOp, Value,
 };
 
 use super::Writer;
@@ -225,14 +225,15 @@ impl Writer<'_> {
 
     /// An attribute's value, given the thread's record.
     pub(super) fn attribute(&self, record: &str, attribute: AttributeId) -> String {
-        match self.thread_import(attribute) {
+        let value = match self.thread_import(attribute) {
             None => format!("{record}->{}", self.names.attribute(attribute)),
             Some((member, width)) => {
                 let float = self.program.attributes[attribute].ty == Type::Float;
                 let get = if float { "attune_get_real" } else { "attune_get" };
                 format!("{get}(attune, &{record}->{member}, {width})")
             }
-        }
+        };
+        fitted(self.program.attributes[attribute].terms, value)
     }
 
     /// A container as an lvalue: `RQ`, `RQ[i]`.
@@ -390,6 +391,17 @@ fn element_of(name: &str, element: Option<String>) -> String {
     match element {
         None => name.to_string(),
         Some(element) => format!("{name}[{element}]"),
+    }
+}
+
+/// What an import with these terms makes of a value: the nearest number in its range.
+pub(super) fn fitted(terms: Terms, value: String) -> String {
+    match terms.range {
+        Some((low, high)) => {
+            let [low, high] = [low, high].map(|bound| constant(Value::Int(bound)));
+            format!("attune_fit(attune, {value}, {low}, {high})")
+        }
+        None => value,
     }
 }
 

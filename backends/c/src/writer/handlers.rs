@@ -12,7 +12,7 @@ use attune_language::ir::{
 use attune_language::source::SourceId;
 
 use super::Writer;
-use super::expressions::in_state;
+use super::expressions::{fitted, in_state};
 use super::output::quoted;
 use super::statements::{Function, Leave, c_type};
 use super::target::{Imports, State};
@@ -234,7 +234,9 @@ impl Writer<'_> {
 
     fn import_text(&self, id: GlobalId, ty: Type) -> String {
         let (state, width) = self.import(id).unwrap_or_default();
-        format!("{} = {};", self.global(id), self.get_import(&state, &width, ty))
+        let value = self.get_import(&state, &width, ty);
+        let value = fitted(self.program.globals[id].terms, value);
+        format!("{} = {value};", self.global(id))
     }
 
     /// After the handler's copy of an import was assigned.

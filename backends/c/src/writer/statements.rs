@@ -10,7 +10,7 @@ use attune_language::ir::{
 use attune_language::source::Span;
 
 use super::Writer;
-use super::expressions::constant;
+use super::expressions::{constant, fitted};
 use super::loops::Frame;
 use super::target::Failures;
 
@@ -175,11 +175,13 @@ impl Writer<'_> {
                     .containers
                     .values()
                     .any(|container| container.sort.is_some_and(|sort| sort.by == *attribute));
+                let value = fitted(self.program.attributes[*attribute].terms, value.to_string());
                 if !import && !is_key {
                     let target = self.variable(place);
                     self.out.line(format!("{target} = {value};"));
                     return;
                 }
+                let value = &value;
                 let record = self.record(thread);
                 let named = !record.contains('(');
                 if named || !is_key {
@@ -193,6 +195,7 @@ impl Writer<'_> {
             }
             Place::Global(id, _) if self.is_import(place) => {
                 let target = self.variable(place);
+                let value = fitted(self.program.globals[*id].terms, value.to_string());
                 self.out.line(format!("{target} = {value};"));
                 self.write_through(*id);
             }

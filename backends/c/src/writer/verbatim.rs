@@ -18,6 +18,7 @@
 use attune_language::ir::{ContainerKind, Extent, LocalId, Scope, Type};
 use attune_language::source::Span;
 
+use super::expressions::fitted;
 use super::words::{free_words, spelling, words, write_out};
 use super::{Writer, keywords};
 
@@ -98,8 +99,12 @@ impl Writer<'_> {
             let element = self.here_in(global.extent);
             around.define(spelling, format!("({name}{element})"));
             if let Some((state, width)) = self.import(id) {
-                let get = self.get_import(&state, &width, global.ty);
+                let get = fitted(global.terms, self.get_import(&state, &width, global.ty));
                 let set = self.set_import(&state, &width, global.ty, &name);
+                let value = fitted(global.terms, name.clone());
+                if value != name {
+                    around.after.push(format!("{name} = {value};"));
+                }
                 around.after.push(format!("if ({name} != {get})"));
                 around.after.push(format!("    {set}"));
             }
@@ -180,20 +185,16 @@ impl Writer<'_> {
             let member = self.names.attribute(id);
             let real = if attribute.ty == Type::Float { "_real" } else { "" };
             for thread in &threads {
+                let get = self.attribute(thread, id);
                 let there =
                     if thread.contains('(') { format!("if ({thread}) ") } else { String::new() };
-                around.before.push(format!(
-                    "{there}{thread}->{member} = \
-                        attune_get{real}(attune, &{thread}->{state}, {width});"
-                ));
+                around.before.push(format!("{there}{thread}->{member} = {get};"));
                 let there =
                     if thread.contains('(') { format!("{thread} && ") } else { String::new() };
+                around.after.push(format!("if ({there}{thread}->{member} != {get})"));
+                let value = fitted(attribute.terms, format!("{thread}->{member}"));
                 around.after.push(format!(
-                    "if ({there}{thread}->{member} != attune_get{real}(attune, &{thread}->{state}, \
-                        {width}))"
-                ));
-                around.after.push(format!(
-                    "    attune_set{real}(attune, &{thread}->{state}, {width}, {thread}->{member});"
+                    "    attune_set{real}(attune, &{thread}->{state}, {width}, {value});"
                 ));
             }
         }

@@ -100,6 +100,18 @@ fn imports_are_read_once_and_written_through() {
 }
 
 #[test]
+fn an_import_with_a_range_is_read_and_assigned_within_it() {
+    let text = with_alarm("a = narrow; narrow = 99; b = narrow;")
+        .replace("int narrow default 1", "int narrow default 1 within 0 to 10");
+    let compiled = Compiled::new("ranged", &text, &Options::default(), &[]);
+    let run =
+        compiled.run(&["thread 1", "call newthread 1 0 0", "link narrow 0 50", "call alarm 1 0 0"]);
+    let said = run.end();
+    assert!(said.contains(" a 10 b 10 "), "{said}");
+    assert!(said.contains("narrow=10 | divisions 0 clamped 2"), "{said}");
+}
+
+#[test]
 fn each_cpu_has_its_own() {
     let body = "mine = mine + 1; mine[narrow] = mine[narrow] + 10; a = cpu; b = cpus; preempt 1 - \
         cpu at now + 2; alarm t at now + 1;";

@@ -40,6 +40,8 @@ pub(super) struct ContainerSlot {
 #[derive(Clone, Copy)]
 pub(super) struct Key {
     pub attribute: u32,
+    /// The least and the greatest key.
+    pub range: (i64, i64),
     pub order: KeyOrder,
 }
 
@@ -187,6 +189,8 @@ pub(super) enum Expr {
     Now,
     Cpu,
     Cpus,
+    /// The nearest number from the first to the second.
+    Fitted(Box<Expr>, i64, i64),
     Negate(Box<Expr>),
     NegateFloat(Box<Expr>),
     Not(Box<Expr>),

@@ -4,14 +4,16 @@
 //! The result means what the IR says, check by check; nothing is reordered and no check is left
 //! out.
 
+mod place;
+mod share;
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use attune_language::ir::{
-    self, BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, First, Index, LocalId,
-    Place, Program, Returned, Scope, StatementKind, Storage, Test, ThreadExpr, ThreadKind, Type,
-    UnaryOp,
+    self, BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, First, LocalId, Place,
+    Program, Returned, Scope, StatementKind, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
 };
 
 use super::Refusal;
@@ -147,6 +149,7 @@ impl Compiler<'_> {
             };
             let key = container.sort.map(|sort| Key {
                 attribute: raw(sort.by) as u32,
+                range: self.program.attributes[sort.by].terms.range.unwrap_or((i64::MIN, i64::MAX)),
                 order: match (self.program.attributes[sort.by].ty, sort.first) {
                     (Type::Float, First::Lowest) => KeyOrder::LowestFloat,
                     (Type::Float, First::Highest) => KeyOrder::HighestFloat,
@@ -284,87 +287,6 @@ impl Compiler<'_> {
         }
     }
 
-    fn assign(&self, place: &Place, value: Expr) -> Statement {
-        match place {
-            Place::Local(id, None) => Statement::SetLocal(self.layout.local(*id), value),
-            Place::Local(id, Some(index)) => {
-                Statement::SetLocalAt(self.local_index(*id, index), value)
-            }
-            Place::Global(id, None) => {
-                let slot = self.layout.global(*id);
-                match self.program.globals[*id].extent {
-                    Extent::PerCpu => Statement::SetGlobalHere(slot, value),
-                    Extent::One | Extent::Array(_) => Statement::SetGlobal(slot, value),
-                }
-            }
-            Place::Global(id, Some(index)) => {
-                Statement::SetGlobalAt(self.global_index(*id, index), value)
-            }
-            Place::Attribute(thread, attribute) => {
-                Statement::SetAttribute(self.thread(thread), raw(*attribute) as u32, value)
-            }
-        }
-    }
-
-    /// The assignment of something that a cluster shares.
-    fn share(&self, place: &Place, value: ExprId) -> Option<Statement> {
-        let membership = &self.program.membership;
-        let (shared, ty) = match place {
-            Place::Global(id, None)
-                if membership.remotes.iter().any(|remote| remote.global == *id) =>
-            {
-                let slot = self.layout.global(*id);
-                (SharePlace::Global { slot, id: *id }, self.program.globals[*id].ty)
-            }
-            Place::Attribute(thread, id)
-                if membership.properties.iter().any(|(attribute, _)| attribute == id) =>
-            {
-                let thread = self.thread(thread);
-                (SharePlace::Attribute { thread, id: *id }, self.program.attributes[*id].ty)
-            }
-            _ => return None,
-        };
-        let value =
-            self.operation(place, value).unwrap_or_else(|| ShareValue::Any(self.expr(value)));
-        let share = Share { place: shared, value, float: ty == Type::Float };
-        Some(Statement::Share(Box::new(share)))
-    }
-
-    /// `place OP operand` in its parts, also where the place's value is kept in a temporary first.
-    fn operation(&self, place: &Place, value: ExprId) -> Option<ShareValue> {
-        let (temporary, held, body) = match &self.program.exprs[value].kind {
-            ExprKind::Let { temporary, value, body } => (Some(*temporary), Some(*value), *body),
-            _ => (None, None, value),
-        };
-        let ExprKind::Binary(op, left, operand) = &self.program.exprs[body].kind else {
-            return None;
-        };
-        let arithmetic = [
-            BinaryOp::Add,
-            BinaryOp::Subtract,
-            BinaryOp::Multiply,
-            BinaryOp::Divide,
-            BinaryOp::Remainder,
-        ];
-        if !arithmetic.contains(op) {
-            return None;
-        }
-        let old = match (temporary, &self.program.exprs[*left].kind) {
-            (Some(temporary), ExprKind::Read(Place::Local(local, None))) if *local == temporary => {
-                held?
-            }
-            (None, _) => *left,
-            _ => return None,
-        };
-        let ExprKind::Read(read) = &self.program.exprs[old].kind else { return None };
-        same_place(place, read).then(|| ShareValue::Operation {
-            old: self.expr(old),
-            temporary: temporary.map(|local| self.layout.local(local)),
-            operator: operator(*op, self.program.exprs[*left].ty == Type::Float),
-            operand: self.expr(*operand),
-        })
-    }
-
     fn thread(&self, thread: &ThreadExpr) -> Thread {
         let which = match &thread.kind {
             ThreadKind::Name(name) => Which::Named(raw(*name) as u32),
@@ -381,22 +303,6 @@ impl Compiler<'_> {
             (None, Extent::PerCpu) => Container::Here(base),
             (None, Extent::One | Extent::Array(_)) => Container::One(base),
         }
-    }
-
-    fn local_index(&self, id: LocalId, index: &Index) -> Box<Indexed> {
-        self.indexed(self.layout.local(id), length(&self.program.locals[id]), index)
-    }
-
-    fn global_index(&self, id: ir::GlobalId, index: &Index) -> Box<Indexed> {
-        self.indexed(
-            self.layout.global(id),
-            self.layout.slots(self.program.globals[id].extent),
-            index,
-        )
-    }
-
-    fn indexed(&self, base: u32, length: u32, index: &Index) -> Box<Indexed> {
-        Box::new(Indexed { base, length, at: self.expr(index.at), check: index.check })
     }
 
     fn expr(&self, id: ExprId) -> Expr {
@@ -439,47 +345,6 @@ impl Compiler<'_> {
                 (false, false) | (true, true) => self.expr(*operand),
             },
         }
-    }
-
-    fn read(&self, place: &Place) -> Expr {
-        match place {
-            Place::Local(id, None) => Expr::Local(self.layout.local(*id)),
-            Place::Local(id, Some(index)) => Expr::LocalAt(self.local_index(*id, index)),
-            Place::Global(id, None)
-                if self.in_prologue.get()
-                    && self.program.globals[*id].storage == Storage::Import =>
-            {
-                Expr::Constant(bits(self.program.globals[*id].initial))
-            }
-            Place::Global(id, None) => match self.program.globals[*id].extent {
-                Extent::PerCpu => Expr::GlobalHere(self.layout.global(*id)),
-                Extent::One | Extent::Array(_) => Expr::Global(self.layout.global(*id)),
-            },
-            Place::Global(id, Some(index)) => Expr::GlobalAt(self.global_index(*id, index)),
-            Place::Attribute(thread, attribute) => {
-                Expr::Attribute(Box::new(self.thread(thread)), raw(*attribute) as u32)
-            }
-        }
-    }
-}
-
-/// Whether both are the same variable of the scheduler, or of the same thread.
-fn same_place(left: &Place, right: &Place) -> bool {
-    match (left, right) {
-        (Place::Global(left, None), Place::Global(right, None)) => left == right,
-        (Place::Attribute(of, left), Place::Attribute(other, right)) => {
-            left == right
-                && match (&of.kind, &other.kind) {
-                    (ThreadKind::Name(of), ThreadKind::Name(other)) => of == other,
-                    (ThreadKind::First(of), ThreadKind::First(other)) => {
-                        of.container == other.container
-                            && of.index.is_none()
-                            && other.index.is_none()
-                    }
-                    _ => false,
-                }
-        }
-        _ => false,
     }
 }
 

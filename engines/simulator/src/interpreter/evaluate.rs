@@ -59,6 +59,7 @@ impl State {
                 self.locals[*slot as usize] = self.eval(&parts.0)?;
                 self.eval(&parts.1)?
             }
+            Expr::Fitted(operand, low, high) => self.eval(operand)?.clamp(*low, *high),
             Expr::IntToFloat(operand) => bits(self.eval(operand)? as f64),
             // `as` truncates, saturates, and makes NaN 0.
             Expr::FloatToInt(operand) => float(self.eval(operand)?) as i64,

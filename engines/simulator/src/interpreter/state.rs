@@ -160,7 +160,10 @@ impl State {
     pub fn put(&mut self, thread: u32, container: u32) {
         self.take(thread);
         let key = self.slots[container as usize].key;
-        let key = key.map_or(0, |key| ordered(self.attribute(thread, key.attribute), key.order));
+        let key = key.map_or(0, |key| {
+            let value = self.attribute(thread, key.attribute);
+            ordered(value.clamp(key.range.0, key.range.1), key.order)
+        });
         self.containers.insert(container, thread, key);
         if self.watching {
             self.changed.push(container);

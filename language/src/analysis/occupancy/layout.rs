@@ -112,7 +112,9 @@ impl Layout {
         let mut globals = ArenaMap::default();
         let mut global_count = 0;
         for (id, global) in program.globals.iter() {
+            // What is read of an import with a range is not what was assigned.
             if global.ty != Type::Float
+                && global.terms.range.is_none()
                 && !matches!(global.extent, Extent::Array(_))
                 && prepared.relevance.has_global(id)
             {

@@ -135,6 +135,8 @@ fn indexing(program: &Program) -> Vec<AttributeId> {
         fn place_read(&mut self, program: &Program, place: &Place) {
             if let Place::Attribute(_, attribute) = place
                 && program.attributes[*attribute].ty != Type::Float
+                // What is read of an import with a range is not what was assigned.
+                && program.attributes[*attribute].terms.range.is_none()
                 && !self.0.contains(attribute)
             {
                 self.0.push(*attribute);

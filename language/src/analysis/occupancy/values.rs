@@ -35,7 +35,7 @@ impl Walker<'_> {
                 (None, Some((individual, index))) => {
                     values_range(state.traits_of(individual)[index])
                 }
-                (None, None) => Range::ALL,
+                (None, None) => self.declared(&place),
             },
             ExprKind::Size(of) => state.count(&self.scene, self.site(state, &of)).seen.range(),
             ExprKind::Same(left, right) => self.same(state, &left, &right).range(),
@@ -103,6 +103,16 @@ impl Walker<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What is known of a place that is not followed.
+    fn declared(&self, place: &Place) -> Range {
+        let terms = match *place {
+            Place::Global(global, _) => self.program.globals[global].terms,
+            Place::Attribute(_, attribute) => self.program.attributes[attribute].terms,
+            Place::Local(..) => Terms::default(),
+        };
+        terms.range.map_or(Range::ALL, |(lo, hi)| Range { lo, hi })
     }
 
     /// The same where the state knows which thread is the first of a container.

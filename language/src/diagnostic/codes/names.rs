@@ -185,6 +185,22 @@ scheduler s {
 }
 "#;
 
+    IMPORT_RANGE = "E0313", "a range that an import cannot have";
+        "`within LOW to HIGH` bounds an import of type `int` or `time`. The least number comes \
+         first, and the default lies in the range.";
+        wrong r#"
+scheduler s {
+    threadimports { int prio default 50 within 0 to 39; }
+    event newthread(t) { destroy t; }
+}
+"#;
+        right r#"
+scheduler s {
+    threadimports { int prio default 0 within 0 to 39; }
+    event newthread(t) { destroy t; }
+}
+"#;
+
     CONST_WITHOUT_VALUE = "E0312", "a constant without a value";
         "A constant is never assigned, so its declaration gives its value.";
         wrong r#"

@@ -394,6 +394,16 @@ codes! {
     event init { x = random(3); }
 }"#;
 
+    UNKNOWN_SUPPLIER = "E0130", "a supplier of an import that does not exist";
+        "`by` names the part of the system that may say the value of an import: the `owner` of the \
+         thread, the `loader` of the policy, a `table` by process, or the `kernel`.";
+        wrong r#"partial scheduler s {
+    threadimports { int prio default 0 by root; }
+}"#;
+        right r#"partial scheduler s {
+    threadimports { int prio default 0 by loader; }
+}"#;
+
     TOO_MANY_ERRORS = "E0199", "more problems than are shown";
         "One mistake can make much of what follows unreadable. After a hundred messages about \
          a file the rest is left out; the first few are those to look at.";

@@ -84,8 +84,15 @@ impl Lowering {
         };
         // An array's initial value was refused with the syntax.
         let initial = declarator.initial();
-        let mut global =
-            Global { name: name.to_string(), ty, storage, extent, initial: zero(ty), span };
+        let mut global = Global {
+            name: name.to_string(),
+            ty,
+            storage,
+            extent,
+            initial: zero(ty),
+            terms: Terms::default(),
+            span,
+        };
         let Some(initial) = initial.filter(|_| !matches!(extent, Extent::Array(_))) else {
             if storage == Storage::Const {
                 self.const_without_value(name, span);

@@ -1,5 +1,6 @@
 //! What each thread has, and what the application tells: `thread`, `threadimports`, `imports`.
 
+use super::terms::Imported;
 use super::{append, scalar, zero};
 use crate::ir::*;
 use crate::lower::Lowering;
@@ -41,6 +42,7 @@ impl Lowering {
         let ty = self.scalar_type(import.node.ty());
         if let Some(attribute) = self.declare_attribute(&name, ty, true) {
             self.initials.push((import.source, attribute, import.node.default()));
+            self.terms.push((import.source, Imported::Attribute(attribute), import.node.clone()));
         }
     }
 
@@ -63,6 +65,7 @@ impl Lowering {
                 ty,
                 initial,
                 import,
+                terms: Terms::default(),
                 span,
             })
         });
@@ -128,10 +131,12 @@ impl Lowering {
                     storage: Storage::Import,
                     extent: Extent::One,
                     initial: zero(ty),
+                    terms: Terms::default(),
                     span,
                 };
                 let global = self.program.globals.alloc(global);
                 self.defaults.push((import.source, global, import.node.default()));
+                self.terms.push((import.source, Imported::Global(global), import.node.clone()));
                 Entity::Global(global)
             }
             None => Entity::Broken,

@@ -4,12 +4,13 @@
 //! local variable's declaration stands. Invariant: a name is declared even if its declaration is
 //! wrong, so that its uses are no errors.
 //!
-//! - `inputs` what each thread has and what the application tells; `data` variables and containers;
-//!   `local` those of a handler
+//! - `inputs` what each thread has and what the application tells, `terms` within which range and
+//!   from whom; `data` variables and containers; `local` those of a handler
 
 mod data;
 mod inputs;
 mod local;
+mod terms;
 
 use std::collections::HashMap;
 
@@ -20,6 +21,7 @@ use crate::ir::*;
 use crate::resolve::{Flat, Sited};
 use crate::source::Span;
 use crate::syntax::ast::{self, AstNode, Expr as Syntax, Storage as Word, TypeKind};
+pub(super) use terms::Imported;
 
 impl Lowering {
     /// All sections. Attributes come first, for containers are sorted by them; then the names of
@@ -33,6 +35,7 @@ impl Lowering {
         flat.data.iter().for_each(|it| self.data(it));
         self.import_defaults();
         self.attribute_initials();
+        self.import_terms();
     }
 
     /// Puts the name into the innermost scope, or reports that it is taken.

@@ -137,8 +137,15 @@ impl Lowering {
             _ => zero(ty),
         };
         let (storage, extent) = (Storage::Import, Extent::One);
-        let global =
-            self.program.globals.alloc(Global { name, ty, storage, extent, initial, span });
+        let global = self.program.globals.alloc(Global {
+            name,
+            ty,
+            storage,
+            extent,
+            initial,
+            terms: Terms::default(),
+            span,
+        });
         self.program.membership.remotes.push(Remote { global, node, property });
         global
     }
@@ -158,8 +165,14 @@ impl Lowering {
             .find(|name| !taken(name))
             .unwrap_or_default();
         let initial = zero(ty);
-        let attribute =
-            self.program.attributes.alloc(Attribute { name, ty, initial, import: true, span });
+        let attribute = self.program.attributes.alloc(Attribute {
+            name,
+            ty,
+            initial,
+            import: true,
+            terms: Terms::default(),
+            span,
+        });
         self.program.membership.properties.push((attribute, property));
         attribute
     }

@@ -28,8 +28,12 @@ nodes! {
     Aspect(ASPECT);
     /// The thread that a handler is about: `(fixed NAME)` or `(NAME)`.
     Parameter(PARAMETER);
-    /// `TYPE NAME default EXPR;`
+    /// `TYPE NAME default EXPR [within EXPR to EXPR] [by SUPPLIER];`
     Import(IMPORT);
+    /// `within LOW to HIGH`
+    ImportRange(IMPORT_RANGE);
+    /// `by owner`, `by loader`, `by table` or `by kernel`
+    ImportSupplier(SUPPLIER);
     /// `[const] TYPE DECLARATOR, ..;`
     Declaration(DECLARATION);
     /// `int`, `queue` and so on.
@@ -289,6 +293,34 @@ impl Import {
     /// What holds until the application has registered the variable.
     pub fn default(&self) -> Option<Expr> {
         child(&self.0)
+    }
+
+    pub fn range(&self) -> Option<ImportRange> {
+        child(&self.0)
+    }
+
+    pub fn supplier(&self) -> Option<ImportSupplier> {
+        child(&self.0)
+    }
+}
+
+impl ImportRange {
+    pub fn low(&self) -> Option<Expr> {
+        child(&self.0)
+    }
+
+    pub fn high(&self) -> Option<Expr> {
+        children(&self.0).nth(1)
+    }
+}
+
+impl ImportSupplier {
+    /// The word behind `by`.
+    pub fn word(&self) -> Option<SyntaxKind> {
+        tokens(&self.0).map(|token| token.kind()).find(|kind| {
+            use SyntaxKind::*;
+            matches!(kind, OWNER_KW | LOADER_KW | TABLE_KW | KERNEL_KW)
+        })
     }
 }
 

@@ -12,6 +12,9 @@ const TYPES: [SyntaxKind; 8] =
 /// Words before a `{`.
 const SECTIONS: [SyntaxKind; 4] = [THREAD_KW, THREADIMPORTS_KW, DATA_KW, IMPORTS_KW];
 
+/// Words behind `by`.
+const SUPPLIERS: [SyntaxKind; 4] = [OWNER_KW, LOADER_KW, TABLE_KW, KERNEL_KW];
+
 /// Words before a name.
 const HANDLERS: [SyntaxKind; 5] = [EVENT_KW, QUERY_KW, BEFORE_KW, AFTER_KW, INVARIANT_KW];
 
@@ -418,10 +421,44 @@ impl Parser<'_> {
                     self.expr();
                 }
             }
+            self.import_terms();
             self.semicolon("the import");
         } else {
             self.skip_statement();
         }
         self.finish();
+    }
+    /// `[within LOW to HIGH] [by SUPPLIER]`
+    fn import_terms(&mut self) {
+        if self.nth_is_word(0, WITHIN_KW) {
+            self.start(IMPORT_RANGE);
+            self.bump_as(WITHIN_KW);
+            self.expr();
+            self.word(TO_KW);
+            self.expr();
+            self.finish();
+        }
+        if self.nth_is_word(0, BY_KW) {
+            self.start(SUPPLIER);
+            self.bump_as(BY_KW);
+            self.supplier();
+            self.finish();
+        }
+    }
+
+    fn supplier(&mut self) {
+        let written = SUPPLIERS.iter().copied().find(|kind| self.nth_is_word(0, *kind));
+        match written.or_else(|| self.meant(&SUPPLIERS)) {
+            Some(supplier) => self.word(supplier),
+            None => {
+                let message = format!("expected a supplier of the import, found {}", self.found());
+                self.error(codes::UNKNOWN_SUPPLIER, message, |it| {
+                    it.hint("`owner`, `loader`, `table` or `kernel`")
+                });
+                if self.is_at(IDENT) {
+                    self.bump_error();
+                }
+            }
+        }
     }
 }

@@ -28,6 +28,8 @@ pub enum Line {
     ThreadImport {
         name: String,
         default: i64,
+        /// Only processes of root and of the user that loads the policy.
+        by_loader: bool,
     },
     /// The same for ATTUNE_EACH_TABLED: a table by process may supply it.
     TableImport {
@@ -164,7 +166,8 @@ impl Writer<'_> {
             if let (true, ir::Value::Int(default)) =
                 (processes_may(supplies, import), import.initial)
             {
-                lines.push(Line::ThreadImport { name: import.name.clone(), default });
+                let by_loader = import.terms.supplier == ir::Supplier::Loader;
+                lines.push(Line::ThreadImport { name: import.name.clone(), default, by_loader });
             }
         }
         let tabled = self.program.attributes.values().filter(|it| tables_may(supplies, it));

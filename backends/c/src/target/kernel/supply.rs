@@ -5,7 +5,7 @@
 //! alone may supply ([`Supplies`]): this file only writes the functions that copy the values into
 //! the imports of those names, and lists of the others.
 
-use attune_language::ir::Attribute;
+use attune_language::ir::{Attribute, Supplier};
 
 use crate::writer::Writer;
 use crate::writer::expressions::constant;
@@ -146,14 +146,18 @@ impl Supplies {
     }
 }
 
-/// Whether a process may supply the attribute.
+/// Whether a process may supply the attribute. Which users' processes, the loader decides.
 pub fn processes_may(supplies: &Supplies, attribute: &Attribute) -> bool {
     attribute.import
+        && matches!(attribute.terms.supplier, Supplier::Owner | Supplier::Loader)
         && !supplies.table_alone.contains(&attribute.name.as_str())
         && supplies.of_kernel(attribute).is_none_or(|import| import.processes)
 }
 
-/// Whether a table by process may supply the attribute: all that the kernel does not.
+/// Whether a table by process may supply the attribute: all that the kernel does not. Only root and
+/// the loader have tables.
 pub fn tables_may(supplies: &Supplies, attribute: &Attribute) -> bool {
-    attribute.import && supplies.of_kernel(attribute).is_none()
+    attribute.import
+        && attribute.terms.supplier != Supplier::Kernel
+        && supplies.of_kernel(attribute).is_none()
 }
