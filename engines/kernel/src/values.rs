@@ -41,7 +41,8 @@ struct Maps {
 }
 
 impl Values {
-    /// `owner`: the user whose run it is. `trust`: every user's programs supply what the owner's do.
+    /// `owner`: the user whose run it is. `trust`: every user's programs supply what the owner's
+    /// do.
     pub(crate) fn new(loaded: Arc<Loaded>, owner: u32, trust: bool) -> libbpf_rs::Result<Values> {
         let mut imports = loaded.image.description.thread_imports.clone();
         imports.iter_mut().for_each(|import| import.by_loader &= !trust);
