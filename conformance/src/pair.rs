@@ -96,7 +96,13 @@ impl<'r> Pair<'r> {
                 let snapshot = self.interpreted.interpreter(instance).snapshot();
                 let mut names: Vec<&str> = all.iter().map(|noted| noted.name.as_str()).collect();
                 names.sort_unstable();
-                differ("containers that were found", &contents_named(message), &names)?;
+                let mut mine = contents_named(message);
+                if mine != names {
+                    // A program computes no index behind the check of a transfer's source, so it
+                    // cannot say which element of an array the thread would have gone to.
+                    mine.retain(|name| !name.contains('['));
+                }
+                differ("containers that were found", &mine, &names)?;
                 all.iter().try_for_each(|noted| self.compare_noted(&snapshot, noted))
             }
         }
