@@ -26,6 +26,7 @@ build:
 	cargo build --release --locked $(addprefix -p ,$(CRATES))
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=release
 	$(MAKE) --no-print-directory -C examples/pool PROFILE=release
+	$(MAKE) --no-print-directory -C examples/tickets PROFILE=release
 	$(MAKE) --no-print-directory -C examples/cameras PROFILE=release
 	$(MAKE) --no-print-directory -C examples/webapp PROFILE=release
 
@@ -39,6 +40,7 @@ test:
 	cargo build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/pool PROFILE=debug
+	$(MAKE) --no-print-directory -C examples/tickets PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/cameras PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/webapp PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug parser-test

@@ -195,6 +195,10 @@ pub struct BuildArgs {
     /// SCHED is a master: compile the node scheduler of this family
     #[arg(long, value_name = "FAMILY")]
     pub node: Option<String>,
+    /// A shared variable that the node's program reads and writes at the owner, and waits for;
+    /// several times for several
+    #[arg(long, value_name = "VARIABLE", requires = "node")]
+    pub request: Vec<String>,
     #[command(flatten)]
     pub source: SourceArgs,
     /// The engine to compile for

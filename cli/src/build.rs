@@ -8,6 +8,7 @@ use attune_cluster_local::packets;
 use attune_language::Checked;
 use attune_language::engine::Engine;
 use attune_replica::Schema;
+use attune_replica::schema::Model;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
@@ -94,7 +95,11 @@ fn node(args: &BuildArgs, checked: &Checked, engine: Engine) -> Result<ExitCode,
     if !report.accepted {
         return Err(Failure::wrong(refusal(report)));
     }
-    let schema = Schema::new(cluster, &checked.sources, &Default::default());
+    let requested = args.request.iter().map(|name| (name.clone(), Model::Request)).collect();
+    let schema = Schema::new(cluster, &checked.sources, &requested);
+    for name in &args.request {
+        schema.shared(name).ok_or_else(|| manager::not_shared(&schema, "--request", name))?;
+    }
     let told =
         c::Node { cluster: schema.name.clone(), description: packets::describe(&schema, number) };
     let options = c::Options { debug: args.debug };

@@ -79,8 +79,7 @@ fn set(schema: &mut Schema, setting: &str) -> Result<(), Failure> {
         .split_once('=')
         .ok_or_else(|| wrong("wants NAME=VALUE, such as limit=3".to_owned()))?;
     let Some(number) = schema.shared(name.trim()) else {
-        let names: Vec<&str> = schema.shared.iter().map(|shared| shared.name.as_str()).collect();
-        return Err(wrong(format!("no shared variable {name}; there are {}", names.join(", "))));
+        return Err(not_shared(schema, &format!("--set {setting}"), name));
     };
     let shared = &mut schema.shared[usize::from(number)];
     let parsed = match shared.ty {
@@ -90,6 +89,13 @@ fn set(schema: &mut Schema, setting: &str) -> Result<(), Failure> {
     shared.initial =
         parsed.ok_or_else(|| wrong(format!("{value} is no number, and no time such as 10ms")))?;
     Ok(())
+}
+
+/// An option names a shared variable that is not there.
+pub fn not_shared(schema: &Schema, option: &str, name: &str) -> Failure {
+    let names: Vec<&str> = schema.shared.iter().map(|shared| shared.name.as_str()).collect();
+    let names = names.join(", ");
+    Failure::usage(format!("{option}: no shared variable {name}; there are {names}"))
 }
 
 /// A distributed scheduler without errors; what the front end has to say goes to standard error.

@@ -322,17 +322,14 @@ impl Manager {
             match message {
                 Some(ToManager::Hello(hello, run)) => self.arrive(index, hello, run, now)?,
                 Some(ToManager::Report(report)) => {
-                    // A node speaks for itself.
-                    let result = match self.clients[index].node {
-                        Some(node) if node == report.node => self.master.receive(&report, now),
-                        Some(_) => Err(Unknown::Nonsense),
-                        None => Err(Unknown::Node),
-                    };
-                    match result {
-                        Ok(()) => {}
-                        Err(Unknown::Node) => self.clients[index].tell(ToNode::Unknown),
-                        Err(Unknown::Nonsense) => self.drop(index),
-                    }
+                    let result = self.speaks_for(index, report.node);
+                    let result = result.and_then(|()| self.master.receive(&report, now));
+                    self.answer(index, result.map(|()| None));
+                }
+                Some(ToManager::Ask(ask)) => {
+                    let result = self.speaks_for(index, ask.node);
+                    let result = result.and_then(|()| self.master.ask(&ask, now));
+                    self.answer(index, result.map(|answer| Some(ToNode::Answer(answer))));
                 }
                 None => self.drop(index),
             }
@@ -399,6 +396,24 @@ impl Manager {
         Ok(())
     }
 
+    /// A node speaks for itself.
+    fn speaks_for(&self, index: usize, node: NodeId) -> Result<(), Unknown> {
+        match self.clients[index].node {
+            Some(own) if own == node => Ok(()),
+            Some(_) => Err(Unknown::Nonsense),
+            None => Err(Unknown::Node),
+        }
+    }
+
+    fn answer(&mut self, index: usize, result: Result<Option<ToNode>, Unknown>) {
+        match result {
+            Ok(Some(message)) => self.clients[index].tell(message),
+            Ok(None) => {}
+            Err(Unknown::Node) => self.clients[index].tell(ToNode::Unknown),
+            Err(Unknown::Nonsense) => self.drop(index),
+        }
+    }
+
     fn drop(&mut self, index: usize) {
         let client = &mut self.clients[index];
         client.gone = true;
@@ -409,12 +424,12 @@ impl Manager {
     fn spread(&mut self) {
         for index in 0..self.clients.len() {
             let Some(node) = self.clients[index].node else { continue };
-            if self.stuck || !self.clients[index].hears() {
+            if self.stuck || !self.clients[index].takes_news() {
                 continue;
             }
             let again = std::mem::take(&mut self.clients[index].again);
             if let Some(news) = self.master.news(node, again) {
-                self.clients[index].tell(ToNode::News(news));
+                self.clients[index].tell_news(news);
             }
         }
     }

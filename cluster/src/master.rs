@@ -11,6 +11,7 @@
 
 mod error;
 mod member;
+mod requests;
 mod saved;
 
 use std::collections::{BTreeMap, HashMap};
@@ -459,36 +460,6 @@ impl Master {
         self.nodes.get(&node).is_none_or(|member| {
             member.confirmed >= member.told.0 && member.sent.is_none() && member.open.is_empty()
         })
-    }
-
-    /// The request model: performs the operation once, however often it is asked.
-    pub fn ask(&mut self, ask: &Ask, now: Time) -> Result<Answer, Unknown> {
-        let cell = self.schema.shared_cell(ask.variable);
-        if usize::from(ask.variable) >= self.schema.shared.len() {
-            return Err(Unknown::Nonsense);
-        }
-        let Some(member) = self.nodes.get_mut(&ask.node) else { return Err(Unknown::Node) };
-        member.heard = member.heard.max(now);
-        let done = &mut member.done;
-        if ask.unanswered > done.needs_from {
-            done.needs_from = ask.unanswered;
-            done.answers = done.answers.split_off(&ask.unanswered);
-        }
-        let value = match (done.answers.get(&ask.number), ask.operation) {
-            (Some(&value), _) => value,
-            // A repetition that comes after the node has said that it has its answer.
-            (None, _) if ask.number < done.needs_from => return Err(Unknown::Nonsense),
-            // A read that is repeated may give a later value: it has not ended before.
-            (None, None) => self.store.get(cell),
-            (None, Some(operation)) => {
-                self.changes += 1;
-                self.store.begin();
-                let value = self.store.apply(cell, operation);
-                done.answers.insert(ask.number, value);
-                value
-            }
-        };
-        Ok(Answer { node: ask.node, number: ask.number, value })
     }
 }
 

@@ -9,7 +9,6 @@ use attune_language::ir::GlobalId;
 use attune_replica::Operation;
 use attune_replica::Replica;
 use attune_replica::messages::{News, Property, Target, Welcome};
-use attune_replica::operation::typed_like;
 use attune_replica::schema::{Export, FamilySchema, Source};
 use attune_simulator::interpreter::{Interpreter, Updated};
 use attune_simulator::scheduler::{
@@ -89,7 +88,7 @@ impl Node {
         let export = self.family.exports.iter().find(|(known, _)| *known == property);
         if let Some((_, Export::Global(global))) = export {
             let old = self.policy.global(*global);
-            self.policy.set_global(*global, typed_like(old, operation.apply(old)));
+            self.policy.set_global(*global, operation.apply(old));
             return None;
         }
         let &(_, container) = self.family.commands.iter().find(|(known, _)| *known == property)?;

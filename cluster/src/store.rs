@@ -7,7 +7,6 @@
 use attune_language::ir::Value;
 use attune_replica::Operation;
 use attune_replica::messages::{Cell, Revision};
-use attune_replica::operation::typed_like;
 
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -59,10 +58,9 @@ impl Store {
         }
     }
 
-    /// Applies an operation in the present revision, and returns the value after it, which keeps
-    /// its type whatever the operand's is.
+    /// Applies an operation in the present revision, and returns the value after it.
     pub fn apply(&mut self, cell: Cell, operation: Operation) -> Value {
-        self.set(cell, typed_like(self.get(cell), operation.apply(self.get(cell))));
+        self.set(cell, operation.apply(self.get(cell)));
         self.get(cell)
     }
 

@@ -119,6 +119,33 @@ fn updates_of_all_nodes_and_of_the_master_add_up() {
     assert_eq!(master.shared("jobs"), Some(Value::Int(18)));
 }
 
+/// An int is updated by a float: that is an addition like any other, and the result is cut off.
+#[test]
+fn updates_of_an_int_by_floats_add_up() {
+    let master = r#"distributed scheduler farm {
+        nodefamilies { "worker.subsched" : worker; }
+        nodes { queue all; }
+        global { int jobs = 10; }
+        arrival (n) { n => all; jobs *= 1.5; }
+    }"#;
+    let worker = "scheduler worker {
+        data { threadref current; queue RQ; }
+        event newthread(t) { jobs += 1.5; t => RQ; }
+        event schedule { if (|RQ| > 0) { RQ => current; dispatch current; } }
+        event switch_out { if (|current| > 0) current => RQ; }
+    }";
+    let farm = fixture(&[("farm.sched", master), ("worker.subsched", worker)], &[]);
+    let mut master = farm.master();
+    let (mut a, mut b) = (farm.node("worker", 1), farm.node("worker", 2));
+    join(&mut master, &mut a, 0);
+    join(&mut master, &mut b, 0);
+    assert_eq!(master.shared("jobs"), Some(Value::Int(22)));
+    call(&mut a, Event::NewThread, Some(0), 0);
+    call(&mut b, Event::NewThread, Some(0), 0);
+    exchange(&mut master, &mut [&mut a, &mut b], 0);
+    assert_eq!(master.shared("jobs"), Some(Value::Int(24)));
+}
+
 /// Three nodes that have not heard of each other take a number each, by an update whose value they
 /// use.
 #[test]

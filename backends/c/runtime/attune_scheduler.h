@@ -76,6 +76,8 @@ enum attune_width {
  * meanwhile; a subtraction adds the negated number. Division and remainder by zero mean what they
  * mean in the language. */
 enum attune_operation { ATTUNE_SET, ATTUNE_ADD, ATTUNE_MULTIPLY, ATTUNE_DIVIDE, ATTUNE_REMAINDER };
+/* Beside the operation: the variable is an int and the operand a float; the result is cut off. */
+#define ATTUNE_BY_REAL 8u
 
 struct attune_container;
 
@@ -146,7 +148,7 @@ struct attune_host {
     /* In a node's scheduler: a handler has assigned to a variable that a cluster supplies. `global`
      * is its place in the table; the operand is an int64_t, or the bits of a double. NULL: the
      * scheduler runs alone. */
-    void (*update)(void *engine, uint32_t global, enum attune_operation operation, int64_t operand);
+    void (*update)(void *engine, uint32_t global, uint32_t operation, int64_t operand);
 };
 
 /* What the scheduler of a cluster's node is to the cluster. */

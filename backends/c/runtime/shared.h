@@ -10,8 +10,8 @@
 #include "number.h"
 #include "real.h"
 
-static inline void attune_tell(struct attune_instance *attune, uint32_t global,
-                               enum attune_operation operation, int64_t operand)
+static inline void attune_tell(struct attune_instance *attune, uint32_t global, uint32_t operation,
+                               int64_t operand)
 {
     if (attune->host->update)
         attune->host->update(attune->host->engine, global, operation, operand);
@@ -37,15 +37,9 @@ static inline int64_t attune_update(struct attune_instance *attune, uint32_t glo
     return old;
 }
 
-/* What a float becomes. */
-static inline double attune_update_real(struct attune_instance *attune, uint32_t global,
-                                        enum attune_operation operation, double old, double by)
+static inline double attune_apply_real(struct attune_instance *attune,
+                                       enum attune_operation operation, double old, double by)
 {
-    union {
-        double real;
-        int64_t bits;
-    } operand = {.real = by};
-    attune_tell(attune, global, operation, operand.bits);
     switch (operation) {
     case ATTUNE_SET:
         return by;
@@ -59,6 +53,22 @@ static inline double attune_update_real(struct attune_instance *attune, uint32_t
         return attune_mod_real(attune, old, by);
     }
     return old;
+}
+
+/* What a float becomes. */
+static inline double attune_update_real(struct attune_instance *attune, uint32_t global,
+                                        enum attune_operation operation, double old, double by)
+{
+    attune_tell(attune, global, operation, (int64_t)attune_bits(by));
+    return attune_apply_real(attune, operation, old, by);
+}
+
+/* What an int becomes by an operation of floats, such as `x += 1.5`. */
+static inline int64_t attune_update_mixed(struct attune_instance *attune, uint32_t global,
+                                          enum attune_operation operation, int64_t old, double by)
+{
+    attune_tell(attune, global, operation | ATTUNE_BY_REAL, (int64_t)attune_bits(by));
+    return attune_to_int(attune_apply_real(attune, operation, (double)old, by));
 }
 
 #endif

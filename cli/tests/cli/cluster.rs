@@ -21,8 +21,8 @@ use crate::support::{ATTUNE, Folder, err, status};
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples");
 
 /// A manager that was started, with the lines that it says.
-struct Manager {
-    child: Child,
+pub struct Manager {
+    pub child: Child,
     lines: BufReader<ChildStdout>,
 }
 
@@ -33,7 +33,7 @@ impl Manager {
     }
 
     /// With other first values of shared variables.
-    fn of(folder: &Folder, master: &str, settings: &[&str]) -> (Manager, Value) {
+    pub fn of(folder: &Folder, master: &str, settings: &[&str]) -> (Manager, Value) {
         let mut command = folder.command(&["manager", master, "--name", "./socket", "--json"]);
         settings.iter().for_each(|setting| {
             command.args(["--set", setting]);
@@ -74,7 +74,7 @@ impl Drop for Manager {
 }
 
 /// A folder with the schedulers of an example.
-fn example(test: &str, example: &str) -> Folder {
+pub fn example(test: &str, example: &str) -> Folder {
     let texts = Path::new(EXAMPLES).join(example);
     let mut folder = Folder::new(test);
     for entry in std::fs::read_dir(texts).expect("the example") {
@@ -99,7 +99,7 @@ fn build(folder: &Folder, master: &str, family: &str) {
 }
 
 /// An example's program, linked with the library beside this test's programs.
-fn program(folder: &Folder, example: &str) -> PathBuf {
+pub fn program(folder: &Folder, example: &str) -> PathBuf {
     let library = Path::new(ATTUNE).parent().expect("in a folder").to_owned();
     let here = format!("LIBRARY_DIR={}", library.display());
     let out = format!("OUT={}", folder.0.display());

@@ -1,7 +1,9 @@
 //! A node's end of a cluster: its copy of what is shared, and the socket that keeps it fresh.
 //!
 //! No call waits. While the manager is away the copy gives what was heard last, writes gather and
-//! merge, and now and then the node looks whether a manager listens again.
+//! merge, requests wait, and now and then the node looks whether a manager listens again.
+//!
+//! Invariant: what is open is said again to every manager that comes, and it counts once.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -10,12 +12,12 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use attune_language::ir::Value;
 use attune_linux::process;
 use attune_linux::socket::{Connection as Socket, Received};
 use attune_replica::Operation;
-use attune_replica::Time;
-use attune_replica::messages::Property;
-use attune_replica::{Replica, Schema};
+use attune_replica::messages::{Ask, Property, Shared};
+use attune_replica::{Replica, Schema, Time};
 
 use crate::packets::{LONGEST, ToManager, ToNode};
 
@@ -38,6 +40,8 @@ pub struct Connection {
     resend_at: Option<Time>,
     /// The manager is to hear something, whatever it is.
     answers: bool,
+    /// The last request that this manager was sent.
+    asked: u64,
     /// The last refusal, until it was told.
     refused: Option<String>,
     told: Option<String>,
@@ -51,6 +55,8 @@ pub struct Heard {
     pub news: bool,
     /// Writes to the node's variables, and commands.
     pub orders: Vec<(Property, Operation)>,
+    /// Answers to requests, by their numbers.
+    pub answers: Vec<(u64, Value)>,
 }
 
 impl Connection {
@@ -64,6 +70,7 @@ impl Connection {
             retry_at: Time::MIN,
             resend_at: None,
             answers: false,
+            asked: 0,
             refused: None,
             told: None,
             buffer: vec![0; LONGEST],
@@ -117,6 +124,14 @@ impl Connection {
         heard
     }
 
+    /// Asks the owner of a shared variable, now or as soon as there is a manager: see
+    /// [`Replica::ask`]. The answer is among those of [`Connection::exchange`].
+    pub fn ask(&mut self, variable: Shared, writes: Vec<(Shared, Operation)>, now: Time) -> u64 {
+        let number = self.replica.ask(variable, writes);
+        self.say(now);
+        number
+    }
+
     fn connect(&mut self, now: Time) {
         self.retry_at = now.saturating_add(RETRY);
         let Ok(socket) = Socket::at_once(&self.path) else { return };
@@ -142,6 +157,7 @@ impl Connection {
                 }
                 self.run = run;
                 self.told = None;
+                self.asked = 0;
                 self.replica.welcome(&welcome, now);
                 heard.news = true;
             }
@@ -151,6 +167,12 @@ impl Connection {
                 heard.orders.extend(self.replica.receive(&news, now));
                 heard.news = true;
             }
+            ToNode::Answer(answer) => {
+                let value = self.replica.answer(&answer);
+                heard.answers.extend(value.map(|value| (answer.number, value)));
+            }
+            // It may answer several packets so: the node comes again once.
+            ToNode::Unknown if self.replica.node().is_none() => {}
             ToNode::Unknown => {
                 self.replica.forgotten(key());
                 self.greet(now);
@@ -174,17 +196,27 @@ impl Connection {
         if let Some(report) = self.replica.report(again) {
             self.send(&ToManager::Report(report), now);
         }
+        let asks: Vec<Ask> = self.replica.asks(self.asked + 1).collect();
+        for ask in asks {
+            let number = ask.number;
+            if !self.send(&ToManager::Ask(ask), now) {
+                break;
+            }
+            self.asked = number;
+        }
     }
 
-    fn send(&mut self, message: &ToManager, now: Time) {
-        let Some(socket) = &self.socket else { return };
+    /// False: the socket has no room, or is gone.
+    fn send(&mut self, message: &ToManager, now: Time) -> bool {
+        let Some(socket) = &self.socket else { return false };
         match socket.send(&message.bytes(), None) {
-            Ok(()) => {}
+            Ok(()) => return true,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.resend_at = Some(now.saturating_add(RESEND));
             }
             Err(_) => self.lose(now.saturating_add(RETRY)),
         }
+        false
     }
 
     fn lose(&mut self, retry_at: Time) {

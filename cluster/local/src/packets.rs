@@ -9,7 +9,7 @@ pub mod writer;
 
 pub use schema::{describe, description_of};
 
-use attune_replica::messages::{Hello, News, Report, Welcome};
+use attune_replica::messages::{Answer, Ask, Hello, News, Report, Welcome};
 
 use reader::Reader;
 use writer::Writer;
@@ -18,7 +18,7 @@ use writer::Writer;
 pub const LONGEST: usize = 1 << 17;
 
 /// Part of every first packet: both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// From a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,7 @@ pub enum ToManager {
     /// With the run of the manager that the node knew before; 0: none.
     Hello(Hello, u64),
     Report(Report),
+    Ask(Ask),
 }
 
 /// From the manager.
@@ -39,6 +40,7 @@ pub enum ToNode {
     News(News),
     /// The manager has given the node up, which may say hello again.
     Unknown,
+    Answer(Answer),
 }
 
 impl ToManager {
@@ -65,6 +67,17 @@ impl ToManager {
                 to.u64(report.heard);
                 to.option(report.batch.as_ref(), Writer::batch);
             }
+            ToManager::Ask(ask) => {
+                to.u8(2);
+                to.u64(ask.node);
+                to.u64(ask.number);
+                to.u64(ask.unanswered);
+                to.u16(ask.variable);
+                to.list(&ask.writes, |to, &(variable, operation)| {
+                    to.u16(variable);
+                    to.operation(operation);
+                });
+            }
         }
         to.bytes
     }
@@ -88,6 +101,13 @@ impl ToManager {
                 node: from.u64()?,
                 heard: from.u64()?,
                 batch: from.option(Reader::batch)?,
+            }),
+            2 => ToManager::Ask(Ask {
+                node: from.u64()?,
+                number: from.u64()?,
+                unanswered: from.u64()?,
+                variable: from.u16()?,
+                writes: from.list(|from| Some((from.u16()?, from.operation()?)))?,
             }),
             _ => return None,
         };
@@ -118,6 +138,12 @@ impl ToNode {
                 to.news(news);
             }
             ToNode::Unknown => to.u8(3),
+            ToNode::Answer(answer) => {
+                to.u8(4);
+                to.u64(answer.node);
+                to.u64(answer.number);
+                to.value(answer.value);
+            }
         }
         to.bytes
     }
@@ -140,6 +166,11 @@ impl ToNode {
             1 => ToNode::Refused(from.text()?),
             2 => ToNode::News(from.news()?),
             3 => ToNode::Unknown,
+            4 => ToNode::Answer(Answer {
+                node: from.u64()?,
+                number: from.u64()?,
+                value: from.value()?,
+            }),
             _ => return None,
         };
         from.bytes.is_empty().then_some(message)
@@ -187,15 +218,20 @@ mod tests {
             writes in prop::collection::vec((target(), operation()), 0..9),
             orders in prop::collection::vec((any::<u16>(), operation()), 0..9),
             cells in prop::collection::vec((any::<u32>(), value()), 0..9),
+            asked in prop::collection::vec((any::<u16>(), operation()), 0..3),
+            answer in value(),
         ) {
             let plain = values.iter().map(|(_, value)| *value).collect();
             let former = flag.then_some(b);
             let hello =
                 Hello { identity: one, family: two.clone(), key: a, former, obeyed: c, values };
             let batch = flag.then_some(Batch { number: a, obeyed: b, writes });
+            let variable = b as u16;
+            let ask = Ask { node: a, number: b, unanswered: c, variable, writes: asked };
             for message in [
                 ToManager::Hello(hello, c),
                 ToManager::Report(Report { node: a, heard: c, batch }),
+                ToManager::Ask(ask),
             ] {
                 prop_assert_eq!(ToManager::read(&message.bytes()), Some(message));
             }
@@ -210,13 +246,14 @@ mod tests {
                 ToNode::Refused(two),
                 ToNode::News(news),
                 ToNode::Unknown,
+                ToNode::Answer(Answer { node: a, number: b, value: answer }),
             ] {
                 prop_assert_eq!(ToNode::read(&message.bytes()), Some(message));
             }
         }
 
         #[test]
-        fn no_bytes_are_too_strange(mut bytes: Vec<u8>, kind in 0u8..4) {
+        fn no_bytes_are_too_strange(mut bytes: Vec<u8>, kind in 0u8..5) {
             let _ = (ToManager::read(&bytes), ToNode::read(&bytes));
             bytes.insert(0, kind);
             let _ = (ToManager::read(&bytes), ToNode::read(&bytes));

@@ -134,19 +134,21 @@ pub struct Orders {
     pub writes: Vec<(Property, Operation)>,
 }
 
-/// The request model: an operation at the owner, or a read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The request model: writes at the owner that take effect together, or a read.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     pub node: NodeId,
     /// From 1; each is performed once.
     pub number: u64,
     /// No answer below this number is needed any more.
     pub unanswered: u64,
+    /// Whose value the answer tells.
     pub variable: Shared,
-    pub operation: Option<Operation>,
+    /// None: a read.
+    pub writes: Vec<(Shared, Operation)>,
 }
 
-/// The value after the operation.
+/// The value after the writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     pub node: NodeId,

@@ -19,9 +19,23 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The number after the operation. It has the type of the operand; operations on one variable
-    /// all have the variable's type.
+    /// The number that is added, set and so on.
+    pub fn operand(self) -> Value {
+        match self {
+            Operation::Set(by)
+            | Operation::Add(by)
+            | Operation::Multiply(by)
+            | Operation::Divide(by)
+            | Operation::Remainder(by) => by,
+        }
+    }
+
+    /// The number after the operation, which keeps its type: a float that an int becomes is cut off.
     pub fn apply(self, to: Value) -> Value {
+        typed_like(to, self.apply_freely(to))
+    }
+
+    fn apply_freely(self, to: Value) -> Value {
         use Value::{Float, Int};
         match (self, to) {
             (Operation::Set(value), _) => value,
@@ -66,7 +80,7 @@ impl Operation {
 }
 
 /// A value in the type of another one. A float is cut off to an integer.
-pub fn typed_like(model: Value, value: Value) -> Value {
+fn typed_like(model: Value, value: Value) -> Value {
     match (model, value) {
         (Value::Int(_), Value::Float(value)) => Value::Int(value as i64),
         (Value::Float(_), Value::Int(value)) => Value::Float(value as f64),
@@ -101,5 +115,13 @@ mod tests {
             }
         }
         assert_eq!(Operation::Add(Float(0.1)).then(Operation::Add(Float(0.2))), None);
+    }
+
+    #[test]
+    fn a_number_keeps_its_type() {
+        assert_eq!(Operation::Add(Float(1.5)).apply(Int(10)), Int(11));
+        assert_eq!(Operation::Multiply(Float(0.5)).apply(Int(-3)), Int(-1));
+        assert_eq!(Operation::Set(Float(2.7)).apply(Int(0)), Int(2));
+        assert_eq!(Operation::Add(Int(1)).apply(Float(0.5)), Float(1.5));
     }
 }

@@ -15,7 +15,7 @@ use attune_language::ir::Value;
 
 use crate::Time;
 use crate::messages::*;
-use crate::operation::{Operation, typed_like};
+use crate::operation::Operation;
 use crate::schema::Schema;
 use crate::writes::{Writes, applied};
 
@@ -38,6 +38,8 @@ pub struct Replica {
     open: Writes<Target>,
     on_its_way: Option<Batch>,
     last_batch: u64,
+    /// Batches in the whole life of the process, whichever master counts them.
+    sealed: u64,
     /// The last orders followed, and those that the last batch has confirmed.
     obeyed: u64,
     confirmed: u64,
@@ -65,6 +67,7 @@ impl Replica {
             open: Writes::default(),
             on_its_way: None,
             last_batch: 0,
+            sealed: 0,
             obeyed: 0,
             confirmed: 0,
             asks: BTreeMap::new(),
@@ -104,8 +107,7 @@ impl Replica {
     /// A shared variable.
     pub fn shared(&self, shared: Shared) -> Value {
         let cell = self.schema.shared_cell(shared);
-        let base = self.cell(cell);
-        typed_like(base, self.after_own_writes(Target::Shared(shared), base))
+        self.after_own_writes(Target::Shared(shared), self.cell(cell))
     }
 
     /// The node in a seat.
@@ -225,6 +227,7 @@ impl Replica {
         let has_followed = self.obeyed > self.confirmed;
         if self.on_its_way.is_none() && (!self.open.is_empty() || has_followed) {
             self.last_batch += 1;
+            self.sealed += 1;
             self.confirmed = self.obeyed;
             let (number, obeyed) = (self.last_batch, self.obeyed);
             self.on_its_way = Some(Batch { number, obeyed, writes: self.open.take() });
@@ -241,11 +244,25 @@ impl Replica {
             && (self.reported < self.revision || self.on_its_way.is_none() && writes)
     }
 
-    /// Whether the master has all that was written, so that nothing must be sent again.
+    /// A number for all that has been written so far, for [`Replica::has_counted`].
+    pub fn written(&self) -> u64 {
+        self.sealed + u64::from(!self.open.is_empty())
+    }
+
+    /// Whether the master has counted what was written until then.
+    pub fn has_counted(&self, written: u64) -> bool {
+        let counted = self.sealed - u64::from(self.on_its_way.is_some());
+        self.node.is_some() && (counted >= written || self.is_counted())
+    }
+
+    fn is_counted(&self) -> bool {
+        self.on_its_way.is_none() && self.open.is_empty()
+    }
+
+    /// Whether the master has all that there is to say, so that nothing must be sent again.
     pub fn is_settled(&self) -> bool {
         self.node.is_some()
-            && self.on_its_way.is_none()
-            && self.open.is_empty()
+            && self.is_counted()
             && self.obeyed == self.confirmed
             && self.asks.is_empty()
     }
@@ -285,20 +302,27 @@ impl Replica {
 
     // ---- the request model ----
 
-    /// Begins an operation at the owner, or a read; the answer bears the number that it returns.
-    pub fn ask(&mut self, variable: Shared, operation: Option<Operation>) -> u64 {
+    /// Begins writes at the owner, or a read where there are none; the answer bears the number that
+    /// it returns, and tells the value of `variable`.
+    pub fn ask(&mut self, variable: Shared, writes: Vec<(Shared, Operation)>) -> u64 {
         self.last_ask += 1;
         let number = self.last_ask;
         let node = self.node.unwrap_or(0);
-        self.asks.insert(number, Ask { node, number, unanswered: number, variable, operation });
+        self.asks.insert(number, Ask { node, number, unanswered: number, variable, writes });
         number
     }
 
-    /// What has not been answered: to be sent, and sent again.
-    pub fn asks(&self) -> impl Iterator<Item = Ask> + '_ {
+    /// What has not been answered, from that number on: to be sent, and sent again.
+    pub fn asks(&self, from: u64) -> impl Iterator<Item = Ask> + '_ {
         let unanswered = self.asks.keys().next().copied().unwrap_or(0);
         let known = self.node.is_some();
-        self.asks.values().filter(move |_| known).map(move |ask| Ask { unanswered, ..*ask })
+        let asks = self.asks.range(from..).filter(move |_| known);
+        asks.map(move |(_, ask)| Ask { unanswered, ..ask.clone() })
+    }
+
+    /// No answer of that number is waited for any more. The owner may perform the writes still.
+    pub fn abandon(&mut self, number: u64) {
+        self.asks.remove(&number);
     }
 
     /// The value for the operation of that number; none if it was answered before.

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use attune_cluster_local::packets::ToNode;
 use attune_linux::process::Process;
 use attune_linux::socket::{Connection, Credentials};
-use attune_replica::messages::NodeId;
+use attune_replica::messages::{News, NodeId};
 
 use super::absent::Identity;
 
@@ -23,6 +23,8 @@ pub struct Client {
     pub gone: bool,
     /// What it is to be told once the master's state is kept.
     untold: VecDeque<ToNode>,
+    /// Its socket had no room for all of that.
+    full: bool,
 }
 
 impl Client {
@@ -37,6 +39,7 @@ impl Client {
             again: false,
             gone: false,
             untold: VecDeque::new(),
+            full: false,
         }
     }
 
@@ -49,21 +52,34 @@ impl Client {
         self.untold.push_back(message);
     }
 
-    /// Whether the manager may listen to it: one that does not hear does not speak either.
-    pub fn hears(&self) -> bool {
-        self.untold.is_empty()
+    /// News come before answers, so that a node which has an answer has seen what it counts.
+    pub fn tell_news(&mut self, news: News) {
+        self.untold.push_front(ToNode::News(news));
     }
 
-    /// Sends what the socket has room for. News that it has no room for are dropped: later ones say
-    /// more.
+    /// Whether it may be told news: there is room, and nothing that must come first.
+    pub fn takes_news(&self) -> bool {
+        let follows = |message: &ToNode| matches!(message, ToNode::Answer(_));
+        !self.full && self.untold.iter().all(follows)
+    }
+
+    /// Whether the manager may listen to it: one that does not hear does not speak either.
+    pub fn hears(&self) -> bool {
+        !self.full
+    }
+
+    /// Sends what the socket has room for. News that it has no room for are dropped, unless answers
+    /// follow them: later ones say more.
     pub fn send(&mut self) {
+        self.full = false;
         while let Some(message) = self.untold.pop_front() {
             match self.connection.send(&message.bytes(), None) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.again = true;
-                    if !matches!(message, ToNode::News(_)) {
+                    if !matches!(message, ToNode::News(_)) || !self.untold.is_empty() {
                         self.untold.push_front(message);
+                        self.full = true;
                         return;
                     }
                 }

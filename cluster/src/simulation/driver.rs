@@ -205,7 +205,8 @@ impl Cluster<'_> {
                 self.queue.push(self.now, What::Answer(number, reading, value));
             }
             Model::Request => {
-                let ask = replica.ask(shared, operation);
+                let writes = operation.map(|operation| (shared, operation));
+                let ask = replica.ask(shared, writes.into_iter().collect());
                 self.readings.insert((number, ask), reading);
             }
         }

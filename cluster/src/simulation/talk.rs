@@ -39,12 +39,11 @@ impl Cluster<'_> {
             if again || since >= link.pace {
                 says.extend(replica.report(again).map(Up::Report));
                 let asked = if again { 0 } else { member.talk.asked };
-                for ask in replica.asks().filter(|ask| ask.number > asked) {
+                for ask in replica.asks(asked + 1) {
                     member.talk.asked = member.talk.asked.max(ask.number);
                     says.push(Up::Ask(ask));
                 }
-            } else if replica.has_news() || replica.asks().any(|ask| ask.number > member.talk.asked)
-            {
+            } else if replica.has_news() || replica.asks(member.talk.asked + 1).next().is_some() {
                 next = next.min(member.talk.said.saturating_add(link.pace));
             }
             if unsettled {

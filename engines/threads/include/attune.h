@@ -61,6 +61,8 @@ struct attune_options {
     /* non-zero: registering a name that the scheduler lacks succeeds quietly */
     int ignore_unknown_imports;
     uint64_t seed; /* of random(n) in the scheduler; default: a fixed number */
+    /* the cluster whose node this process is, used when ATTUNE_CLUSTER is unset; NULL: none */
+    const char *cluster;
 };
 
 /* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
@@ -314,6 +316,70 @@ double *attune_thread_import_float(attune_t thread, const char *name);
                                     ATTUNE_KIND_OF(((type *)0)->member))
 
 #endif
+
+/* ---- Shared variables of a cluster ----
+ *
+ * For a process that is a node of a cluster (ATTUNE_CLUSTER, or attune_options): the variables that
+ * the master's `global` declares. Each has a model. `cache` (default): reads and writes are those
+ * of the process's own copy and return at once; writes merge, and go out when threads switch.
+ * `request` (attune build --request NAME): the owner does what is asked, the calling thread waits
+ * for the answer, and all programs see all requests in one order.
+ *
+ *     int tickets = attune_shared("tickets");
+ *     int64_t mine;
+ *     attune_shared_change_int(tickets, ATTUNE_ADD, 1, &mine, ATTUNE_FOREVER);
+ *
+ * While the manager is away, requests wait for it; one that is repeated to it counts once. A
+ * timeout that ends first is ETIMEDOUT, and the owner may perform the writes still. A request that
+ * was answered is in the process's copy, too.
+ *
+ * ENOTCONN: the process is no node. EINVAL: no such variable, or it is of the other type; a time is
+ * an int. */
+
+/* The number of a variable for the calls below, or -1. ENOENT. */
+int attune_shared(const char *name);
+
+/* The copy's value under both models, for as long as the process lives: a read is a plain load.
+ * The library refreshes all copies together, inside its functions. NULL with errno. */
+const int64_t *attune_shared_int(int variable);
+const double *attune_shared_float(int variable);
+
+/* The value, by the variable's model. */
+int attune_shared_read_int(int variable, int64_t *value, int64_t timeout);
+int attune_shared_read_float(int variable, double *value, int64_t timeout);
+
+enum attune_change {
+    ATTUNE_SET,
+    ATTUNE_ADD,
+    ATTUNE_MULTIPLY,
+    ATTUNE_DIVIDE,   /* by zero: 0 */
+    ATTUNE_REMAINDER /* by zero: as it was */
+};
+
+/* Changes a variable; *value (if value is not NULL) is its value after that. */
+int attune_shared_change_int(int variable, enum attune_change change, int64_t operand,
+                             int64_t *value, int64_t timeout);
+int attune_shared_change_float(int variable, enum attune_change change, double operand,
+                               double *value, int64_t timeout);
+
+struct attune_write {
+    int variable;
+    enum attune_change change;
+    int64_t integer; /* the operand for an int */
+    double real;     /* the operand for a float */
+};
+
+/* Writes that take effect together: no handler and no program sees a part of them. If one of the
+ * variables has the model `request`, the owner performs them all. */
+int attune_shared_write(const struct attune_write *writes, int count, int64_t timeout);
+
+/* Waits until the manager has counted all that was written to the copy: a process that ends takes
+ * along what was not. ETIMEDOUT. */
+int attune_shared_flush(int64_t timeout);
+
+/* How long ago the process has heard of the manager, in nanoseconds; INT64_MAX: never. -1 with
+ * errno. */
+int64_t attune_shared_age(void);
 
 /* ---- Numbers ---- */
 

@@ -45,6 +45,7 @@ pub fn describe(thread: ThreadRef) -> String {
             WaitsFor::Mutex => "waiting for a mutex".into(),
             WaitsFor::Condition => "waiting for a condition".into(),
             WaitsFor::Semaphore => "waiting for a semaphore".into(),
+            WaitsFor::Answer(_) => "waiting for an answer of the cluster's manager".into(),
             WaitsFor::Descriptors(fd, 1) => format!("waiting for descriptor {fd}"),
             WaitsFor::Descriptors(fd, n) => {
                 format!("waiting for descriptor {fd} and {} more", n - 1)

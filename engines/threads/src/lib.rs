@@ -13,8 +13,8 @@
 //!
 //! C programs use `include/attune.h`; docs/threads.md is the manual for both.
 //!
-//! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io` and
-//! `import_bindings`; these act on the one `engine` through `process`, which also switches stacks;
+//! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
+//! `shared_variables` and `import_bindings`; these act on the one `engine` through `process`, which also switches stacks;
 //! the engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
 //! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
 
@@ -35,6 +35,7 @@ mod process;
 mod report;
 mod rust_api;
 mod scheduler;
+mod shared_variables;
 mod stack;
 mod statistics;
 mod sync;

@@ -22,7 +22,7 @@ unsafe extern "C" {
 /// Loads and checks; does not return if that fails.
 pub fn load(from_options: Option<&CStr>) -> &'static abi::Scheduler {
     let wanted = std::env::var_os("ATTUNE_SCHED").filter(|path| !path.is_empty());
-    let path = choose(wanted, from_options, is_privileged());
+    let path = choose("ATTUNE_SCHED", wanted, from_options, is_privileged());
     let loaded = match &path {
         Some(path) => open(path),
         // SAFETY: a constant, linked into this library.
@@ -33,29 +33,25 @@ pub fn load(from_options: Option<&CStr>) -> &'static abi::Scheduler {
     checked.unwrap_or_else(|problem| report::cannot_start(&format!("{shown}: {problem}")))
 }
 
-/// The cluster that the process is to join, by ATTUNE_CLUSTER.
-pub fn cluster() -> Option<String> {
-    let wanted = std::env::var_os("ATTUNE_CLUSTER").filter(|name| !name.is_empty())?;
-    if is_privileged() {
-        report::note(
-            "ATTUNE_CLUSTER is ignored: this program runs with more rights than its caller has",
-        );
-        return None;
-    }
-    wanted.into_string().ok()
+/// The cluster that the process is to join: the one that ATTUNE_CLUSTER names, or the program's
+/// options.
+pub fn cluster(from_options: Option<&CStr>) -> Option<String> {
+    let wanted = std::env::var_os("ATTUNE_CLUSTER").filter(|name| !name.is_empty());
+    choose("ATTUNE_CLUSTER", wanted, from_options, is_privileged())?.into_string().ok()
 }
 
-/// The path to load, None for the built-in scheduler.
+/// What the variable of the environment says, or else the options.
 fn choose(
+    variable: &str,
     wanted: Option<OsString>,
     from_options: Option<&CStr>,
     privileged: bool,
 ) -> Option<CString> {
     let wanted = wanted.and_then(|path| CString::new(path.as_bytes()).ok());
     if privileged && wanted.is_some() {
-        report::note(
-            "ATTUNE_SCHED is ignored: this program runs with more rights than its caller has",
-        );
+        report::note(&format!(
+            "{variable} is ignored: this program runs with more rights than its caller has"
+        ));
     }
     wanted.filter(|_| !privileged).or_else(|| from_options.map(CString::from))
 }
@@ -180,14 +176,20 @@ mod tests {
 
     #[test]
     fn the_environment_comes_before_the_options() {
-        assert_eq!(choose(Some("a.so".into()), Some(c"b.so"), false), Some(c"a.so".into()));
-        assert_eq!(choose(None, Some(c"b.so"), false), Some(c"b.so".into()));
-        assert_eq!(choose(None, None, false), None);
+        assert_eq!(
+            choose("ATTUNE_SCHED", Some("a.so".into()), Some(c"b.so"), false),
+            Some(c"a.so".into())
+        );
+        assert_eq!(choose("ATTUNE_SCHED", None, Some(c"b.so"), false), Some(c"b.so".into()));
+        assert_eq!(choose("ATTUNE_SCHED", None, None, false), None);
     }
 
     #[test]
     fn a_privileged_program_ignores_the_environment() {
-        assert_eq!(choose(Some("a.so".into()), Some(c"b.so"), true), Some(c"b.so".into()));
-        assert_eq!(choose(Some("a.so".into()), None, true), None);
+        assert_eq!(
+            choose("ATTUNE_SCHED", Some("a.so".into()), Some(c"b.so"), true),
+            Some(c"b.so".into())
+        );
+        assert_eq!(choose("ATTUNE_SCHED", Some("a.so".into()), None, true), None);
     }
 }

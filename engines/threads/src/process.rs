@@ -44,6 +44,7 @@ pub struct Settings<'a> {
     pub stack_cache: usize,
     pub ignore_unknown_imports: bool,
     pub seed: u64,
+    pub cluster: Option<&'a CStr>,
 }
 
 /// Starts the engine on the calling OS thread. EALREADY: it runs.
@@ -70,7 +71,7 @@ fn build(settings: Settings) -> Result<()> {
         .and_then(|seed| seed.parse().ok())
         .unwrap_or(settings.seed);
     let mut scheduler = Scheduler::attach(load::load(settings.scheduler), seed);
-    if let Some(cluster) = load::cluster()
+    if let Some(cluster) = load::cluster(settings.cluster)
         && let Err(problem) = scheduler.join(&cluster)
     {
         report::cannot_start(&format!("{}: {problem}", scheduler.name().to_string_lossy()));

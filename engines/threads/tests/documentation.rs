@@ -75,6 +75,19 @@ fn the_manual_shows_what_its_commands_print() {
     assert_eq!(printed.len(), 2);
 }
 
+/// The lines about shared variables are C, and name what the header declares.
+#[test]
+fn the_manual_s_lines_about_shared_variables_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = blocks(&page, "c")[1];
+    let text =
+        format!("#include <attune.h>\nint64_t f(void) {{ {lines} return *copy + ticket; }}\n");
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
+}
+
 #[test]
 fn the_commands_of_the_header_run_a_program() {
     let header = header();

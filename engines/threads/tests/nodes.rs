@@ -21,6 +21,7 @@ use attune_linux::event::Event;
 use attune_linux::time;
 use attune_replica::Schema;
 use attune_replica::Time;
+use attune_replica::schema::Model;
 
 use common::{directory, program, run};
 
@@ -31,7 +32,10 @@ const MASTER: &str = r#"distributed scheduler farm {
         "boss.subsched" : boss;
     }
     nodes { node front; queue workers, bosses; }
-    global { int jobs = 0; int gone = 0; int ran = 0; }
+    global {
+        int jobs = 0; int gone = 0; int ran = 0;
+        int tickets = 0, left = 0, right = 0, halves = 0; float share = 0.5;
+    }
     arrival (n) {
         if (n is boss) {
             n => bosses;
@@ -51,7 +55,7 @@ const MASTER: &str = r#"distributed scheduler farm {
 
 const WORKER: &str = "scheduler worker extends fifo {
     data { int made; }
-    before newthread { jobs += 1; made += 1; }
+    before newthread { jobs += 1; made += 1; halves += 2.5; }
     before schedule { ran += 1; }
 }";
 
@@ -91,7 +95,8 @@ impl Farm {
         let checked = check(&opened.source, &mut opened.loader, &Options::default());
         assert!(!checked.has_errors(), "{:#?}", checked.diagnostics);
         let cluster = checked.cluster.as_ref().expect("a master");
-        let schema = Arc::new(Schema::new(cluster, &checked.sources, &Default::default()));
+        let models = [("tickets".into(), Model::Request)].into_iter().collect();
+        let schema = Arc::new(Schema::new(cluster, &checked.sources, &models));
         let program = common::program(folder.path(), "node");
         Farm { folder, checked, schema, program }
     }
@@ -225,6 +230,9 @@ fn nodes_are_programs_that_start_together_share_and_may_be_killed() {
     // Two main programs, and each thread once.
     until(&mut boss, |it| shared(it, "jobs") == 52);
     until(&mut boss, |it| shared(it, "ran") > 50);
+    // Each thread adds two and a half; what arrives together is cut off once.
+    let halves = shared(&boss, "halves");
+    assert!((2 * 52..=130).contains(&halves), "{halves}");
     first.child.kill().expect("it runs");
     until(&mut boss, |it| shared(it, "gone") == 1);
     // The manager ends; the program that is left goes on, and says so to the next one.
@@ -281,6 +289,31 @@ fn a_manager_that_hangs_or_is_not_there_stops_no_thread() {
         node.tell("make 20");
         node.hears("done");
     }
+}
+
+/// The program looks itself whether all is as it should be, and says where it is not.
+fn does(farm: &Farm, what: &str, cluster: Option<&Path>) {
+    let program = common::program(farm.folder.path(), "shared");
+    let mut command = Command::new(&program);
+    command.arg(what).env("ATTUNE_SCHED", farm.compiled("worker")).env_remove("ATTUNE_CLUSTER");
+    // The program joins by its options.
+    command.args(cluster);
+    let ended = run(&mut command);
+    assert_eq!(ended.status, Some(0), "{what}: {}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn programs_use_shared_variables_by_their_models() {
+    let farm = Farm::new("");
+    let path = farm.path();
+    does(&farm, "alone", None);
+    does(&farm, "early", Some(&path));
+    let _manager = farm.manager();
+    does(&farm, "all", Some(&path));
+    let mut boss = farm.observer("boss");
+    until(&mut boss, |it| shared(it, "tickets") == 100);
+    // What the first program wrote and flushed stays.
+    assert_eq!((shared(&boss, "left"), shared(&boss, "right")), (1001, 1001));
 }
 
 #[test]

@@ -112,6 +112,8 @@ pub const ADD: u32 = 1;
 pub const MULTIPLY: u32 = 2;
 pub const DIVIDE: u32 = 3;
 pub const REMAINDER: u32 = 4;
+/// Beside the operation: the variable is an int, the operand a float.
+pub const BY_REAL: u32 = 8;
 
 /// What the scheduler of a cluster's node is to the cluster.
 #[repr(C)]

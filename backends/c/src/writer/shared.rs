@@ -13,6 +13,8 @@ struct Merging {
     operation: BinaryOp,
     operand: ExprId,
     temporary: Option<LocalId>,
+    /// The place is an int, and the operation one of floats: `x += 1.5`.
+    mixed: bool,
 }
 
 impl Writer<'_> {
@@ -24,16 +26,19 @@ impl Writer<'_> {
     pub(super) fn share(&mut self, id: GlobalId, value: ExprId) {
         let (global, number) = (self.global(id), id.into_raw().into_u32());
         let real = self.program.globals[id].ty == Type::Float;
-        let update = if real { "attune_update_real" } else { "attune_update" };
+        let mut update = if real { "attune_update_real" } else { "attune_update" };
         let (operation, by) = match self.merging(id, value) {
-            Some(Merging { operation, operand, temporary }) => {
+            Some(Merging { operation, operand, temporary, mixed }) => {
+                if mixed {
+                    update = "attune_update_mixed";
+                }
                 if let Some(temporary) = temporary {
                     let temporary = self.names.local(temporary).to_string();
                     self.out.line(format!("{temporary} = {global};"));
                 }
                 let by = self.expr(operand);
                 match operation {
-                    BinaryOp::Subtract if real => ("ATTUNE_ADD", format!("-({by})")),
+                    BinaryOp::Subtract if real || mixed => ("ATTUNE_ADD", format!("-({by})")),
                     BinaryOp::Subtract => ("ATTUNE_ADD", format!("attune_neg({by})")),
                     BinaryOp::Multiply => ("ATTUNE_MULTIPLY", by),
                     BinaryOp::Divide => ("ATTUNE_DIVIDE", by),
@@ -54,6 +59,14 @@ impl Writer<'_> {
             ExprKind::Read(Place::Global(read, None)) => read == id,
             _ => false,
         };
+        let (mixed, value) = match exprs[value].kind {
+            ExprKind::Convert(inner) if exprs[inner].ty == Type::Float => (true, inner),
+            _ => (false, value),
+        };
+        let of_global = |expr: ExprId| match exprs[expr].kind {
+            ExprKind::Convert(held) if mixed => of_global(held),
+            _ => of_global(expr),
+        };
         let (temporary, body) = match exprs[value].kind {
             ExprKind::Let { temporary, value, body } if of_global(value) => (Some(temporary), body),
             _ => (None, value),
@@ -71,6 +84,6 @@ impl Writer<'_> {
                 | BinaryOp::Divide
                 | BinaryOp::Remainder
         );
-        (old && merges).then_some(Merging { operation, operand, temporary })
+        (old && merges).then_some(Merging { operation, operand, temporary, mixed })
     }
 }

@@ -61,15 +61,14 @@ impl Writer {
     }
 
     pub fn operation(&mut self, operation: Operation) {
-        let (kind, operand) = match operation {
-            Operation::Set(operand) => (0, operand),
-            Operation::Add(operand) => (1, operand),
-            Operation::Multiply(operand) => (2, operand),
-            Operation::Divide(operand) => (3, operand),
-            Operation::Remainder(operand) => (4, operand),
-        };
-        self.u8(kind);
-        self.value(operand);
+        self.u8(match operation {
+            Operation::Set(_) => 0,
+            Operation::Add(_) => 1,
+            Operation::Multiply(_) => 2,
+            Operation::Divide(_) => 3,
+            Operation::Remainder(_) => 4,
+        });
+        self.value(operation.operand());
     }
 
     pub fn batch(&mut self, batch: &Batch) {

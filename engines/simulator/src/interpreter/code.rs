@@ -121,7 +121,14 @@ pub(super) enum SharePlace {
 /// An operation on what the place holds is evaluated in its parts, so that its operand is known.
 pub(super) enum ShareValue {
     Any(Expr),
-    Operation { old: Expr, temporary: Option<u32>, operator: Operator, operand: Expr },
+    Operation {
+        old: Expr,
+        temporary: Option<u32>,
+        operator: Operator,
+        operand: Expr,
+        /// The place is an int, and the operation one of floats.
+        mixed: bool,
+    },
 }
 
 pub(super) struct Transfer {

@@ -176,14 +176,18 @@ impl State {
                 let new = self.eval(value)?;
                 (new, Operation::Set(typed(ty, new)))
             }
-            ShareValue::Operation { old, temporary, operator, operand } => {
+            ShareValue::Operation { old, temporary, operator, operand, mixed } => {
                 let old = self.eval(old)?;
                 if let Some(temporary) = temporary {
                     self.locals[*temporary as usize] = old;
                 }
                 let operand = self.eval(operand)?;
-                let new = self.binary(*operator, old, operand);
-                let operation = operation(*operator, typed(ty, operand));
+                let mut new = self.binary(*operator, old, operand);
+                let ty_of_operand = if *mixed { Type::Float } else { ty };
+                let operation = operation(*operator, typed(ty_of_operand, operand));
+                if *mixed {
+                    new = f64::from_bits(new as u64) as i64;
+                }
                 (new, operation.unwrap_or(Operation::Set(typed(ty, new))))
             }
         };

@@ -6,6 +6,7 @@
 
 mod imports;
 mod io;
+mod shared;
 mod sync;
 mod threads;
 

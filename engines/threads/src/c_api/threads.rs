@@ -21,6 +21,7 @@ pub struct Options {
     stack_cache: usize,
     ignore_unknown_imports: c_int,
     seed: u64,
+    cluster: *const c_char,
 }
 
 /// `struct attune_attributes`.
@@ -50,6 +51,7 @@ unsafe extern "C" fn attune_init(options: *const Options) -> c_int {
             stack_cache: options.stack_cache,
             ignore_unknown_imports: options.ignore_unknown_imports != 0,
             seed: options.seed,
+            cluster: text(options.cluster),
         })
     })
 }

@@ -8,6 +8,7 @@
 //! Invariant: a pointer here leads into the scheduler's state, which lives as long as the process.
 
 mod number;
+mod program;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use attune_replica::schema::{Export, FamilySchema, Source};
 
 use crate::report;
 use number::Number;
+use program::Copies;
 
 /// Something of the node that others see.
 #[derive(Clone, Copy)]
@@ -38,9 +40,20 @@ pub struct Cluster {
     containers: Vec<(Property, *mut Container)>,
     /// Threads that a command suspended, by number, for the command that resumes them.
     suspended: Vec<(Property, Vec<u64>)>,
+    copies: Copies,
     /// The copy has changed since handlers' imports were set.
     stale: bool,
     scheduler: &'static abi::Scheduler,
+}
+
+/// What an exchange has brought.
+#[derive(Default)]
+pub struct Heard {
+    /// Handlers may read other values now.
+    pub news: bool,
+    pub commands: Vec<Command>,
+    /// Answers to requests, by their numbers.
+    pub answers: Vec<(u64, Value)>,
 }
 
 /// What a command of the master, or of another node, is about.
@@ -87,6 +100,7 @@ impl Cluster {
         let imports = imports.collect();
         let connection = Connection::new(Arc::new(schema), family, place::socket(name));
         Ok(Cluster {
+            copies: Copies::of(connection.replica()),
             connection,
             imports,
             exports,
@@ -141,22 +155,31 @@ impl Cluster {
 
     /// Takes what the handler has assigned to imports: global, operation, operand.
     pub fn after_handler(&mut self, updates: &mut Vec<(u32, u32, i64)>) {
+        let writes = !updates.is_empty();
         for (global, kind, operand) in updates.drain(..) {
             let import = self.imports.iter().find(|(id, ..)| index(*id) == global as usize);
             let Some(&(_, number, source)) = import else { continue };
-            let Some(operation) = operation(kind, number.read(operand as u64)) else { continue };
+            let bits = operand as u64;
+            let operand = match kind & abi::BY_REAL {
+                0 => number.read(bits),
+                _ => Value::Float(f64::from_bits(bits)),
+            };
+            let Some(operation) = operation(kind & !abi::BY_REAL, operand) else { continue };
             self.write(source, operation);
         }
         for index in 0..self.exports.len() {
             let (property, shown) = self.exports[index];
             self.connection.replica_mut().tell(property, shown.get());
         }
+        if writes {
+            self.copies.refresh(self.connection.replica());
+        }
     }
 
-    /// Lets the copy hear and speak. True: handlers may read other values now. What commands say
-    /// of threads is appended.
-    pub fn exchange(&mut self, now: i64, commands: &mut Vec<Command>) -> bool {
+    /// Lets the copy hear and speak.
+    pub fn exchange(&mut self, now: i64) -> Heard {
         let heard = self.connection.exchange(now);
+        let mut commands = Vec::new();
         for (property, operation) in heard.orders {
             commands.extend(self.obey(property, operation));
         }
@@ -164,7 +187,10 @@ impl Cluster {
             report::note(&format!("the cluster's manager refuses this node: {why}"));
         }
         self.stale |= heard.news;
-        heard.news
+        if heard.news {
+            self.copies.refresh(self.connection.replica());
+        }
+        Heard { news: heard.news, commands, answers: heard.answers }
     }
 
     fn write(&mut self, source: Source, operation: Operation) {
@@ -281,7 +307,8 @@ fn threads_in(scheduler: &abi::Scheduler, container: *mut Container) -> Vec<u64>
     threads
 }
 
-fn operation(kind: u32, operand: Value) -> Option<Operation> {
+/// By its number in compiled schedulers and in `attune.h`.
+pub fn operation(kind: u32, operand: Value) -> Option<Operation> {
     Some(match kind {
         abi::SET => Operation::Set(operand),
         abi::ADD => Operation::Add(operand),

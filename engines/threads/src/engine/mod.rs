@@ -7,7 +7,8 @@
 //! `schedule` follows each. So no event ever comes between `switch_out` and `schedule`.
 //!
 //! Invariants: exactly one thread is Running, except inside [`Engine::switch`]; a Waiting thread is
-//! in one of: a queue, the timers, the descriptors' waiters, another thread's `joiner`, `pending`.
+//! in one of: a queue, the timers, the descriptors' waiters, another thread's `joiner`, `asking`,
+//! `pending`.
 //!
 //! The engine never takes the processor away from a thread: `dispatch t for d` does not bound the
 //! stay, `quantum_expired` never comes and `preempt` has no effect.
@@ -15,7 +16,7 @@
 mod node;
 mod outside;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, c_void};
 
 use crate::clock::{self, NEVER};
@@ -33,6 +34,7 @@ use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
 use attune_abi::Event;
+use node::Asking;
 
 /// An event that the scheduler has not been told of.
 enum Pending {
@@ -50,6 +52,8 @@ pub struct Engine {
     timers: Timers,
     current: ThreadRef,
     pending: VecDeque<Pending>,
+    /// By the number of a request, the thread that waits for its answer.
+    asking: HashMap<u64, Asking>,
     /// Scratch for what descriptors report.
     reported: Vec<ThreadRef>,
     next_poll: i64,
@@ -81,6 +85,7 @@ impl Engine {
             timers: Timers::default(),
             current: main,
             pending: VecDeque::new(),
+            asking: HashMap::new(),
             reported: Vec::new(),
             next_poll: 0,
             next_sweep: 0,

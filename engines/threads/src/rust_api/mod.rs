@@ -6,6 +6,7 @@
 
 pub mod imports;
 pub mod net;
+pub mod shared;
 mod sync;
 mod threads;
 

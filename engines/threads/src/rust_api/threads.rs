@@ -37,6 +37,8 @@ pub struct Options {
     pub ignore_unknown_imports: bool,
     /// The seed of `random(n)` in the scheduler.
     pub seed: u64,
+    /// The cluster whose node this process is, used when ATTUNE_CLUSTER is unset.
+    pub cluster: Option<String>,
 }
 
 /// Starts the library on the calling OS thread. Optional: any other call starts it with the
@@ -50,12 +52,14 @@ pub fn init(options: &Options) -> io::Result<()> {
         .as_ref()
         .map(|path| CString::new(path.as_os_str().as_bytes()))
         .transpose()?;
+    let cluster = options.cluster.as_deref().map(CString::new).transpose()?;
     Ok(process::start(Settings {
         scheduler: path.as_deref(),
         stack_size: options.stack_size,
         stack_cache: options.stack_cache,
         ignore_unknown_imports: options.ignore_unknown_imports,
         seed: options.seed,
+        cluster: cluster.as_deref(),
     })?)
 }
 

@@ -62,6 +62,8 @@ pub enum WaitsFor {
     Semaphore,
     /// The first of the descriptors, and how many there are.
     Descriptors(i32, usize),
+    /// The answer to the request of that number, from the cluster's manager.
+    Answer(u64),
 }
 
 /// What a new thread runs.

@@ -32,6 +32,13 @@ impl Compiler<'_> {
 
     /// `place OP operand` in its parts, also where the place's value is kept in a temporary first.
     pub(super) fn operation(&self, place: &Place, value: ExprId) -> Option<ShareValue> {
+        // Of an int by a float, such as `x += 1.5`: the place's value as a float, and cut off.
+        let (mixed, value) = match self.program.exprs[value].kind {
+            ExprKind::Convert(inner) if self.program.exprs[inner].ty == Type::Float => {
+                (true, inner)
+            }
+            _ => (false, value),
+        };
         let (temporary, held, body) = match &self.program.exprs[value].kind {
             ExprKind::Let { temporary, value, body } => (Some(*temporary), Some(*value), *body),
             _ => (None, None, value),
@@ -56,12 +63,17 @@ impl Compiler<'_> {
             (None, _) => *left,
             _ => return None,
         };
-        let ExprKind::Read(read) = &self.program.exprs[old].kind else { return None };
+        let held = match &self.program.exprs[old].kind {
+            ExprKind::Convert(held) if mixed => *held,
+            _ => old,
+        };
+        let ExprKind::Read(read) = &self.program.exprs[held].kind else { return None };
         same_place(place, read).then(|| ShareValue::Operation {
             old: self.expr(old),
             temporary: temporary.map(|local| self.layout.local(local)),
             operator: operator(*op, self.program.exprs[*left].ty == Type::Float),
             operand: self.expr(*operand),
+            mixed,
         })
     }
 }
