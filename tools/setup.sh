@@ -34,13 +34,17 @@ embedded)
 # stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for
 # the example player, Xvfb shows them, pulseaudio plays and parec records their sound;
 # tools/suites.pl needs all of Perl, of which `prove` is a part;
-# openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests; `make lint`
-# checks the C with clang-format, so that all machines agree on its version.
+# openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
+# and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
+# server; `make lint` checks the C with clang-format, so that all machines agree on its version.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
         script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
         ffmpeg:ffmpeg Xvfb:xvfb pulseaudio:pulseaudio parec:pulseaudio-utils \
         openbox:openbox xterm:xterm vim:vim xdotool:xdotool \
+        sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
+        pipewire-pulse:pipewire-pulse pw-cat:pipewire-bin wireplumber:wireplumber \
+        dbus-daemon:dbus-daemon \
         clang-format-19:clang-format-19 \
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;

@@ -14,13 +14,13 @@ use std::time::Duration;
 use attune_daemon::daemon::{Rater, Server};
 use attune_daemon::state_folder;
 use attune_daemon::weights::Rating;
-use attune_desktop::display::Display;
 use attune_desktop::monitor::{Monitor, News};
 use attune_desktop::observation::Observation;
 use attune_desktop::recording::{Recorder, replay};
+use attune_desktop::sound::Sound;
 use attune_desktop::wakes::{Change, Wakes};
-use attune_desktop::x11::{InputSource, X11};
-use attune_desktop::{Attention, Cause, Explanation, Facts, Process, Rated, Settings};
+use attune_desktop::x11::InputSource;
+use attune_desktop::{Attention, Cause, Explanation, Facts, Process, Rated, Settings, displays};
 use attune_linux::time::{MILLISECOND, SECOND, Time, now};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -83,12 +83,10 @@ fn watch(args: &MonitorArgs) -> Result<(), Failure> {
     };
     let source = if args.raw_input { InputSource::Raw } else { InputSource::Best };
     let display = args.display.clone();
-    let connect = Box::new(move || {
-        let x11 = X11::connect(display.as_deref(), source)?;
-        Ok(Box::new(x11) as Box<dyn Display>)
-    });
+    let connect = Box::new(move || displays::connect(display.as_deref(), source));
     let mut monitor = Monitor::start(connect, wakes, settings, &mut seen)
         .map_err(|error| Failure::usage(error.to_string()))?;
+    monitor.hear(Box::new(|| Sound::connect(None)));
     for limit in monitor.display().map(|display| display.limits()).unwrap_or_default() {
         eprintln!("attune: {limit}");
     }
@@ -96,11 +94,13 @@ fn watch(args: &MonitorArgs) -> Result<(), Failure> {
     let end = args.seconds.map_or(Time::MAX, |length| begun + length.as_nanos() as Time);
     let mut listed = String::new();
     let mut rater = Rater::default();
+    let mut unheard = None;
     tell(monitor.offer());
     while now() < end && !interrupt.came() {
         match monitor.step((now() + ROUND).min(end), &mut seen) {
             Some(News::Second) => {
                 tell(monitor.offer());
+                tell_of_sound(&monitor, &mut unheard);
                 if let Some(why) = rater.tell(&state_folder(), &ratings(monitor.attention())) {
                     eprintln!("attune: attuned gives no weights: {why}");
                 }
@@ -132,6 +132,17 @@ fn ratings(attention: &Attention) -> Vec<Rating> {
     let mut all: Vec<Rating> = attention.rated().iter().map(rating).collect();
     all.sort_by_key(|rating| -rating.2.max(rating.3));
     all
+}
+
+/// Says once why sound is not observed, and that it is again.
+fn tell_of_sound(monitor: &Monitor, told: &mut Option<String>) {
+    let why = monitor.unheard().map(|error| error.to_string());
+    match (&why, &told) {
+        (Some(why), None) => eprintln!("attune: {why}; what plays is not rated until it does"),
+        (None, Some(_)) => eprintln!("attune: what plays is rated again"),
+        _ => {}
+    }
+    *told = why;
 }
 
 /// Says which scheduler reads the ratings.
@@ -174,7 +185,9 @@ fn lines(attention: &Attention) -> Vec<Line> {
         };
         let through = match &main.cause {
             Some(Cause::Path(path)) => path.iter().map(|step| attention.name(*step)).collect(),
-            Some(Cause::Serves(client)) => vec![attention.name(*client), attention.name(*process)],
+            Some(Cause::Serves(client) | Cause::Plays(client)) => {
+                vec![attention.name(*client), attention.name(*process)]
+            }
             Some(Cause::Handed { from, .. }) => {
                 vec![attention.name(*from), attention.name(*process)]
             }

@@ -18,7 +18,7 @@ pub struct FocusArgs {
 
 #[derive(ClapArgs)]
 pub struct MonitorArgs {
-    /// The X display [default: what DISPLAY names]
+    /// An X display, such as :0, or the socket of a sway [default: what the session says]
     #[arg(long, value_name = "DISPLAY")]
     pub display: Option<String>,
     /// Do not use the RECORD extension: keys count for the focused window's client

@@ -147,6 +147,10 @@ impl Attention {
                     origin(*client)
                 ));
             }
+            Cause::Plays(client) => {
+                side.reason =
+                    Some(format!("it is the sound server that {} plays on", called(*client)));
+            }
             Cause::Handed { from, how } => {
                 let how = match how {
                     Handed::Wake => "woke it, and had that rating",
@@ -187,6 +191,7 @@ impl Attention {
             Interaction::Scroll => "scrolling",
             Interaction::Motion => "the pointer",
             Interaction::Focus => "the focus",
+            Interaction::Woken => "the focus, and a wake-up of the display server",
         };
         format!(
             "{} ({client}) got {what} {:.1} s ago",
@@ -196,15 +201,25 @@ impl Attention {
     }
 
     fn output_of(&self, client: Process) -> String {
-        match self.clients.get(&client) {
-            Some(seen) => format!(
-                "{} ({client}) changes {:.2} % of the screen, and {:.0} % of the screen shows it",
-                self.name(client),
+        let Some(seen) = self.clients.get(&client) else {
+            return "output that has ended since".to_owned();
+        };
+        let mut does = Vec::new();
+        if seen.audible {
+            does.push("plays sound".to_owned());
+        }
+        if seen.changed > 0.0 || !seen.audible {
+            let guess = match seen.told {
+                true => "",
+                false => ", to judge by how often it wakes the display server",
+            };
+            does.push(format!(
+                "changes {:.2} % of the screen{guess}, and {:.0} % of the screen shows it",
                 seen.changed * 100.0,
                 seen.visible * 100.0
-            ),
-            None => "output that has ended since".to_owned(),
+            ));
         }
+        format!("{} ({client}) {}", self.name(client), does.join(", "))
     }
 }
 
@@ -312,8 +327,7 @@ mod tests {
         let (x, xterm, vim) = (process(900), process(910), process(920));
         let program = |process, name: &str| Program { process, name: name.into(), parent: None };
         let wakes = |from, to| Wakes { from, to, count: 8 };
-        let client =
-            Client { process: xterm, changed: 0.01, visible: 0.5, focused: true, audible: false };
+        let client = Client { changed: 0.01, visible: 0.5, focused: true, ..Client::unseen(xterm) };
         let mut attention = Attention::new(Settings::default());
         let key = Input { process: xterm, interaction: Interaction::Key, at: SECOND / 2 };
         attention.observe(&Observation::Input(key));

@@ -1,8 +1,9 @@
-//! The loop that joins a display and the wake-up graph: it makes observations, feeds them to the
-//! ratings and keeps the kernel's table up to date.
+//! The loop that joins a display, a sound server and the wake-up graph: it makes observations,
+//! feeds them to the ratings and keeps the kernel's table up to date.
 //!
 //! Without the privilege to count wake-ups the clients of the display and its server are rated all
-//! the same. When the display goes, ratings fade, and the monitor tries to connect again.
+//! the same. When the display goes, ratings fade, and the monitor tries to connect again. A sound
+//! server may come and go as it likes.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +11,16 @@ use attune_linux::time;
 
 use crate::attention::Attention;
 use crate::display::{Display, DisplayError};
-use crate::observation::{Observation, Program, SECOND, Second, Time};
+use crate::observation::{Client, Observation, Program, SECOND, Second, Time};
 use crate::process::{Facts, Process, named};
 use crate::settings::Settings;
+use crate::sound::{Sound, SoundError};
 use crate::wakes::{Change, Row, Wakes};
 
 /// Processes about which /proc is asked in one second; a storm of short ones is not followed.
 const MOST_FACTS: usize = 512;
+/// A sound server that is not there is looked for so often.
+const SOUND_AGAIN: Time = 5 * SECOND;
 
 /// What happened in a step.
 #[derive(Debug)]
@@ -31,10 +35,18 @@ pub enum News {
 }
 
 type Connect = Box<dyn FnMut() -> Result<Box<dyn Display>, DisplayError>>;
+type Listen = Box<dyn FnMut() -> Result<Sound, SoundError>>;
+
+/// A sound server, or why there is none, and when that was found.
+struct Ear {
+    listen: Listen,
+    sound: Result<Sound, (SoundError, Time)>,
+}
 
 pub struct Monitor {
     connect: Connect,
     display: Option<Box<dyn Display>>,
+    ear: Option<Ear>,
     wakes: Option<Wakes>,
     attention: Attention,
     next: Time,
@@ -54,6 +66,7 @@ impl Monitor {
         let mut monitor = Monitor {
             connect,
             display: Some(display),
+            ear: None,
             wakes,
             attention: Attention::new(settings),
             next: time::now() + SECOND,
@@ -65,6 +78,18 @@ impl Monitor {
         };
         monitor.second(hubs.into_iter().map(known).collect(), seen)?;
         Ok(monitor)
+    }
+
+    /// Observes sound from now on. `listen` connects to the sound server, and is called again while
+    /// there is none.
+    pub fn hear(&mut self, mut listen: Listen) {
+        let sound = listen().map_err(|error| (error, time::now()));
+        self.ear = Some(Ear { listen, sound });
+    }
+
+    /// Why no sound is observed now.
+    pub fn unheard(&self) -> Option<&SoundError> {
+        self.ear.as_ref()?.sound.as_ref().err().map(|(error, _)| error)
     }
 
     pub fn attention(&self) -> &Attention {
@@ -152,6 +177,9 @@ impl Monitor {
             }
             second.servers = display.servers();
         }
+        if let Some(ear) = &mut self.ear {
+            ear.hear(&mut second);
+        }
         if let Some(wakes) = &self.wakes {
             let ceiling = self.attention.settings().ceiling;
             // What the kernel does not tell this time it tells the next.
@@ -172,6 +200,7 @@ impl Monitor {
         let clients = second.clients.iter().map(|client| client.process);
         let handed = second.handovers.iter().flat_map(|handover| [handover.from, handover.to]);
         let new = ends.chain(clients).chain(handed).chain(second.servers.iter().copied());
+        let new = new.chain(second.sound_servers.iter().copied());
         asked.extend(new.filter(|&process| !self.attention.knows(process)));
         // Their ancestors tell which process started which.
         let mut open: Vec<Process> = asked.into_iter().take(MOST_FACTS).collect();
@@ -221,5 +250,30 @@ impl Monitor {
                 let _ = wakes.put(&row);
             }
         }
+    }
+}
+
+impl Ear {
+    fn hear(&mut self, second: &mut Second) {
+        if let Err((_, since)) = self.sound
+            && second.at >= since + SOUND_AGAIN
+        {
+            self.sound = (self.listen)().map_err(|error| (error, second.at));
+        }
+        let Ok(sound) = &mut self.sound else { return };
+        let playing = match sound.playing() {
+            Ok(playing) => playing,
+            Err(error) => {
+                self.sound = Err((error, second.at));
+                return;
+            }
+        };
+        for &process in playing {
+            match second.clients.iter_mut().find(|client| client.process == process) {
+                Some(client) => client.audible = true,
+                None => second.clients.push(Client { audible: true, ..Client::unseen(process) }),
+            }
+        }
+        second.sound_servers = sound.servers().to_vec();
     }
 }

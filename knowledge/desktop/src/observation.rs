@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::Process;
 
+/// In this time a client changes a pixel once or not at all.
+pub const INTERVAL: Time = 40_000_000;
+
 /// A kind of interaction. Which key it was is never observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +19,8 @@ pub enum Interaction {
     Motion,
     /// A window took the focus.
     Focus,
+    /// It has the focus, and the display server woke it: perhaps for input.
+    Woken,
 }
 
 impl Interaction {
@@ -34,7 +39,7 @@ pub struct Input {
     pub at: Time,
 }
 
-/// What a client of a display shows and is, over one second.
+/// What a client of a display or a sound server shows and is, over one second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Client {
     pub process: Process,
@@ -43,9 +48,24 @@ pub struct Client {
     /// The part of the screen that its windows fill and nothing covers: 0 to 1.
     pub visible: f64,
     pub focused: bool,
-    /// It plays sound.
+    /// It plays sound that can be heard.
     #[serde(default)]
     pub audible: bool,
+    /// The display tells its input and what it changes. Otherwise, as on Wayland, both are guessed
+    /// from the wake-ups between the client and the display server.
+    #[serde(default = "yes")]
+    pub told: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Client {
+    /// A process that shows nothing.
+    pub fn unseen(process: Process) -> Client {
+        Client { process, changed: 0.0, visible: 0.0, focused: false, audible: false, told: true }
+    }
 }
 
 /// So many times a thread of one process woke a thread of the other.
@@ -89,10 +109,13 @@ pub struct Program {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     pub at: Time,
-    /// Each client of each display, as of now.
+    /// Each client of each display, and each process that can be heard, as of now.
     pub clients: Vec<Client>,
     /// Display servers: hubs, as important as the most important of their clients.
     pub servers: Vec<Process>,
+    /// Sound servers: as important as the most important process that they play.
+    #[serde(default)]
+    pub sound_servers: Vec<Process>,
     pub wakes: Vec<Wakes>,
     pub handovers: Vec<Handover>,
     pub programs: Vec<Program>,

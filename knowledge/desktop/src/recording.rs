@@ -95,11 +95,10 @@ mod tests {
             let at = number * SECOND - 77_777;
             all.push(Observation::Input(Input { process: process(3), interaction: key, at }));
             let client = Client {
-                process: process(3),
                 changed: 0.1 / number as f64,
                 visible: 0.3,
                 focused: true,
-                audible: false,
+                ..Client::unseen(process(3))
             };
             all.push(Observation::Second(Second {
                 at: number * SECOND,

@@ -16,9 +16,13 @@ pub struct Settings {
     pub motion: f64,
     /// A window that takes the focus without a key or a click.
     pub focus: f64,
+    /// On Wayland: the display server woke the client that has the focus.
+    pub woken: f64,
     /// The part of the screen that a lone program must change all the time for the full output
     /// rating.
     pub full_output: f64,
+    /// The part of the ceiling that playing sound gives.
+    pub sound: f64,
     /// A process whose ratings are both below this is not rated.
     pub least: f64,
     pub decay: Decay,
@@ -87,7 +91,9 @@ impl Default for Settings {
             scroll: 0.6,
             motion: 0.2,
             focus: 0.3,
+            woken: 0.6,
             full_output: 0.05,
+            sound: 0.5,
             least: 0.05,
             decay: Decay::Halving,
             least_weight: 0.25,
@@ -128,7 +134,9 @@ impl Settings {
         if !(positive(self.ceiling) && self.ceiling <= 3600.0) {
             return Err("a number of seconds above 0, at most 3600");
         }
-        if ![self.key, self.click, self.scroll, self.motion, self.focus].into_iter().all(part) {
+        let events = [self.key, self.click, self.scroll, self.motion, self.focus, self.woken];
+        let mut parts = events.into_iter().chain([self.sound]);
+        if !parts.all(part) {
             return Err("a part of the ceiling, from 0 to 1");
         }
         if !(part(self.full_output) && self.full_output > 0.0) {

@@ -10,13 +10,12 @@ use attune_desktop::observation::{Client, Input, Interaction};
 use attune_desktop::x11::{InputSource, X11};
 use attune_desktop::{Process, Settings, monitor};
 use attune_linux::time::now;
+use common::painter::Painter;
 use common::{Desktop, HEIGHT, WIDTH, have, wait_for};
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{
-    ConfigureWindowAux, ConnectionExt as _, CreateGCAux, CreateWindowAux, Gcontext, Rectangle,
-    StackMode, Window, WindowClass,
+    ConfigureWindowAux, ConnectionExt as _, CreateWindowAux, Rectangle, StackMode, WindowClass,
 };
-use x11rb::rust_connection::RustConnection;
 
 /// What comes until `enough`, or for a while.
 fn collect(display: &mut X11, enough: impl Fn(&[Input]) -> bool) -> Vec<Input> {
@@ -90,35 +89,6 @@ fn clicks_and_the_wheel_are_told_apart_and_what_a_client_sends_itself_is_no_inpu
     assert_eq!(of(&inputs, terminal, Interaction::Click), 2, "{inputs:?}");
     assert_eq!(of(&inputs, terminal, Interaction::Scroll), 1, "{inputs:?}");
     assert_eq!(of(&inputs, terminal, Interaction::Key), 0, "{inputs:?}");
-}
-
-/// A client that the test itself is: a window, and a pen.
-struct Painter {
-    connection: RustConnection,
-    window: Window,
-    pen: Gcontext,
-}
-
-impl Painter {
-    fn show(display: &str, x: i16, y: i16, width: u16, height: u16) -> Painter {
-        let (connection, screen) = x11rb::connect(Some(display)).unwrap();
-        let screen = &connection.setup().roots[screen];
-        let (window, pen) = (connection.generate_id().unwrap(), connection.generate_id().unwrap());
-        let looks = CreateWindowAux::new().override_redirect(1).background_pixel(0);
-        let class = WindowClass::INPUT_OUTPUT;
-        connection
-            .create_window(0, window, screen.root, x, y, width, height, 0, class, 0, &looks)
-            .unwrap();
-        connection.create_gc(pen, window, &CreateGCAux::new().foreground(0xffffff)).unwrap();
-        connection.map_window(window).unwrap();
-        connection.get_input_focus().unwrap().reply().unwrap();
-        Painter { connection, window, pen }
-    }
-
-    fn fill(&self, rect: Rectangle) {
-        self.connection.poly_fill_rectangle(self.window, self.pen, &[rect]).unwrap();
-        self.connection.get_input_focus().unwrap().reply().unwrap();
-    }
 }
 
 fn own(clients: &[Client]) -> Client {

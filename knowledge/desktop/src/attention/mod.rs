@@ -16,7 +16,7 @@ use crate::observation::{
     Client, Handover, Input, Interaction, Observation, Program, Second, Time,
 };
 use crate::process::Process;
-use crate::rating::{Class, InputLevel, output_ratings};
+use crate::rating::{Class, InputLevel, guess, screen_ratings, sound_ratings};
 use crate::settings::Settings;
 pub use rated::{Cause, Past, Rated, Rating};
 
@@ -105,17 +105,22 @@ impl Attention {
         for program in &second.programs {
             self.programs.insert(program.process, program.clone());
         }
-        self.focus(&second.clients);
-        self.clients = second.clients.iter().map(|client| (client.process, *client)).collect();
+        let clients = guess::with_changes(second);
+        self.focus(&clients);
+        for (process, interaction) in guess::interactions(second) {
+            self.reach(process, interaction);
+        }
+        self.clients = clients.iter().map(|client| (client.process, *client)).collect();
         self.servers = second.servers.iter().copied().collect();
+        let servers = &self.servers | &second.sound_servers.iter().copied().collect();
         let wakes = second.wakes.iter().map(|wakes| (wakes.from, wakes.to, wakes.count));
         self.graph.count(wakes, self.now, &self.settings);
-        self.hubs = self.graph.hubs(&self.servers, &self.programs, &self.settings);
+        self.hubs = self.graph.hubs(&servers, &self.programs, &self.settings);
         for handover in &second.handovers {
             self.hand_over(handover);
         }
         self.levels.retain(|_, level| level.now(self.now) > 0.0);
-        self.follow(second);
+        self.follow(&clients, &second.sound_servers);
         self.bound();
     }
 
@@ -136,13 +141,16 @@ impl Attention {
         for client in clients.iter().filter(|client| client.focused) {
             let had = self.clients.get(&client.process).is_some_and(|before| before.focused);
             if !had {
-                let interaction = Interaction::Focus;
-                let input = Input { process: client.process, interaction, at: self.now };
-                let before = self.levels.get(&client.process).copied();
-                let level = InputLevel::after(before, &input, &self.settings);
-                self.levels.insert(client.process, level);
+                self.reach(client.process, Interaction::Focus);
             }
         }
+    }
+
+    /// Input that no event told of.
+    fn reach(&mut self, process: Process, interaction: Interaction) {
+        let input = Input { process, interaction, at: self.now };
+        let before = self.levels.get(&process).copied();
+        self.levels.insert(process, InputLevel::after(before, &input, &self.settings));
     }
 
     /// What the kernel handed on counts for processes that were not rated.
@@ -164,10 +172,16 @@ impl Attention {
         propagate(&self.graph, sources, direction, &self.hubs, &self.settings)
     }
 
-    fn follow(&mut self, second: &Second) {
+    fn follow(&mut self, clients: &[Client], sound_servers: &[Process]) {
         let input_sources: BTreeMap<Process, f64> =
             self.levels.iter().map(|(&process, level)| (process, level.now(self.now))).collect();
-        let output_sources = output_ratings(&second.clients, &self.settings);
+        let screen = screen_ratings(clients, &self.settings);
+        let sound = sound_ratings(clients, &self.settings);
+        let mut output_sources = screen.clone();
+        for (&process, rating) in &sound {
+            let output = output_sources.entry(process).or_default();
+            *output = (*output + rating).min(self.settings.ceiling);
+        }
         let inputs = self.spread(&input_sources, Direction::Along);
         let outputs = self.spread(&output_sources, Direction::Against);
         let mut news: BTreeMap<Process, [Option<(f64, Cause)>; 2]> = BTreeMap::new();
@@ -177,12 +191,20 @@ impl Attention {
                 news.entry(process).or_default()[kind] = Some(new);
             }
         }
+        let greatest = |sources: &BTreeMap<Process, f64>, server: Process| {
+            let others = sources.iter().filter(|(process, _)| **process != server);
+            others.max_by(|a, b| a.1.total_cmp(b.1)).map(|(&client, &rating)| (client, rating))
+        };
         for &server in &self.servers {
-            for (kind, sources) in [&input_sources, &output_sources].into_iter().enumerate() {
-                let others = sources.iter().filter(|(process, _)| **process != server);
-                if let Some((&client, &rating)) = others.max_by(|a, b| a.1.total_cmp(b.1)) {
+            for (kind, sources) in [&input_sources, &screen].into_iter().enumerate() {
+                if let Some((client, rating)) = greatest(sources, server) {
                     news.entry(server).or_default()[kind] = Some((rating, Cause::Serves(client)));
                 }
+            }
+        }
+        for &server in sound_servers {
+            if let Some((client, rating)) = greatest(&sound, server) {
+                news.entry(server).or_default()[1] = Some((rating, Cause::Plays(client)));
             }
         }
         for process in news.keys() {
@@ -230,7 +252,7 @@ impl Attention {
         for (process, rated) in &mut self.rated {
             let origin = |rating: &Rating| match &rating.cause {
                 Some(Cause::Path(path)) => path.first().and_then(own),
-                Some(Cause::Serves(client)) => own(client),
+                Some(Cause::Serves(client) | Cause::Plays(client)) => own(client),
                 Some(Cause::Handed { .. }) | None => None,
             };
             let live = |rating: &Rating| if rating.new > 0.0 { origin(rating) } else { None };

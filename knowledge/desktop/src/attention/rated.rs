@@ -15,6 +15,8 @@ pub enum Cause {
     Path(Vec<Process>),
     /// It is the display server of this client.
     Serves(Process),
+    /// It is the sound server that plays what comes from this client.
+    Plays(Process),
     /// The kernel's program handed it on, between two seconds.
     Handed { from: Process, how: Handed },
 }
@@ -34,9 +36,9 @@ impl Rating {
     pub(super) fn through(&self) -> &[Process] {
         match &self.cause {
             Some(Cause::Path(path)) => path,
-            Some(Cause::Serves(other) | Cause::Handed { from: other, .. }) => {
-                std::slice::from_ref(other)
-            }
+            Some(
+                Cause::Serves(other) | Cause::Plays(other) | Cause::Handed { from: other, .. },
+            ) => std::slice::from_ref(other),
             None => &[],
         }
     }

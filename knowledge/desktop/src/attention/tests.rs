@@ -15,7 +15,7 @@ fn process(pid: u32) -> Process {
 }
 
 fn client(pid: u32, changed: f64, focused: bool) -> Client {
-    Client { process: process(pid), changed, visible: 0.5, focused, audible: false }
+    Client { changed, visible: 0.5, focused, ..Client::unseen(process(pid)) }
 }
 
 fn key(pid: u32, at: Time) -> Observation {
@@ -145,6 +145,59 @@ fn without_the_graph_clients_and_their_server_are_rated_still() {
     let film = &attention.rated()[&process(VIM)];
     assert_eq!((film.output.value, film.class), (5.0, Class::Visible));
     assert_eq!(attention.rated()[&process(X)].output.cause, Some(Cause::Serves(process(VIM))));
+}
+
+#[test]
+fn a_player_that_nobody_sees_is_rated_for_its_sound_and_its_server_with_it() {
+    let mut attention = Attention::new(Settings::default());
+    let (player, server) = (process(CC), process(VIM));
+    let heard = |at, audible| {
+        let client = Client { audible, ..Client::unseen(player) };
+        Observation::Second(Second {
+            at,
+            clients: vec![client],
+            servers: vec![process(X)],
+            sound_servers: vec![server],
+            ..Second::default()
+        })
+    };
+    attention.observe(&heard(SECOND, true));
+    attention.observe(&heard(2 * SECOND, true));
+    let rated = |attention: &Attention, process| {
+        let rated = attention.rated().get(&process);
+        rated.map(|rated| (rated.output.value, rated.class))
+    };
+    assert_eq!(rated(&attention, player), Some((3.75, Class::Audible)));
+    assert_eq!(rated(&attention, server), Some((3.75, Class::Audible)));
+    assert_eq!(attention.rated()[&server].output.cause, Some(Cause::Plays(player)));
+    assert!(attention.is_hub(server), "nothing goes on from a sound server");
+    assert_eq!(rated(&attention, process(X)), None, "it is no display's client");
+    attention.observe(&heard(3 * SECOND, false));
+    assert_eq!(rated(&attention, player), Some((1.875, Class::Hidden)));
+}
+
+#[test]
+fn where_the_display_tells_nothing_the_focused_client_and_what_it_wakes_are_rated() {
+    let mut attention = Attention::new(Settings::default());
+    for number in 1..5 {
+        let mut blind = second(number, true);
+        blind.clients[0] = Client { told: false, ..blind.clients[0] };
+        blind.clients.push(Client { told: false, ..client(CC, 0.0, false) });
+        attention.observe(&Observation::Second(blind));
+    }
+    assert!(value(&attention, XTERM) > 5.0 && value(&attention, VIM) > 5.0);
+    assert_eq!(value(&attention, CC), 0.0);
+    // Eight wake-ups of the server in a second, where 25 are all that the eye sees, and half of the
+    // screen shows the terminal.
+    assert!((attention.clients[&process(XTERM)].changed - 0.16).abs() < 1e-9);
+    // Nobody types any more: the chain stays rated, if less, for the next key.
+    for number in 5..20 {
+        let mut blind = second(number, false);
+        blind.clients[0] = Client { told: false, ..blind.clients[0] };
+        attention.observe(&Observation::Second(blind));
+    }
+    let level = value(&attention, XTERM);
+    assert!((2.9..3.1).contains(&level), "{level}");
 }
 
 #[test]

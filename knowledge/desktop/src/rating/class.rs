@@ -54,7 +54,7 @@ mod tests {
     fn a_client_is_of_the_first_class_that_holds() {
         let process = Process { pid: 1, start: 1 };
         let of = |focused, audible, visible, level| {
-            Class::of(&Client { process, changed: 0.0, visible, focused, audible }, level)
+            Class::of(&Client { visible, focused, audible, ..Client::unseen(process) }, level)
         };
         assert_eq!(of(true, true, 0.5, 0.0), Class::Focused);
         assert_eq!(of(false, true, 0.5, 2.0), Class::Focused);

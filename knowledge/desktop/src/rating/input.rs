@@ -23,6 +23,7 @@ impl InputLevel {
             Interaction::Scroll => settings.scroll,
             Interaction::Motion => settings.motion,
             Interaction::Focus => settings.focus,
+            Interaction::Woken => settings.woken,
         };
         let lifted = InputLevel {
             level: settings.ceiling * part,
@@ -68,6 +69,7 @@ mod tests {
             Just(Interaction::Scroll),
             Just(Interaction::Motion),
             Just(Interaction::Focus),
+            Just(Interaction::Woken),
         ]
     }
 

@@ -13,12 +13,8 @@ use x11rb::protocol::damage::{self, ConnectionExt as _};
 use x11rb::protocol::xfixes::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{Rectangle, Window};
 
-use super::region::{MOST_RECTS, Rect, Region};
 use super::tree::Content;
-use crate::observation::Time;
-
-/// An interval, in which a client changes a pixel once or not at all.
-pub const INTERVAL: Time = 40_000_000;
+use crate::region::{MOST_RECTS, Rect, Region};
 /// Windows that are watched at most, those further up first.
 const MOST_WATCHED: usize = 512;
 

@@ -7,7 +7,6 @@
 mod clients;
 mod damage;
 mod input;
-mod region;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -26,12 +25,13 @@ use x11rb::protocol::{Event, damage as damage_protocol, res, shape, xfixes};
 use x11rb::rust_connection::RustConnection;
 
 use self::clients::Clients;
-use self::damage::{DamageWatch, INTERVAL};
+use self::damage::DamageWatch;
 use self::input::{Recording, What};
 use self::tree::{Content, Owners};
 use crate::display::{Display, DisplayError};
-use crate::observation::{Client, Input, Interaction, SECOND, Time};
+use crate::observation::{Client, INTERVAL, Input, Interaction, SECOND, Time};
 use crate::process::Process;
+use crate::region::Rect;
 
 /// The window tree is walked at most so often, however often it changes; and at least so often,
 /// since a window's shape changes without a word.
@@ -229,8 +229,9 @@ impl X11 {
                 continue;
             };
             let (x, y) = (i32::from(pointer.root_x), i32::from(pointer.root_y));
-            let pixel = region::Rect::new(x, y, 1, 1);
-            let below = self.contents.iter().filter(|content| content.visible.area_of([pixel]) > 0);
+            let pixel = Rect::new(x, y, 1, 1);
+            let here = self.contents.iter().filter(|content| content.root == screen.root);
+            let below = here.filter(|content| content.visible.area_of([pixel]) > 0);
             if pointer.same_screen {
                 return Ok(below.max_by_key(|content| content.order).map(|content| content.client));
             }
@@ -362,13 +363,7 @@ impl X11 {
         // Two connections of one process are one client.
         let mut found: BTreeMap<Process, Client> = BTreeMap::new();
         let mut add = |process: Process, changed: u64, visible: u64, focused: bool| {
-            let client = found.entry(process).or_insert(Client {
-                process,
-                changed: 0.0,
-                visible: 0.0,
-                focused: false,
-                audible: false,
-            });
+            let client = found.entry(process).or_insert(Client::unseen(process));
             client.changed = (client.changed + changed as f64 / pixels / intervals).min(1.0);
             client.visible = (client.visible + visible as f64 / pixels).min(1.0);
             client.focused |= focused;

@@ -13,7 +13,7 @@ use x11rb::errors::{ConnectionError, ReplyError};
 use x11rb::protocol::shape::{self, ConnectionExt as _};
 use x11rb::protocol::xproto::{ConnectionExt as _, MapState, Window, WindowClass};
 
-use super::region::{MOST_RECTS, Rect, Region};
+use crate::region::{MOST_RECTS, Rect, Region};
 
 const MOST_WINDOWS: usize = 2048;
 const DEEPEST: usize = 4;
@@ -24,6 +24,8 @@ const ALPHA_DEPTH: u8 = 32;
 #[derive(Clone, Debug)]
 pub struct Content {
     pub window: Window,
+    /// The root window of its screen.
+    pub root: Window,
     /// The client, by the base of its resource numbers.
     pub client: u32,
     /// Where its own pixels begin on the screen.
@@ -172,7 +174,7 @@ fn walk_screen(
         }
         level = next;
     }
-    Ok(contents(&nodes, &tops, screen, order))
+    Ok(contents(&nodes, &tops, root, screen, order))
 }
 
 /// None: there is no such window any more.
@@ -201,7 +203,13 @@ fn outline(
     Ok(Region::of(rects.iter().map(rect)))
 }
 
-fn contents(nodes: &[Node], tops: &[Top], screen: Rect, order: usize) -> Vec<Content> {
+fn contents(
+    nodes: &[Node],
+    tops: &[Top],
+    root: Window,
+    screen: Rect,
+    order: usize,
+) -> Vec<Content> {
     // The content windows that lie directly inside a content window of another client.
     let mut inner: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (place, node) in nodes.iter().enumerate().filter(|(_, node)| node.content) {
@@ -233,6 +241,7 @@ fn contents(nodes: &[Node], tops: &[Top], screen: Rect, order: usize) -> Vec<Con
         visible.minus(&Region::of(inner[place].iter().map(|&inner| nodes[inner].clip)));
         found.push(Content {
             window: node.window,
+            root,
             client: node.client,
             x: node.inside.x,
             y: node.inside.y,
@@ -259,7 +268,7 @@ mod tests {
     }
 
     fn areas(nodes: &[Node], tops: &[Top]) -> Vec<(u32, u64)> {
-        let found = contents(nodes, tops, SCREEN, 0);
+        let found = contents(nodes, tops, 0, SCREEN, 0);
         found.iter().map(|content| (content.window, content.visible.area())).collect()
     }
 

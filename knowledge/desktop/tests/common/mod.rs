@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
+pub mod painter;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -45,9 +47,14 @@ impl Desktop {
 
     /// `place`: a display such as `:93`, or how the server chooses one.
     pub fn start_as(place: &[&str]) -> Desktop {
+        Desktop::start_with(place, &["-nolisten", "tcp"])
+    }
+
+    pub fn start_with(place: &[&str], options: &[&str]) -> Desktop {
         let mut server = Command::new("Xvfb")
             .args(place)
-            .args(["-screen", "0", &format!("{WIDTH}x{HEIGHT}x24"), "-nolisten", "tcp", "-ac"])
+            .args(["-screen", "0", &format!("{WIDTH}x{HEIGHT}x24"), "-ac"])
+            .args(options)
             // No key repeats itself, however late a busy machine lets it go.
             .args(["-noreset", "-r"])
             .stdin(Stdio::null())
