@@ -12,7 +12,7 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub use focus::{FocusArgs, FocusCommand, MonitorArgs};
-pub use kernel::{HintArgs, RunArgs, SetArgs, TopArgs};
+pub use kernel::{HintArgs, RunArgs, SetArgs, StatusArgs, TopArgs};
 pub use rhythm::{BandwidthArgs, PeriodArgs, PeriodMethod, TraceArgs, TuneArgs};
 
 /// Application-aware CPU scheduling: schedulers as a page of text, checked, simulated, compiled.
@@ -78,6 +78,9 @@ pub enum Command {
         after_help = help::TOP
     )]
     Top(TopArgs),
+    /// Say which scheduler this machine has, since when, and why the last one ended
+    #[command(after_help = help::STATUS)]
+    Status(StatusArgs),
     /// The least bandwidth that tasks need, against the period of their server
     #[command(
         after_help = help::BANDWIDTH

@@ -11,6 +11,7 @@ mod check;
 mod child;
 mod coop;
 mod diagram;
+mod diary;
 mod engine;
 mod explain;
 mod failure;
@@ -26,6 +27,7 @@ mod schedulers;
 mod set;
 mod sim;
 mod source;
+mod status;
 mod terms;
 mod top;
 mod trace;
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Hint(args) => hint::run(&args),
         Command::Set(args) => set::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Manager(args) => manager::run(&args),
         Command::Trace(args) => trace::run(&args),

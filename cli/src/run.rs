@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 
 use attune_backend_c as c;
 use attune_broker::Broker;
+use attune_daemon::policy::Cause;
+use attune_daemon::state_folder;
 use attune_kernel::{
-    Compiler, Division, Exit, Image, Kind, Layout, LoadError, Per, PolicyStatistics, Running,
-    Settings, Statistics, support,
+    Compiler, Division, Exit, Image, Kind, Layout, LoadError, Per, PolicyStatistics, Prepared,
+    Running, Settings, Statistics, support,
 };
 use attune_language::EngineReport;
 use attune_language::engine::Engine;
@@ -24,16 +26,31 @@ use attune_values::wire;
 
 use crate::args::{PerArg, RunArgs, SourceArgs};
 use crate::child::cannot_run;
+use crate::diary::Diary;
 use crate::failure::Failure;
 use crate::reload;
 use crate::set;
 use crate::source::{accepted, checked};
 
+/// So long a run waits at most, before it begins, for programs that supplied values to the run
+/// before.
+const CLIENTS_COME: Duration = Duration::from_millis(200);
+
 /// How often the scheduler and the command are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let mut diary = Diary::new(&args.scheduler, args.service);
+    let ended = schedule(args, &mut diary);
+    if let Err(failure) = &ended {
+        diary.failed(failure);
+    }
+    ended
+}
+
+fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
+    diary.begins();
     let cpus = support::possible_cpus();
     let alone = args.all || args.partial;
     let fair = Path::new("fair");
@@ -52,7 +69,6 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
         timeout_ms: args.timeout.clamp(100, 30_000),
         strict: args.strict,
         implicit: args.implicit,
-        trust_programs: args.trust_programs,
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -60,20 +76,27 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
     }
     let c = text.as_ref().map(|text| text.c.as_str());
-    let mut running = load(&args.scheduler, c, cpus, settings.division.instances(), |image| {
-        fits(&image, alone)?;
-        Ok(attune_kernel::start(image, &settings))
-    })?;
+    let instances = settings.division.instances();
+    let image = |layout| image(&args.scheduler, c, cpus, instances, layout, Some(diary));
     let changes =
         args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
+    let prepared = load(c.is_some(), image, |image| {
+        fits(&image, alone)?;
+        Ok(attune_kernel::prepare(image, &settings))
+    })?;
+    // The first decision knows the hints and the values of programs that supplied some to the run
+    // before.
+    let values = listen(&prepared, args.trust_programs, diary);
+    let mut running = prepared.attach().map_err(|error| Failure::wrong(error.to_string()))?;
     running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
-    let values = listen(&running);
+    diary.set_again(&running);
+    diary.schedules(running.scheduler());
     eprintln!("attune: {}", whom(&running, args));
     let mut child = born(&running, args, alone)?;
     let status = watch(&mut running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     // Another run may listen there while this one waits for its command.
     drop(values);
-    finish(running, child, status)
+    finish(running, child, status, diary)
 }
 
 /// Which instance has which CPUs.
@@ -143,14 +166,18 @@ fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
 
 /// Programs may supply values from now on, and the owner may look and set. Without that the
 /// scheduler runs all the same.
-fn listen(running: &Running) -> Option<Broker> {
+fn listen(prepared: &Prepared, trust: bool, diary: &Diary) -> Option<Broker> {
     let path = wire::path();
-    let started = match running.values(owner()) {
-        Ok(store) => Broker::start(&path, store),
+    let kept = state_folder().join("values.json");
+    let started = match prepared.values(owner(), trust) {
+        Ok(store) => Broker::keeping(Some(&kept), &path, diary.listens(store)),
         Err(error) => Err(io::Error::other(error)),
     };
     match started {
-        Ok(broker) => Some(broker),
+        Ok(broker) => {
+            broker.wait_for_clients(CLIENTS_COME);
+            Some(broker)
+        }
         Err(error) => {
             let why = match error.kind() {
                 io::ErrorKind::AddrInUse => format!(
@@ -211,7 +238,6 @@ pub fn try_load(
         timeout_ms: 5000,
         strict: false,
         implicit: false,
-        trust_programs: false,
         division: Division::whole(cpus),
     };
     let text = accepted.map(|(program, report, sources)| {
@@ -219,41 +245,49 @@ pub fn try_load(
             .map_err(|refusal| Failure::wrong(refusal.to_string()))
     });
     let text = text.transpose()?;
-    load(scheduler, text.as_deref(), cpus, 1, |image| Ok(attune_kernel::try_load(image, &settings)))
+    let text = text.as_deref();
+    let image = |layout| image(scheduler, text, cpus, 1, layout, None);
+    load(text.is_some(), image, |image| Ok(attune_kernel::try_load(image, &settings)))
 }
 
 /// Gives an object, or the text of a BPF program, to the kernel. A text whose program the kernel
 /// cannot translate is laid out in another way.
 fn load<T>(
-    scheduler: &Path,
-    text: Option<&str>,
-    cpus: u32,
-    instances: u32,
+    is_text: bool,
+    image: impl Fn(Layout) -> Result<Image, Failure>,
     load: impl Fn(Image) -> Result<Result<T, LoadError>, Failure>,
 ) -> Result<T, Failure> {
-    let attempt = |layout| load(image(scheduler, text, cpus, instances, layout)?);
+    let attempt = |layout| load(image(layout)?);
     let loaded = match attempt(Layout::Usual)? {
-        Err(LoadError::NotTranslated { .. }) if text.is_some() => attempt(Layout::Plain)?,
+        Err(LoadError::NotTranslated { .. }) if is_text => attempt(Layout::Plain)?,
         loaded => loaded,
     };
     loaded.map_err(|error| Failure::wrong(error.to_string()))
 }
 
-/// A compiled object as it is, a text through the compiler.
+/// A compiled object as it is, a text through the compiler; the service's run compiles it once.
 fn image(
     scheduler: &Path,
     text: Option<&str>,
     cpus: u32,
     instances: u32,
     layout: Layout,
+    diary: Option<&Diary>,
 ) -> Result<Image, Failure> {
     let Some(text) = text else { return read(scheduler) };
+    let compile = |object: &Path| {
+        let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
+        attune_kernel::compile(&compiler, text, object, cpus, instances, layout)
+            .map_err(|error| Failure::usage(error.to_string()))
+    };
+    let known = format!("/* {cpus} CPUs, {instances} instances */\n{text}");
+    if let Some(object) = diary.and_then(|diary| diary.object(&known, layout, compile)) {
+        return read(&object?);
+    }
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
     let object = folder.path().join("scheduler.bpf.o");
-    let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-    attune_kernel::compile(&compiler, text, &object, cpus, instances, layout)
-        .map_err(|error| Failure::usage(error.to_string()))?;
+    compile(&object)?;
     read(&object)
 }
 
@@ -381,6 +415,7 @@ fn finish(
     running: Running,
     child: Option<Child>,
     status: Option<ExitStatus>,
+    diary: &mut Diary,
 ) -> Result<ExitCode, Failure> {
     let statistics = running.statistics();
     // The command may end at the moment in which a CPU goes.
@@ -393,6 +428,11 @@ fn finish(
     let verdict = verdict(&scheduler, &exit);
     if let Some(verdict) = &verdict {
         eprintln!("attune: {verdict}");
+    }
+    let asked = if status.is_some() { "its command is over" } else { "it was asked to end" };
+    match &verdict {
+        Some(verdict) => diary.ends(Cause::Kernel, verdict),
+        None => diary.ends(Cause::Asked, asked),
     }
     let status = match (status, child) {
         (None, Some(mut child)) => {

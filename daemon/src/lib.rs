@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The daemon also has the weights of programs that the person at a display deals with
-//! ([`weights`]).
+//! ([`weights`]), and keeps a policy in the kernel ([`policy`]).
 //!
 //! [`Supervisor`] does one round after another, driven by its owner: `attune tune`, or the daemon
 //! `attuned`. Invariants:
@@ -29,6 +29,7 @@ pub mod journal;
 pub mod kernel;
 mod listener;
 mod pace;
+pub mod policy;
 mod program;
 mod report;
 mod reservation;

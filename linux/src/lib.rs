@@ -25,6 +25,7 @@ pub mod scheduling;
 pub mod signal;
 pub mod socket;
 pub mod time;
+pub mod watch;
 
 /// The kernel's error numbers, to compare `io::Error`s with: see [`errno`].
 pub use rustix::io::Errno;

@@ -50,6 +50,23 @@ impl Class {
     }
 }
 
+/// The thread's core-scheduling cookie; 0: it has none. `InvalidInput`: the kernel has no core
+/// scheduling. ENODEV: no CPUs share a core.
+pub fn core_cookie(thread: u32) -> io::Result<u64> {
+    let mut cookie = 0u64;
+    // SAFETY: the kernel writes one number there.
+    let result = unsafe {
+        libc::prctl(
+            libc::PR_SCHED_CORE,
+            libc::PR_SCHED_CORE_GET,
+            thread,
+            libc::PR_SCHED_CORE_SCOPE_THREAD,
+            &raw mut cookie,
+        )
+    };
+    if result == 0 { Ok(cookie) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Children of the thread begin in the fair class.
 pub const RESET_ON_FORK: u64 = 1;
 /// A reservation also gets bandwidth that is not reserved, or not used.

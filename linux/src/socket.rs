@@ -159,9 +159,10 @@ impl Listener {
         let socket = new_socket(SocketFlags::NONBLOCK)?;
         bind(&socket, &address(path)?)?;
         let listener = Listener { socket, path: path.to_owned() };
+        listen(&listener.socket, 64)?;
+        // Last, so that a process that watches the place (`watch`) can connect when it hears of it.
         let every_user = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         std::fs::set_permissions(path, every_user)?;
-        listen(&listener.socket, 64)?;
         Ok(listener)
     }
 

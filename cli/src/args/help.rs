@@ -93,6 +93,15 @@ leaves, arrows move.
 
 Exit status: 0, 1 when the run refuses it or has ended, 2 when no scheduler runs.";
 
+pub const STATUS: &str = "\
+Example: attune status
+         attune status --json | jq '.runs.last.ended.why'
+
+Everybody may ask. Threads with a core-scheduling cookie are counted, since they keep CPUs idle
+that a scheduler gives to others.
+
+Exit status: 0.";
+
 pub const BANDWIDTH: &str = "\
 Example: attune bandwidth --task 20,100 --to 200 --step 5
          attune bandwidth --task 3,15 --task 5,20 --task 5,30 --plot bandwidth.svg

@@ -60,6 +60,9 @@ pub struct RunArgs {
     /// Every user's programs may supply what SCHED takes from root and from you alone (`by loader`)
     #[arg(long)]
     pub trust_programs: bool,
+    /// What `attuned` says: settings are kept for the next start
+    #[arg(long, hide = true, conflicts_with = "command")]
+    pub service: bool,
     /// A command that runs under SCHED
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
     pub command: Vec<String>,
@@ -95,6 +98,13 @@ pub struct TopArgs {
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub interval: f64,
+}
+
+#[derive(ClapArgs)]
+pub struct StatusArgs {
+    /// One line of JSON; times are seconds since 1970
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// From a tenth of a second to an hour.

@@ -11,6 +11,7 @@ mod implicit;
 mod instances;
 mod knowledge;
 mod rescue;
+mod service;
 mod shared;
 mod starvation;
 mod trust;
@@ -259,29 +260,6 @@ fn a_killed_loader_leaves_the_machine_to_the_fair_class() {
     let enabled = said.find("enabled").expect("it was attached");
     assert!(said[enabled..].contains("mixed: all came back"), "{said}");
     assert!(said.trim_end().ends_with("disabled"), "{said}");
-}
-
-#[test]
-fn a_cpu_that_goes_ends_the_scheduler_and_nothing_else() {
-    if !set_up() {
-        return;
-    }
-    let (folder, _) = library();
-    let said = in_machine(
-        folder,
-        2,
-        "$run fair.bpf.o --all -- sh -c './mixed 2 & load=$!; sleep 0.5; echo 0 \
-            >/sys/devices/system/cpu/cpu1/online; echo 1 >/sys/devices/system/cpu/cpu1/online; \
-            wait $load'; echo ended: $?; cat /sys/kernel/sched_ext/state \
-            /sys/devices/system/cpu/online; $run fair.bpf.o --all -- ./mixed 1; echo again: \
-            $?",
-    );
-    assert!(
-        said.contains("the kernel has ended fair: CPUs came or went; start it again"),
-        "{said}"
-    );
-    assert!(said.contains("ended: 1\ndisabled\n0-1\n") && said.contains("again: 0\n"), "{said}");
-    assert_eq!(said.matches("mixed: all came back").count(), 2, "{said}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The daemon that tunes programs: `attuned [--config FILE]`. Reads /etc/attune/attuned.toml if it
-//! is there.
+//! The service: `attuned [--config FILE]`. Reads /etc/attune/attuned.toml if it is there.
+//! `attuned install` makes it one of systemd's.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,14 +13,17 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const CONFIG: &str = "/etc/attune/attuned.toml";
 
-/// Gives programs that run to a beat the CPU reservations they need
+/// Keeps a policy in the kernel, and gives programs that run to a beat the CPU reservations they
+/// need
 #[derive(Parser)]
 #[command(
     version,
     after_help = "Example: attuned --config attuned.toml\n\nOwners ask for their programs at its \
         socket, a JSON object a line:\n\n    echo '{\"request\":\"tune\",\"process\":4711}' | \
         socat - UNIX-CONNECT:/run/attune/attuned.sock\n\nThe configuration and the requests are \
-        described in docs/rhythm.md. Needs root."
+        described in docs/service.md and docs/rhythm.md. Needs root.\n\nExit status: 0 after \
+        SIGTERM or Ctrl-C, 2 when the configuration is wrong, another attuned runs, or the machine \
+        lacks something."
 )]
 struct Args {
     /// The configuration (default: /etc/attune/attuned.toml, if it exists)
@@ -32,6 +35,13 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Word {
+    /// Write the unit of systemd that starts this program at boot
+    #[command(after_help = "Example: sudo attuned install && sudo systemctl enable --now attuned")]
+    Install {
+        /// Where units lie
+        #[arg(long, value_name = "DIR", default_value = "/etc/systemd/system")]
+        dir: PathBuf,
+    },
     /// The daemon's own guardian: gives threads back if the daemon is killed
     #[command(name = guardian::WORD, hide = true)]
     Guardian { journal: PathBuf },
@@ -43,6 +53,7 @@ fn main() -> ExitCode {
         Some(Word::Guardian { journal }) => {
             guardian::watch(journal).map(|_| ()).map_err(|error| error.to_string())
         }
+        Some(Word::Install { dir }) => install(dir),
         None => run(&args),
     };
     match result {
@@ -54,18 +65,33 @@ fn main() -> ExitCode {
     }
 }
 
+const UNIT: &str = include_str!("../../attuned.service");
+
+fn install(folder: &Path) -> Result<(), String> {
+    let own = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
+    let unit = folder.join("attuned.service");
+    std::fs::write(&unit, UNIT.replace("PROGRAM", &own.display().to_string()))
+        .map_err(|error| format!("cannot write {}: {error}", unit.display()))?;
+    println!(
+        "wrote {}; `systemctl enable --now attuned` starts it, now and at boot",
+        unit.display()
+    );
+    Ok(())
+}
+
 fn run(args: &Args) -> Result<(), String> {
+    let path = args.config.as_deref().unwrap_or(Path::new(CONFIG));
     let config = match &args.config {
-        Some(path) => read(path)?,
-        None if Path::new(CONFIG).exists() => read(Path::new(CONFIG))?,
-        None => Config::default(),
+        None if !path.exists() => Config::default(),
+        _ => read(path)?,
     };
+    let home = path.parent().filter(|home| home.exists()).unwrap_or(Path::new("."));
     let end = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&end))
             .map_err(|error| format!("cannot listen to signals: {error}"))?;
     }
-    daemon::run(&config, &end, &|text| eprintln!("attuned: {text}"))
+    daemon::run(&config, home, &end, &|text| eprintln!("attuned: {text}"))
         .map_err(|error| error.to_string())
 }
 

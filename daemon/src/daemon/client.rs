@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::Status;
+use crate::policy;
 use crate::weights::Rating;
 
 /// A tuner answers in its next round; one that does not is passed over.
@@ -36,7 +38,8 @@ pub fn statuses(folder: &Path) -> Vec<Status> {
     };
     let mut sockets: Vec<PathBuf> = entries.filter(is_tuner).collect();
     sockets.sort();
-    sockets.iter().filter_map(|path| ask(path).ok()).collect()
+    let status = |path: &PathBuf| Some(ask::<Answer>(path, "status").ok()?.status);
+    sockets.iter().filter_map(status).collect()
 }
 
 #[derive(Deserialize)]
@@ -44,7 +47,19 @@ struct Answer {
     status: Status,
 }
 
-fn ask(path: &Path) -> io::Result<Status> {
+#[derive(Deserialize)]
+struct PolicyAnswer {
+    policy: Option<policy::Status>,
+}
+
+/// The policy that the service keeps: None if it keeps none. Err: no service answers.
+pub fn policy(folder: &Path) -> io::Result<Option<policy::Status>> {
+    let answer: PolicyAnswer = ask(&folder.join("attuned.sock"), "policy")?;
+    Ok(answer.policy)
+}
+
+/// The answer to a question of one word.
+fn ask<T: DeserializeOwned>(path: &Path, question: &str) -> io::Result<T> {
     let mut stream = UnixStream::connect(path).inspect_err(|error| {
         if error.kind() == ErrorKind::ConnectionRefused {
             // Not ours perhaps; then it stays.
@@ -53,10 +68,10 @@ fn ask(path: &Path) -> io::Result<Status> {
     })?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(b"{\"request\":\"status\"}\n")?;
+    stream.write_all(format!("{}\n", json!({ "request": question })).as_bytes())?;
     let mut line = String::new();
     BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
-    Ok(serde_json::from_str::<Answer>(&line)?.status)
+    Ok(serde_json::from_str(&line)?)
 }
 
 /// Tells a daemon the ratings of processes, and never waits for it.

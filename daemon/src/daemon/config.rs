@@ -10,12 +10,17 @@
 //! [[program]]
 //! name = "mplayer"         # as ps -o comm tells it
 //! weight = 2.0             # its part when there is not enough for all
+//!
+//! [policy]                 # see policy/config.rs
+//! scheduler = "fair"
 //! ```
 
 use std::path::PathBuf;
 
 use attune_rhythm::controller::Law;
 use serde::{Deserialize, Deserializer};
+
+use crate::policy::Policy;
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
@@ -28,6 +33,8 @@ pub struct Config {
     pub socket: Option<PathBuf>,
     #[serde(rename = "program")]
     pub programs: Vec<Named>,
+    /// What schedules this machine.
+    pub policy: Option<Policy>,
 }
 
 /// A program that is tuned whenever it runs.
@@ -56,6 +63,7 @@ impl Default for Config {
             display_weight: 1.0,
             socket: None,
             programs: Vec::new(),
+            policy: None,
         }
     }
 }
@@ -70,6 +78,7 @@ impl Config {
                 config.bound
             ));
         }
+        config.policy.as_ref().map_or(Ok(()), Policy::check)?;
         let weights =
             config.programs.iter().map(|program| program.weight).chain([config.display_weight]);
         match weights.into_iter().find(|weight| !(weight.is_finite() && *weight > 0.0)) {
@@ -102,6 +111,7 @@ mod tests {
     fn mistakes_are_named() {
         assert!(Config::parse("bund = 0.5").unwrap_err().contains("bund"));
         assert!(Config::parse("bound = 2.0").unwrap_err().contains("at most 1"));
+        assert!(Config::parse("[policy]\nschedule = \"fair\"").unwrap_err().contains("schedule"));
         assert!(Config::parse("controller = \"magic\"").unwrap_err().contains("lfs++"));
         assert!(
             Config::parse("[[program]]\nname = \"x\"\nweight = 0.0")

@@ -5,6 +5,7 @@
 //! {"request":"leave","process":4711}               {"ok":true}
 //! {"request":"rate","ratings":[[4702,4117732,970,40]]}   {"ok":true}
 //! {"request":"status"}                             {"ok":true,"status":{"bound":1.8, ..}}
+//! {"request":"policy"}                             {"ok":true,"policy":{"scheduler":"fair", ..}}
 //! anything else                                    {"ok":false,"error":".."}
 //! ```
 //!
@@ -16,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Supervisor;
+use crate::policy;
 use crate::weights::{Rating, Weights};
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -33,6 +35,7 @@ pub enum Request {
         ratings: Vec<Rating>,
     },
     Status,
+    Policy,
 }
 
 fn one() -> f64 {
@@ -43,8 +46,17 @@ fn one() -> f64 {
 const MOST_WEIGHT: f64 = 10.0;
 
 /// `peer`: the user who asks.
-pub fn answer(supervisor: &mut Supervisor, weights: &mut Weights, peer: u32, line: &str) -> Value {
-    told(parse(line).and_then(|request| serve(supervisor, weights, peer, request)))
+pub fn answer(
+    supervisor: &mut Supervisor,
+    weights: &mut Weights,
+    policy: &Option<policy::Status>,
+    peer: u32,
+    line: &str,
+) -> Value {
+    match parse(line) {
+        Ok(Request::Policy) => json!({ "ok": true, "policy": policy }),
+        request => told(request.and_then(|request| serve(supervisor, weights, peer, request))),
+    }
 }
 
 /// The answer of a tuner for its own programs: it tells its status, and takes no others.
@@ -84,6 +96,7 @@ fn serve(
 ) -> Result<Option<Value>, String> {
     match request {
         Request::Status => status(supervisor),
+        Request::Policy => Err("only attuned keeps a policy".to_owned()),
         Request::Tune { process, weight } => {
             may(peer, process)?;
             if !(weight.is_finite() && weight > 0.0 && (peer == 0 || weight <= MOST_WEIGHT)) {

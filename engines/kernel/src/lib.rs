@@ -52,7 +52,7 @@ pub use replay::{
     Answer, Failed, INSTANCES as REPLAY_INSTANCES, Replay, THREADS as REPLAY_THREADS,
 };
 pub use rescues::Rescued;
-pub use running::{Running, start};
+pub use running::{Prepared, Running, prepare, start};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use source::{replay_source, shared_source, source};
 pub use statistics::{PolicyStatistics, Statistics};

@@ -33,8 +33,6 @@ pub struct Settings {
     pub division: Division,
     /// What threads wait until is told to policies that ask for it (`bpf/implicit.h`).
     pub implicit: bool,
-    /// Every user's programs may supply what is the loader's to supply.
-    pub trust_programs: bool,
 }
 
 #[derive(Debug, thiserror::Error)]

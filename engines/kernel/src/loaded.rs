@@ -1,7 +1,7 @@
 //! Holds a loaded scheduler's programs and its memory: what a caller can ask of it and set, whether
 //! or not it schedules.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use attune_values::wire::Tunable;
 
@@ -17,6 +17,8 @@ pub(crate) struct Loaded {
     pub image: Image,
     pub memory: Memory,
     pub copier: Mutex<Copier>,
+    /// The scheduler has been attached, or never will be.
+    pub begun: OnceLock<()>,
     pub rescues: Mutex<Rescues>,
     pub cpus: u32,
     // Behind `memory`, which lies in it.
@@ -50,8 +52,14 @@ impl Loaded {
         rescues.read(&self.image, &self.memory).to_vec()
     }
 
+    /// For what is asked of a scheduler: `init` would undo what is set before it is attached.
+    fn copier(&self) -> MutexGuard<'_, Copier> {
+        self.begun.wait();
+        self.copier_now()
+    }
+
     /// A panic in between has left nothing half done.
-    pub fn copier(&self) -> MutexGuard<'_, Copier> {
+    pub fn copier_now(&self) -> MutexGuard<'_, Copier> {
         self.copier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -56,7 +56,7 @@ const SETTING: u64 = 16;
 /// The kernel has finished with the scheduler.
 pub(crate) fn attach(loaded: &Loaded) -> Result<(OwnedFd, Reload), Error> {
     let Loaded { image, memory, object, .. } = loaded;
-    let mut copier = loaded.copier();
+    let mut copier = loaded.copier_now();
     let message = failure::exit(image, memory).map(|exit| exit.message).unwrap_or_default();
     let before = decisions(loaded).into_iter().max().unwrap_or(0);
     let settings = tunables::settings(image, memory).ok_or(NOT_OURS)?;

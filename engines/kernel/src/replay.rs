@@ -92,7 +92,6 @@ impl Replay {
             shares: [1, 1],
             timeout_ms: 0,
             strict: true,
-            trust_programs: false,
             implicit: false,
             division: Division::whole(cpus),
         };

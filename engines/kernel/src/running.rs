@@ -2,10 +2,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use libbpf_rs::{Link, MapCore, RingBuffer, RingBufferBuilder};
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, Program, RingBuffer, RingBufferBuilder};
 
 use crate::failure::{self, Exit};
 use crate::image::Image;
@@ -26,41 +28,89 @@ pub struct Running {
     link: Option<OwnedFd>,
     _listening: Vec<Link>,
     ending: RingBuffer<'static>,
-    trust_programs: bool,
     loaded: Arc<Loaded>,
 }
 
-/// Loads and attaches: from now on the scheduler schedules.
-pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
+/// A scheduler that the kernel has verified and that schedules nothing yet. Processes may supply
+/// values already, so that its first decisions know them.
+pub struct Prepared {
+    loaded: Arc<Loaded>,
+    implicit: bool,
+}
+
+/// Loads: the kernel's verifier takes the scheduler.
+pub fn prepare(image: Image, settings: &Settings) -> Result<Prepared, Error> {
     let (made, wanted) = (image.instances(), settings.division.instances());
     if made != wanted {
         return Err(Error::OtherInstances { scheduler: image.scheduler(), made, wanted });
     }
-    let mut object = load::object(&image, settings)?;
-    let mut link = None;
-    for mut map in object.maps_mut() {
-        if map.name() == "attune_ops" {
-            let attached = map.attach_struct_ops().map_err(|error| match support::busy() {
-                // It came while this one was compiled and verified.
-                Some(busy) => Error::Missing(busy),
-                None => load::refused(&image, error),
-            })?;
-            link = attached.as_fd().try_clone_to_owned().ok();
-        }
-    }
-    let mut listening = Vec::new();
-    let timers = |name: &_| settings.implicit && load::is_timer_program(name);
-    for program in object.progs_mut().filter(|program| timers(program.name())) {
-        listening.push(program.attach().map_err(|error| load::refused(&image, error))?);
-    }
+    let object = load::object(&image, settings)?;
     let memory = load::memory_of(&image, &object)?;
     let copier =
         Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
     let (copier, rescues) = (Mutex::new(copier), Mutex::new(Rescues::default()));
-    let ending = ending(&object).map_err(|error| load::refused(&image, error))?;
-    let loaded = Loaded { image, memory, copier, rescues, cpus: settings.cpus, object };
-    let trust_programs = settings.trust_programs;
-    Ok(Running { link, _listening: listening, ending, trust_programs, loaded: Arc::new(loaded) })
+    let (cpus, begun) = (settings.cpus, OnceLock::new());
+    let loaded = Loaded { image, memory, copier, begun, rescues, cpus, object };
+    Ok(Prepared { loaded: Arc::new(loaded), implicit: settings.implicit })
+}
+
+/// Loads and attaches: from now on the scheduler schedules.
+pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
+    prepare(image, settings)?.attach()
+}
+
+impl Prepared {
+    /// What other processes may say to it: values for its thread imports, and `owner`, a user, and
+    /// root what to set; that waits until it is attached. `trust`: programs of every user may say
+    /// what is the loader's to say. At most one is in use at a time.
+    pub fn values(&self, owner: u32, trust: bool) -> Result<Values, libbpf_rs::Error> {
+        Values::new(self.loaded.clone(), owner, trust)
+    }
+
+    pub fn attach(self) -> Result<Running, Error> {
+        let Loaded { image, object, .. } = &*self.loaded;
+        let link = attach_scheduler(object).map_err(|error| match support::busy() {
+            // It came while this one was compiled and verified.
+            Some(busy) => Error::Missing(busy),
+            None => load::refused(image, error),
+        })?;
+        let link = link.as_fd().try_clone_to_owned().ok();
+        let timers = |name: &_| self.implicit && load::is_timer_program(name);
+        let mut listening = Vec::new();
+        for program in object.progs().filter(|program| timers(program.name())) {
+            listening.push(attach_program(&program).map_err(|error| load::refused(image, error))?);
+        }
+        let ending = ending(object).map_err(|error| load::refused(image, error))?;
+        let loaded = self.loaded.clone();
+        Ok(Running { link, _listening: listening, ending, loaded })
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // Threads that ask it for something wait for that.
+        let _ = self.loaded.begun.set(());
+    }
+}
+
+/// Makes the map of operations the machine's scheduler, until the link is dropped.
+fn attach_scheduler(object: &Object) -> libbpf_rs::Result<Link> {
+    let map = object.maps().find(|map| map.name() == "attune_ops");
+    let map = map.ok_or_else(|| io::Error::other("the object lacks attune_ops"))?;
+    // SAFETY: a map of a loaded object.
+    link(unsafe { libbpf_sys::bpf_map__attach_struct_ops(map.as_libbpf_object().as_ptr()) })
+}
+
+fn attach_program(program: &Program<'_>) -> libbpf_rs::Result<Link> {
+    // SAFETY: a program of a loaded object.
+    link(unsafe { libbpf_sys::bpf_program__attach(program.as_libbpf_object().as_ptr()) })
+}
+
+/// What libbpf has made just now; NULL: errno says why it has not.
+fn link(made: *mut libbpf_sys::bpf_link) -> libbpf_rs::Result<Link> {
+    let made = NonNull::new(made).ok_or_else(io::Error::last_os_error)?;
+    // SAFETY: libbpf has just made it for this caller.
+    Ok(unsafe { Link::from_ptr(made) })
 }
 
 /// Readable when the scheduler has ended.
@@ -114,12 +164,6 @@ impl Running {
     /// times a second it misses none.
     pub fn rescued(&self) -> Vec<Rescued> {
         self.loaded.rescued()
-    }
-
-    /// What other processes may say to it: values for its thread imports, and `owner`, a user, and
-    /// root what to set. At most one is in use at a time.
-    pub fn values(&self, owner: u32) -> Result<Values, libbpf_rs::Error> {
-        Values::new(self.loaded.clone(), owner, self.trust_programs)
     }
 
     /// How it ended, once the kernel has thrown it out.

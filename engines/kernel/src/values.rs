@@ -29,7 +29,11 @@ pub struct Values {
     /// A scheduler without imports has none of these either.
     tables: Option<Tables>,
     loaded: Arc<Loaded>,
+    told: Option<Told>,
 }
+
+/// Hears what was set.
+type Told = Box<dyn FnMut(&[(String, String)]) + Send>;
 
 struct Maps {
     pages: MapHandle,
@@ -54,7 +58,13 @@ impl Values {
                 Some(Tables::new(map("attune_tables")?, map("attune_columns")?, imports))
             }
         };
-        Ok(Values { scheduler: loaded.image.scheduler(), owner, imports, maps, tables, loaded })
+        let scheduler = loaded.image.scheduler();
+        Ok(Values { scheduler, owner, imports, maps, tables, loaded, told: None })
+    }
+
+    /// `told` hears each setting that a process has made.
+    pub fn when_set(self, told: impl FnMut(&[(String, String)]) + Send + 'static) -> Values {
+        Values { told: Some(Box::new(told)), ..self }
     }
 
     fn maps(&mut self) -> io::Result<&mut Maps> {
@@ -223,7 +233,11 @@ impl Control for Values {
     }
 
     fn set(&mut self, settings: &[(String, String)]) -> Result<(), String> {
-        self.loaded.set(settings).map_err(|error| error.to_string())
+        self.loaded.set(settings).map_err(|error| error.to_string())?;
+        if let Some(told) = &mut self.told {
+            told(settings);
+        }
+        Ok(())
     }
 
     fn snapshot(&mut self) -> Result<Vec<u8>, String> {

@@ -62,6 +62,11 @@ impl Account {
         })
     }
 
+    /// How many words and rows the process itself has named.
+    pub fn named(&self) -> (usize, usize) {
+        (self.own_words.len(), self.own_rows.len())
+    }
+
     /// A word that the process itself names.
     pub fn declare_own(&mut self, store: &mut impl Store, import: usize, word: u8) -> Answer<()> {
         self.declare(store, import, word)?;

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use attune_linux::process::{self, Process};
+use attune_linux::procfs;
 use attune_values::page::{ROWS, WORDS};
 use attune_values::wire::{Import, NAME, Refusal};
 
 use crate::account::Account;
 use crate::control::Control;
+use crate::kept::{Hint, Hints, Kept, Known};
 use crate::refused::{Answer, Refused};
 use crate::store::Store;
 use crate::tables::Tables;
@@ -18,11 +20,17 @@ pub struct Registry<S: Store> {
     store: S,
     accounts: BTreeMap<i32, Account>,
     tables: Tables,
+    hints: Hints,
 }
 
 impl<S: Store> Registry<S> {
     pub fn new(store: S) -> Registry<S> {
-        Registry { store, accounts: BTreeMap::new(), tables: Tables::default() }
+        Registry {
+            store,
+            accounts: BTreeMap::new(),
+            tables: Tables::default(),
+            hints: Hints::default(),
+        }
     }
 
     pub fn store(&self) -> &S {
@@ -100,6 +108,9 @@ impl<S: Store> Registry<S> {
     /// The process has ended.
     pub fn forget(&mut self, number: i32) {
         if let Some(account) = self.accounts.remove(&number) {
+            if !account.process.lives() {
+                self.hints.forget(number);
+            }
             self.store.close(account.slot, number);
         }
     }
@@ -171,7 +182,39 @@ impl<S: Store> Registry<S> {
             let word = account.word_for(&mut self.store, import)?;
             account.page.set(row.into(), word.into(), *value);
         }
+        for (name, value) in values {
+            self.hints.set(number, thread, name, *value);
+        }
         Ok(())
+    }
+
+    /// Gives a hint again that an earlier engine was given. One that this scheduler has no import
+    /// for is kept for the next.
+    pub fn hint_again(&mut self, hint: &Hint) {
+        let Hint { process: (number, _), thread, name, value } = hint;
+        let values = [(name.clone(), Some(*value))];
+        if self.hint(0, *number, *thread, &values).is_err() {
+            self.hints.set(*number, *thread, name, Some(*value));
+        }
+    }
+
+    /// What the next engine needs to know.
+    pub fn kept(&self) -> Kept {
+        let own = self.accounts.iter().filter(|(_, account)| account.own);
+        let known = |(number, account): (&i32, &Account)| {
+            let start = procfs::start_time(*number as u32)?;
+            let (words, rows) = account.named();
+            Some(Known { process: (*number, start), words, rows })
+        };
+        Kept { clients: own.filter_map(known).collect(), hints: self.hints.all() }
+    }
+
+    /// Whether that process supplies again what it supplied before.
+    pub fn has_come(&self, known: &Known) -> bool {
+        self.accounts.get(&known.process.0).is_some_and(|account| {
+            let (words, rows) = account.named();
+            account.own && words >= known.words && rows >= known.rows
+        })
     }
 
     fn import(&self, name: &str) -> Answer<usize> {

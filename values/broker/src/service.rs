@@ -3,17 +3,21 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use attune_linux::event::Event;
 use attune_linux::poll;
 use attune_linux::process::{self, Process};
-use attune_linux::time::NEVER;
+use attune_linux::time::{self, MILLISECOND, NEVER, Time};
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Credentials, Listener, Received};
 use attune_values::wire::{Refusal, Reply, Request, VERSION};
 
+use crate::kept::{Kept, Known};
 use crate::refused::{Answer, Refused};
 use crate::registry::Registry;
 use crate::store::Store;
@@ -22,10 +26,15 @@ use crate::store::Store;
 const CONNECTIONS_OF_USER: usize = 128;
 const CONNECTIONS: usize = 1024;
 
+/// How long a change waits to be written down, so that many are written at once.
+const WRITE_AFTER: Time = 10 * MILLISECOND;
+
 /// A service that runs until this is dropped.
 #[derive(Debug)]
 pub struct Broker {
     stop: Event,
+    /// Clients of the engine before that have not come yet.
+    missing: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -33,16 +42,43 @@ impl Broker {
     /// Listens at `path`. Errors: the socket cannot be made, another engine listens there
     /// (`AddrInUse`).
     pub fn start(path: &Path, store: impl Store + 'static) -> io::Result<Broker> {
+        Broker::keeping(None, path, store)
+    }
+
+    /// The same, with a file for what the next engine needs ([`Kept`]). What is there already
+    /// counts from the start.
+    pub fn keeping(
+        kept: Option<&Path>,
+        path: &Path,
+        store: impl Store + 'static,
+    ) -> io::Result<Broker> {
         // Every client is a descriptor, and every process another.
         process::raise_descriptor_limit();
         let listener = Listener::at(path)?;
         let stop = Event::new()?;
         let stopped = stop.share()?;
-        let mut service = Service { registry: Registry::new(store), listener, clients: Vec::new() };
+        let before = kept.map(Kept::read).unwrap_or_default();
+        let missing = Arc::new(AtomicUsize::new(before.clients.len()));
+        let mut registry = Registry::new(store);
+        before.hints.iter().for_each(|hint| registry.hint_again(hint));
+        let (kept, awaited) = (kept.map(Path::to_owned), before.clients);
+        let clients = Vec::new();
+        let shared = missing.clone();
+        let mut service =
+            Service { registry, listener, clients, kept, awaited, missing: shared, changed: None };
         let thread = std::thread::Builder::new()
             .name("attune-values".to_owned())
             .spawn(move || service.run(&stopped))?;
-        Ok(Broker { stop, thread: Some(thread) })
+        Ok(Broker { stop, missing, thread: Some(thread) })
+    }
+
+    /// Waits until the clients of the engine before have come, those that still live, but no longer
+    /// than that.
+    pub fn wait_for_clients(&self, at_most: Duration) {
+        let end = Instant::now() + at_most;
+        while self.missing.load(Ordering::Acquire) > 0 && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -80,6 +116,12 @@ struct Service<S: Store> {
     registry: Registry<S>,
     listener: Listener,
     clients: Vec<Client>,
+    kept: Option<PathBuf>,
+    /// Clients of the engine before, and how many of them have not come yet.
+    awaited: Vec<Known>,
+    missing: Arc<AtomicUsize>,
+    /// When something changed that is not written down yet.
+    changed: Option<Time>,
 }
 
 impl<S: Store> Service<S> {
@@ -98,7 +140,7 @@ impl<S: Store> Service<S> {
                 .chain(clients)
                 .map(poll::readable)
                 .collect();
-            if poll::wait(&mut waits, NEVER).is_err() {
+            if poll::wait(&mut waits, self.write_down()).is_err() {
                 // Interrupted; memory for the question will be found again.
                 continue;
             }
@@ -106,10 +148,13 @@ impl<S: Store> Service<S> {
             let (fixed, rest) = waits.split_at(2);
             let (ends, requests) = rest.split_at(processes.len());
             if happened(&fixed[0]) {
+                self.changed = self.changed.map(|_| 0);
+                self.write_down();
                 return;
             }
             for ((number, _), _) in processes.iter().zip(ends).filter(|(_, wait)| happened(wait)) {
                 self.registry.forget(*number);
+                self.changed.get_or_insert_with(time::now);
             }
             // From the end, so that removing one does not move the others that are still to be
             // served.
@@ -118,6 +163,7 @@ impl<S: Store> Service<S> {
                     let client = self.clients.swap_remove(index);
                     if client.greeted {
                         self.registry.farewell(client.peer.process);
+                        self.changed.get_or_insert_with(time::now);
                     }
                     if let Some(table) = client.table {
                         self.registry.close_table(table);
@@ -127,6 +173,28 @@ impl<S: Store> Service<S> {
             if happened(&fixed[1]) {
                 self.accept();
             }
+            self.notice_comers();
+        }
+    }
+
+    /// Writes down what has changed, when it is time. How long the next change has until then.
+    fn write_down(&mut self) -> Time {
+        let Some((path, changed)) = self.kept.as_ref().zip(self.changed) else { return NEVER };
+        let left = (changed + WRITE_AFTER).saturating_sub(time::now());
+        if left > 0 {
+            return left;
+        }
+        self.changed = None;
+        // The next engine does without.
+        let _ = self.registry.kept().write(path);
+        NEVER
+    }
+
+    fn notice_comers(&mut self) {
+        if !self.awaited.is_empty() {
+            let registry = &self.registry;
+            self.awaited.retain(|known| !registry.has_come(known));
+            self.missing.store(self.awaited.len(), Ordering::Release);
         }
     }
 
@@ -173,6 +241,9 @@ impl<S: Store> Service<S> {
         descriptor: Option<OwnedFd>,
     ) -> Answer<Option<Reply>> {
         let peer = self.clients[index].peer;
+        if !matches!(request, Request::Set { .. } | Request::Tunables | Request::Snapshot) {
+            self.changed.get_or_insert_with(time::now);
+        }
         match request {
             Request::Hello { version: VERSION } => return self.welcome(index).map(|()| None),
             Request::Table { version: VERSION, columns } => {

@@ -10,12 +10,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 
 use attune_linux::time::SECOND;
+use attune_linux::watch::Place;
 use attune_linux::{poll, process, signal};
+use attune_values::wire;
 
 use crate::error::Error;
 use crate::state::State;
 
-/// How often an engine is looked for, in ns.
+/// How often an engine is looked for where nothing says that one has come, in ns.
 const LOOK_AGAIN: u64 = SECOND;
 
 struct Global {
@@ -105,13 +107,7 @@ fn look_for_engines() {
         let fd = match with(|state| Ok(state.link.as_ref().map(AsRawFd::as_raw_fd))) {
             Ok(Some(fd)) => fd,
             _ => {
-                std::thread::sleep(std::time::Duration::from_nanos(LOOK_AGAIN));
-                let _ = with(|state| {
-                    if state.link.is_none() {
-                        state.connect();
-                    }
-                    Ok(())
-                });
+                wait_for_engine();
                 continue;
             }
         };
@@ -125,6 +121,29 @@ fn look_for_engines() {
                 }
                 Ok(())
             });
+        }
+    }
+}
+
+/// Connects as soon as an engine listens; returns without one after [`LOOK_AGAIN`].
+fn wait_for_engine() {
+    let path = wire::path();
+    // The place is watched before it is looked at, so that no engine comes in between.
+    let place = Place::watch(&path);
+    for again in [true, false] {
+        let connected = with(|state| {
+            if state.link.is_none() {
+                state.connect();
+            }
+            Ok(state.link.is_some())
+        });
+        if !again || connected.unwrap_or(false) {
+            return;
+        }
+        let came = place.as_ref().map(|place| place.wait(LOOK_AGAIN));
+        if !matches!(came, Ok(Ok(_))) {
+            // Its folder is not there yet, or the user has no watches left.
+            std::thread::sleep(std::time::Duration::from_nanos(LOOK_AGAIN));
         }
     }
 }

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use attune_broker::{Broker, Memory};
+use attune_values::socket::{Connection, Received};
+use attune_values::wire::{Reply, Request};
 
 /// tests/programs/values.c, compiled once.
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -247,4 +249,45 @@ fn a_client_without_a_page_is_told_so_once_and_gets_one_when_another_leaves() {
     let said = late.end();
     let told = said.matches("attune: values: the scheduler does not hear this process: ").count();
     assert!(told == 1 && said.contains("page"), "{said}");
+}
+
+/// An engine that begins after `wait_for_clients` finds all values that the one before had.
+#[test]
+fn the_next_engine_has_hints_and_values_before_it_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, kept) = (folder.path().join("values"), folder.path().join("kept"));
+    let engine = || {
+        let memory = Memory::new(&[("urgent", 0), ("deadline", -1)], 16);
+        let broker = Broker::keeping(Some(&kept), &socket, memory.clone()).unwrap();
+        (memory, broker)
+    };
+    let (_, first) = engine();
+    let mut client = Client::start(&socket);
+    let me = client.number;
+    assert_eq!(client.ask("set urgent 7"), "7");
+    let mut silent = Command::new("sleep").arg("1000").spawn().unwrap();
+    let hinted = silent.id() as i32;
+    let hint = |name: &str, value| {
+        let connection = Connection::to(&socket, Duration::from_secs(90)).unwrap();
+        let values = vec![(name.to_owned(), value)];
+        connection.send(&Request::Hint { process: hinted, thread: None, values }, None).unwrap();
+        assert!(matches!(connection.receive().unwrap(), Received::Message(Reply::Done, _)));
+    };
+    hint("urgent", Some(4));
+    hint("deadline", Some(9));
+    hint("deadline", None);
+    drop(first);
+    let (memory, second) = engine();
+    second.wait_for_clients(Duration::from_secs(90));
+    assert_eq!(memory.value(me, me, "urgent"), Some(7));
+    assert_eq!(memory.value(hinted, hinted, "urgent"), Some(4));
+    assert_eq!(memory.value(hinted, hinted, "deadline"), Some(-1));
+    // One of the two ends, and nobody waits for it any more.
+    client.end();
+    drop(second);
+    silent.kill().unwrap();
+    silent.wait().unwrap();
+    let (memory, third) = engine();
+    third.wait_for_clients(Duration::from_secs(3600));
+    assert_eq!(memory.processes(), []);
 }

@@ -1,0 +1,120 @@
+//! What a run writes down of itself, for `attune status` and for the service: that it schedules,
+//! and why it ended ([`Record`]). The service's run also keeps what is set ([`Kept`]) and its
+//! compiled object, so that it starts again as it was, and soon.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use attune_daemon::policy::kept::Kept;
+use attune_daemon::policy::record::wall_clock;
+use attune_daemon::policy::{Cause, Record, Runs};
+use attune_daemon::state_folder;
+use attune_kernel::{Layout, Running, Values};
+
+use crate::failure::Failure;
+
+pub struct Diary {
+    folder: PathBuf,
+    record: Record,
+    /// The service's run keeps what is set.
+    kept: Option<Kept>,
+    begun: bool,
+}
+
+impl Diary {
+    /// Nothing is written yet. `service`: this is the service's run.
+    pub fn new(scheduler: &Path, service: bool) -> Diary {
+        let folder = state_folder();
+        let words = service.then(|| std::env::args().skip(1).collect::<Vec<String>>());
+        let kept = words.as_ref().map(|words| Kept::read(&folder, words));
+        let record = Record::new(scheduler.display().to_string(), words);
+        Diary { folder, record, kept, begun: false }
+    }
+
+    /// The kernel has room for a policy, and this is to be the one.
+    pub fn begins(&mut self) {
+        if self.kept.is_some() {
+            self.begun = true;
+            note(self.record.begin(&self.folder));
+        }
+    }
+
+    /// The policy schedules from now on.
+    pub fn schedules(&mut self, scheduler: String) {
+        self.begun = true;
+        self.record.scheduler = scheduler;
+        self.record.since = Some(wall_clock());
+        note(self.record.begin(&self.folder));
+    }
+
+    pub fn ends(&mut self, cause: Cause, why: &str) {
+        note(self.record.end(&self.folder, cause, why.trim().to_owned()));
+    }
+
+    /// The run was none. Another's record stays as it is.
+    pub fn failed(&mut self, failure: &Failure) {
+        let service = self.kept.is_some();
+        if self.record.ended.is_none()
+            && (self.begun || (service && Runs::read(&self.folder).now.is_none()))
+        {
+            let said = failure.message();
+            let empty = "its text has errors: `attune check` says which";
+            self.ends(Cause::Start, if said.is_empty() { empty } else { said });
+        }
+    }
+
+    /// Sets again what was set while the service's run went on before. A setting that does not fit
+    /// any more is told.
+    pub fn set_again(&self, running: &Running) {
+        for setting in self.kept.iter().flat_map(|kept| &kept.settings) {
+            if let Err(error) = running.set(std::slice::from_ref(setting)) {
+                eprintln!("attune: {}={} was set before: {error}", setting.0, setting.1);
+            }
+        }
+    }
+
+    /// What is set from now on is kept.
+    pub fn listens(&self, values: Values) -> Values {
+        let Some(mut kept) = self.kept.clone() else { return values };
+        let folder = self.folder.clone();
+        values.when_set(move |settings| note(kept.add(&folder, settings)))
+    }
+
+    /// The object of a text, if the service's run keeps one: `compile` makes it where it is not
+    /// there yet.
+    pub fn object(
+        &self,
+        text: &str,
+        layout: Layout,
+        compile: impl FnOnce(&Path) -> Result<(), Failure>,
+    ) -> Option<Result<PathBuf, Failure>> {
+        self.kept.as_ref()?;
+        let name = match layout {
+            Layout::Usual => "policy",
+            Layout::Plain => "policy-plain",
+        };
+        let file = |end: &str| self.folder.join(format!("{name}{end}"));
+        let (of, object) = (file(".c"), file(".bpf.o"));
+        if object.exists() && fs::read(&of).is_ok_and(|known| known == text.as_bytes()) {
+            return Some(Ok(object));
+        }
+        let _ = fs::remove_file(&of);
+        let fresh = self.folder.join(format!("{name}.{}.new", std::process::id()));
+        let made = compile(&fresh).and_then(|()| {
+            let moved = fs::rename(&fresh, &object);
+            moved.map_err(|error| Failure::file("write", &object, error))
+        });
+        if made.is_ok() {
+            // The text comes last: it vouches for the object.
+            note(fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &of)));
+        }
+        Some(made.map(|()| object))
+    }
+}
+
+/// The run goes on without its diary.
+fn note(written: std::io::Result<()>) {
+    if let Err(error) = written {
+        eprintln!("attune: cannot write down the run in {}: {error}", state_folder().display());
+    }
+}
