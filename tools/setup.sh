@@ -11,8 +11,8 @@ purpose=${1:-demo}
 
 # Entries are COMMAND:PACKAGE, the command that tells whether the package is there.
 # clang compiles the BPF programs; libbpf, which loads them, is built from its crate and needs
-# libelf and zlib.
-packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19"
+# libelf and zlib. etcd's client makes its messages with protoc.
+packages="cc:gcc make:make pkg-config:pkg-config clang-19:clang-19 protoc:protobuf-compiler"
 case $purpose in
 build) ;;
 demo) packages="$packages curl:curl" ;;
@@ -36,10 +36,12 @@ embedded)
 # tools/suites.pl needs all of Perl, of which `prove` is a part;
 # openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
 # and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
-# server; `make lint` checks the C with clang-format, so that all machines agree on its version.
+# server; etcd joins clusters of several machines, for which openssl makes certificates; `make lint`
+# checks the C with clang-format, so that all machines agree on its version.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
         script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
+        etcd:etcd-server etcdctl:etcd-client openssl:openssl \
         ffmpeg:ffmpeg Xvfb:xvfb pulseaudio:pulseaudio parec:pulseaudio-utils \
         openbox:openbox xterm:xterm vim:vim xdotool:xdotool \
         sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
@@ -88,6 +90,8 @@ done
 has_headers() { printf '#include <%s>\n' "$@" | cc -E -x c - >/dev/null 2>&1; }
 has_headers stdio.h || missing="$missing gcc libc6-dev"
 has_headers libelf.h zlib.h || missing="$missing libelf-dev zlib1g-dev"
+# What messages are made from beside protoc.
+[ -e /usr/include/google/protobuf/descriptor.proto ] || missing="$missing libprotobuf-dev"
 if [ "$purpose" = threads ]; then
     has_headers st.h pth.h || missing="$missing libst-dev libpth-dev"
     [ -e /usr/include/boost/fiber/fiber.hpp ] || missing="$missing libboost-fiber-dev"

@@ -185,9 +185,35 @@ pub struct ManagerArgs {
     /// The first value of a shared variable, instead of the text's; several times for several
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    #[command(flatten)]
+    pub machines: MachinesArgs,
     /// Say what happens as lines of JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How a manager reaches those of other machines.
+#[derive(ClapArgs)]
+pub struct MachinesArgs {
+    /// Share the cluster with the managers of other machines through the etcd at these addresses,
+    /// such as https://db1:2379,https://db2:2379
+    #[arg(long, value_name = "URL", value_delimiter = ',')]
+    pub at: Vec<String>,
+    /// Who has signed etcd's certificate (PEM); without it, whom the system trusts
+    #[arg(long, value_name = "FILE", requires = "at")]
+    pub ca: Option<PathBuf>,
+    /// The manager's own certificate (PEM)
+    #[arg(long, value_name = "FILE", requires_all = ["at", "key"])]
+    pub cert: Option<PathBuf>,
+    /// The key of the manager's certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// The manager's name in etcd
+    #[arg(long, value_name = "NAME", requires_all = ["at", "password_file"])]
+    pub user: Option<String>,
+    /// The first line of this file is its password
+    #[arg(long, value_name = "FILE", requires = "user")]
+    pub password_file: Option<PathBuf>,
 }
 
 #[derive(ClapArgs)]

@@ -1,13 +1,17 @@
 //! `attune manager`: owns what the nodes of a cluster share, and runs its master.
 
+mod machines;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use attune_cluster::Master;
+use attune_cluster::database::Database;
 use attune_cluster::manager::{Error, Happening, Manager, Texts};
 use attune_cluster_local::place;
+use attune_cluster_machines::Etcd;
 use attune_language::diagnostic::{has_errors, render};
 use attune_language::ir::{Type, Value};
 use attune_language::{Checked, Cluster};
@@ -34,13 +38,24 @@ pub fn run(args: &ManagerArgs) -> Result<ExitCode, Failure> {
     let name = args.name.clone().unwrap_or_else(|| schema.name.clone());
     let texts = Texts { cluster, sources: &checked.sources, seed: time::now() };
     let path = place::socket(&name);
-    let mut manager = Manager::new(&texts, schema.clone(), &path).map_err(|error| match error {
+    let manager = if args.machines.at.is_empty() {
+        Manager::new(&texts, schema.clone(), &path)
+    } else {
+        let access = machines::access(&args.machines)?;
+        // Sockets have places of their own on each machine.
+        let cluster = name.rsplit('/').next().unwrap_or(&name);
+        Manager::sharing(&texts, schema.clone(), &path, &mut |own| {
+            Etcd::join(access.clone(), cluster, own).map(|etcd| Box::new(etcd) as Box<dyn Database>)
+        })
+    };
+    let mut manager = manager.map_err(|error| match error {
         Error::Taken => Failure::usage(format!(
             "a manager named {name} runs already, at {}: end it, or choose another --name",
             path.display()
         )),
         Error::Place(what, path, error) => Failure::file(what, &path, error),
-        Error::Master(error) => Failure::wrong(error.to_string()),
+        Error::Master(_) | Error::Version { .. } => Failure::wrong(error.to_string()),
+        Error::Database(_) => Failure::usage(error.to_string()),
     })?;
     let awaited = manager.awaited();
     let stop = stop()?;
@@ -52,7 +67,7 @@ pub fn run(args: &ManagerArgs) -> Result<ExitCode, Failure> {
     say(if json {
         let identity = &schema.identity;
         json!({"event": "listening", "cluster": name, "path": path, "identity": identity,
-            "awaited": awaited})
+            "awaited": awaited, "managers": manager.managers()})
         .to_string()
     } else {
         format!("cluster {name}, version {}, at {}", schema.identity, path.display())
@@ -145,6 +160,8 @@ fn in_words(master: &Master, happening: &Happening) -> String {
             format!("the store cannot be kept: {why}; until it can, the nodes hear nothing new")
         }
         Happening::KeptAgain => "the store is kept again".to_owned(),
+        Happening::Managers(1) => "no other machine shares the cluster".to_owned(),
+        Happening::Managers(count) => format!("{count} machines share the cluster"),
     }
 }
 
@@ -190,6 +207,7 @@ fn as_json(master: &Master, happening: &Happening) -> String {
         Happening::Dropped { process } => json!({"event": "dropped", "process": process}),
         Happening::NotKept(why) => json!({"event": "not kept", "reason": why}),
         Happening::KeptAgain => json!({"event": "kept again"}),
+        Happening::Managers(count) => json!({"event": "managers", "managers": count}),
     }
     .to_string()
 }

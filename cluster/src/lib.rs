@@ -12,7 +12,8 @@
 //!
 //! - [`store`] holds the shared values with the order of their changes, [`master`] runs the
 //!   master's policy over it;
-//! - [`manager`] serves the nodes of one master on one machine;
+//! - [`manager`] serves the nodes of one master on one machine, alone or with the managers of other
+//!   machines, with which it shares a [`database`];
 //! - [`node`] is a node's policy that reads and writes a copy of the store;
 //! - [`simulation`] runs a whole cluster in virtual time.
 //!
@@ -22,6 +23,7 @@
 //! Invariants: a batch takes effect once and as a whole, however often it is sent; that a process
 //! has ended is the kernel's word (SO_PEERPIDFD, a closed socket), never a time-out's.
 
+pub mod database;
 pub mod manager;
 pub mod master;
 pub mod node;

@@ -5,12 +5,14 @@
 //! not keep it in.
 //!
 //! A manager that is killed is followed by one of the same name and texts, which goes on as the
-//! same master: see [`kept`]. docs/internals/cluster.md says why so.
+//! same master: see [`kept`]. Managers of several machines share one master: see [`common`].
+//! docs/internals/cluster.md says why so.
 //!
 //! Invariant: a node is told nothing that the master's kept state does not know.
 
 mod absent;
 mod client;
+mod common;
 mod kept;
 mod start;
 mod state;
@@ -37,6 +39,8 @@ use crate::Master;
 use crate::master::{MasterError, Unknown};
 use absent::{Identity, Processes};
 use client::Client;
+use common::Common;
+pub use common::Join;
 use kept::Kept;
 pub use start::{Error, Texts};
 use start::{kept_beside, unless_taken};
@@ -82,6 +86,15 @@ pub enum Happening {
     /// The master's state cannot be kept, for that reason. Until it can, nobody is told anything.
     NotKept(String),
     KeptAgain,
+    /// So many managers share the master's state.
+    Managers(usize),
+}
+
+impl Happening {
+    /// It is about this manager and the others, not about nodes.
+    fn is_of_managers(&self) -> bool {
+        matches!(self, Happening::NotKept(_) | Happening::KeptAgain | Happening::Managers(_))
+    }
 }
 
 pub struct Manager {
@@ -92,8 +105,12 @@ pub struct Manager {
     kept: Kept,
     /// What of the master is kept: [`Master::changes`]; None: nothing.
     kept_changes: Option<u64>,
-    /// The last attempt to keep it failed.
+    /// The last attempt to keep it failed, or has not succeeded yet.
     stuck: bool,
+    /// Where the master's state is shared with other machines.
+    common: Option<Common>,
+    /// What the master's time is ahead of this machine's.
+    time_offset: Time,
     /// The number of this run, which nodes tell one by that knows nothing of them.
     run: u64,
     happened: Vec<Happening>,
@@ -104,16 +121,7 @@ impl Manager {
     /// Listens at `path`, and goes on as the manager that was killed there, if it had the same
     /// texts and a node of it lives.
     pub fn new(texts: &Texts<'_>, schema: Arc<Schema>, path: &Path) -> Result<Manager, Error> {
-        process::raise_descriptor_limit();
-        let beside = kept_beside(path);
-        if let Some(folder) = path.parent() {
-            let unable = |error| Error::Place("make the folder", folder.to_owned(), error);
-            std::fs::create_dir_all(folder).map_err(unable)?;
-        }
-        let kept = Kept::at(&beside)
-            .map_err(|error| unless_taken("keep the master's state in", &beside, error))?;
-        let listener =
-            Listener::at(path).map_err(|error| unless_taken("listen at", path, error))?;
+        let (kept, listener) = take_place(path)?;
         let former = kept.read().map(|bytes| state::read(&bytes, texts, &schema)).transpose()?;
         let mut processes = Processes::default();
         let mut lost = Vec::new();
@@ -130,24 +138,35 @@ impl Manager {
                 lost.clear();
                 let Texts { cluster, sources, seed } = *texts;
                 let master = Master::new(cluster, schema, sources, seed, time::now() as Time)?;
-                // 0 means none.
-                (RandomState::new().hash_one(time::now()) | 1, master)
+                (random(), master)
             }
         };
-        let mut manager = Manager {
+        let mut manager = Manager::with(master, run, listener, kept);
+        manager.processes = processes;
+        manager.depart_all(lost).map_err(MasterError::from)?;
+        Ok(manager)
+    }
+
+    fn with(master: Master, run: u64, listener: Listener, kept: Kept) -> Manager {
+        Manager {
             master,
             listener,
             clients: Vec::new(),
-            processes,
+            processes: Processes::default(),
             kept,
             kept_changes: None,
             stuck: false,
+            common: None,
+            time_offset: 0,
             run,
             happened: Vec::new(),
             buffer: vec![0; LONGEST],
-        };
-        manager.depart_all(lost).map_err(MasterError::from)?;
-        Ok(manager)
+        }
+    }
+
+    /// The master's time.
+    fn now(&self) -> Time {
+        time::now() as Time + self.time_offset
     }
 
     pub fn master(&self) -> &Master {
@@ -166,7 +185,7 @@ impl Manager {
         stop: &Event,
         tell: &mut dyn FnMut(&Master, Happening),
     ) -> Result<(), Failure> {
-        let result = self.serve_all(stop, tell);
+        let result = self.serve_all(stop, tell).and_then(|()| self.leave());
         self.kept.remove();
         result
     }
@@ -181,6 +200,9 @@ impl Manager {
             let happened = self.wait(stop, next_beat);
             if happened.stop {
                 return Ok(());
+            }
+            if happened.database {
+                self.hear_database()?;
             }
             if time::now() >= next_beat {
                 next_beat = time::now() + HEARTBEAT;
@@ -197,12 +219,18 @@ impl Manager {
                 self.clients[index].gone = true;
             }
             self.bury()?;
-            self.spread();
-            self.keep();
-            if !self.stuck {
-                self.clients.iter_mut().for_each(Client::send);
+            if self.common.is_some() {
+                self.share();
+            } else {
+                self.spread();
+                self.keep();
+                if !self.stuck {
+                    self.clients.iter_mut().for_each(Client::send);
+                }
             }
-            for happening in std::mem::take(&mut self.happened) {
+            let may_be_told = |it: &mut Happening| !self.stuck || it.is_of_managers();
+            let told: Vec<Happening> = self.happened.extract_if(.., may_be_told).collect();
+            for happening in told {
                 tell(&self.master, happening);
             }
         }
@@ -213,13 +241,16 @@ impl Manager {
         let mut waits = vec![
             poll::readable(stop.as_fd().as_raw_fd()),
             poll::readable(self.listener.as_fd().as_raw_fd()),
+            poll::readable(self.database_descriptor()),
         ];
+        let first = waits.len();
         for client in &self.clients {
             // A negative descriptor is passed over.
-            let listens = !self.stuck && client.hears();
+            let listens = !self.stuck && client.hears() && !client.gone;
             let socket = client.connection.as_fd().as_raw_fd();
             waits.push(poll::readable(if listens { socket } else { -1 }));
-            let process = client.process.as_ref().map_or(-1, |it| it.as_fd().as_raw_fd());
+            let process = client.process.as_ref().filter(|_| !client.gone);
+            let process = process.map_or(-1, |it| it.as_fd().as_raw_fd());
             waits.push(poll::readable(process));
         }
         let alone = self.clients.is_empty() && self.processes.awaited.is_empty();
@@ -229,6 +260,9 @@ impl Manager {
         } else if self.clients.iter().any(|client| client.again || !client.hears()) {
             wait = wait.min(RESEND);
         }
+        if let Some(next_put) = self.next_put() {
+            wait = wait.min(next_put.saturating_sub(time::now()));
+        }
         if poll::wait(&mut waits, wait).is_err() {
             return Happened::default();
         }
@@ -237,14 +271,17 @@ impl Manager {
         Happened {
             stop: happened(0),
             listener: happened(1),
-            heard: clients.clone().filter(|index| happened(2 + 2 * index)).collect(),
-            ended: clients.filter(|index| happened(3 + 2 * index)).collect(),
+            database: happened(2),
+            heard: clients.clone().filter(|index| happened(first + 2 * index)).collect(),
+            ended: clients.filter(|index| happened(first + 1 + 2 * index)).collect(),
         }
     }
 
     /// What is done now and then.
     fn beat(&mut self) -> Result<(), Failure> {
-        self.clients.iter_mut().for_each(|client| client.again = true);
+        if self.common.is_none() {
+            self.clients.iter_mut().for_each(|client| client.again = true);
+        }
         let given_up = self.processes.given_up();
         self.depart_all(given_up)?;
         for node in self.processes.ended() {
@@ -255,7 +292,7 @@ impl Manager {
 
     fn depart_all(&mut self, nodes: Vec<(NodeId, u32)>) -> Result<(), Failure> {
         for (node, process) in nodes {
-            self.master.depart(node, time::now() as Time)?;
+            self.master.depart(node, self.now())?;
             self.happened.push(Happening::Departed { node, process });
         }
         Ok(())
@@ -318,24 +355,32 @@ impl Manager {
                     return Ok(());
                 }
             };
-            let now = time::now() as Time;
-            match message {
-                Some(ToManager::Hello(hello, run)) => self.arrive(index, hello, run, now)?,
-                Some(ToManager::Report(report)) => {
-                    let result = self.speaks_for(index, report.node);
-                    let result = result.and_then(|()| self.master.receive(&report, now));
-                    self.answer(index, result.map(|()| None));
-                }
-                Some(ToManager::Ask(ask)) => {
-                    let result = self.speaks_for(index, ask.node);
-                    let result = result.and_then(|()| self.master.ask(&ask, now));
-                    self.answer(index, result.map(|answer| Some(ToNode::Answer(answer))));
-                }
-                None => self.drop(index),
-            }
+            self.take(index, message)?;
             if self.clients[index].gone {
                 return Ok(());
             }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, index: usize, message: Option<ToManager>) -> Result<(), Failure> {
+        let now = self.now();
+        if let Some(message) = &message {
+            self.note(index, message);
+        }
+        match message {
+            Some(ToManager::Hello(hello, run)) => self.arrive(index, hello, run, now)?,
+            Some(ToManager::Report(report)) => {
+                let result = self.speaks_for(index, report.node);
+                let result = result.and_then(|()| self.master.receive(&report, now));
+                self.answer(index, result.map(|()| None));
+            }
+            Some(ToManager::Ask(ask)) => {
+                let result = self.speaks_for(index, ask.node);
+                let result = result.and_then(|()| self.master.ask(&ask, now));
+                self.answer(index, result.map(|answer| Some(ToNode::Answer(answer))));
+            }
+            None => self.drop(index),
         }
         Ok(())
     }
@@ -349,7 +394,8 @@ impl Manager {
     ) -> Result<(), Failure> {
         let process = self.clients[index].peer.process;
         // Another run gave its numbers to others.
-        hello.former = hello.former.filter(|_| run == self.run);
+        hello.former =
+            hello.former.filter(|&former| run == self.run && self.may_have_been(former, process));
         // A former self can only be one that has gone, one whose end was not seen yet, or one that
         // the manager waits for.
         if let Some(former) = hello.former {
@@ -379,6 +425,7 @@ impl Manager {
                 }
                 if known.is_none() {
                     self.clients[index].is_node(node);
+                    self.is_owner(node, Identity::of(process));
                     self.happened.push(if self.processes.came(node) {
                         Happening::Returned { node, process }
                     } else {
@@ -437,11 +484,12 @@ impl Manager {
     /// Lets those depart that have gone.
     fn bury(&mut self) -> Result<(), Failure> {
         for index in 0..self.clients.len() {
-            if self.clients[index].gone {
+            // What it said last has to be kept first.
+            if self.clients[index].gone && self.clients[index].unkept.is_empty() {
                 self.bury_one(index)?;
             }
         }
-        self.clients.retain(|client| !client.gone);
+        self.clients.retain(|client| !client.gone || !client.unkept.is_empty());
         Ok(())
     }
 
@@ -449,6 +497,8 @@ impl Manager {
         let client = &mut self.clients[index];
         let process = client.peer.process;
         if let Some(node) = client.node.take() {
+            self.is_urgent();
+            let client = &mut self.clients[index];
             if let (Some(identity), Some(process)) = (client.identity, client.process.take()) {
                 self.processes.departed(node, identity, process);
             }
@@ -463,6 +513,26 @@ impl Manager {
 struct Happened {
     stop: bool,
     listener: bool,
+    database: bool,
     heard: Vec<usize>,
     ended: Vec<usize>,
+}
+
+/// Makes the place at which one manager listens; nobody else has it then.
+fn take_place(path: &Path) -> Result<(Kept, Listener), Error> {
+    process::raise_descriptor_limit();
+    let beside = kept_beside(path);
+    if let Some(folder) = path.parent() {
+        let unable = |error| Error::Place("make the folder", folder.to_owned(), error);
+        std::fs::create_dir_all(folder).map_err(unable)?;
+    }
+    let kept = Kept::at(&beside)
+        .map_err(|error| unless_taken("keep the master's state in", &beside, error))?;
+    let listener = Listener::at(path).map_err(|error| unless_taken("listen at", path, error))?;
+    Ok((kept, listener))
+}
+
+/// A number that no other manager chooses; 0 means none.
+fn random() -> u64 {
+    RandomState::new().hash_one(time::now()) | 1
 }

@@ -155,6 +155,11 @@ impl Master {
         self.nodes.get(&node).map(|member| member.heard)
     }
 
+    /// Whether the policy asks how long ago nodes were heard of.
+    pub fn asks_ages(&self) -> bool {
+        !self.age_attributes.is_empty()
+    }
+
     pub fn has_started(&self) -> bool {
         self.started
     }
@@ -286,6 +291,15 @@ impl Master {
         }
         self.show_seats();
         result
+    }
+
+    /// Nodes that have departed and may come back, in no order.
+    pub fn departed(&self) -> impl ExactSizeIterator<Item = NodeId> + '_ {
+        self.departed.keys().copied()
+    }
+
+    pub fn has_departed(&self, node: NodeId) -> bool {
+        self.departed.contains_key(&node)
     }
 
     /// A node that has departed will not come back: its process has ended.

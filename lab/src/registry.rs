@@ -9,6 +9,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &cluster::webapp::EXPERIMENT,
     &cluster::cameras::EXPERIMENT,
     &cluster::pool::EXPERIMENT,
+    &cluster::partition::EXPERIMENT,
     &kernel::switch_cost::EXPERIMENT,
     &kernel::fairness::EXPERIMENT,
     &kernel::wakeup_latency::EXPERIMENT,

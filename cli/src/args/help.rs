@@ -22,12 +22,16 @@ pub const MANAGER: &str = "\
 Example: attune manager farm.sched
          attune build farm.sched --node web -o web.so
          ATTUNE_SCHED=./web.so ATTUNE_CLUSTER=farm ./my-server
+         attune manager farm.sched --at https://db1:2379 --ca ca.pem
+
+With --at, a manager runs on each machine, and programs join that of their machine.
 
 It runs until Ctrl-C. Nodes that come before it, or stay after it, go on with what they know, and
 join as soon as a manager of the name listens. It answers nodes of its own user and of root.
 
-Exit status: 0 after Ctrl-C, 1 when the scheduler has errors or a check of the master fails, 2 when
-a manager of the name runs already.";
+Exit status: 0 after Ctrl-C, 1 when the scheduler has errors, a check of the master fails, or the
+managers of other machines run another version, 2 when a manager of the name runs already, or etcd
+cannot be reached.";
 
 pub const DIAGRAM: &str = "\
 Example: attune diagram pth -o pth.svg";

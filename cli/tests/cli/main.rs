@@ -10,6 +10,7 @@ mod coop;
 mod coop_kernel;
 mod distributed;
 mod lab;
+mod machines;
 mod requests;
 mod rhythm;
 mod support;

@@ -73,6 +73,11 @@ impl Processes {
             .collect()
     }
 
+    /// Waits for nobody any more; gives the nodes that it waited for.
+    pub fn no_longer_awaited(&mut self) -> Vec<(NodeId, u32)> {
+        self.awaited.drain(..).map(|absent| (absent.node, absent.identity.number)).collect()
+    }
+
     /// A node has departed, and its process may live.
     pub fn departed(&mut self, node: NodeId, identity: Identity, process: Process) {
         self.departed.push(Absent { node, identity, process, until: time::NEVER });

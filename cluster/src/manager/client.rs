@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 
-use attune_cluster_local::packets::ToNode;
+use attune_cluster_local::packets::{ToManager, ToNode};
 use attune_linux::process::Process;
 use attune_linux::socket::{Connection, Credentials};
 use attune_replica::messages::{News, NodeId};
@@ -21,6 +21,10 @@ pub struct Client {
     /// It is to hear news although there are none: a heartbeat, or the socket had no room.
     pub again: bool,
     pub gone: bool,
+    /// What it has said that is not kept yet, and which node it was before: where managers share
+    /// the master's state, another one may be sooner.
+    pub unkept: Vec<ToManager>,
+    pub kept_node: Option<NodeId>,
     /// What it is to be told once the master's state is kept.
     untold: VecDeque<ToNode>,
     /// Its socket had no room for all of that.
@@ -38,6 +42,8 @@ impl Client {
             identity: None,
             again: false,
             gone: false,
+            unkept: Vec::new(),
+            kept_node: None,
             untold: VecDeque::new(),
             full: false,
         }
@@ -55,6 +61,13 @@ impl Client {
     /// News come before answers, so that a node which has an answer has seen what it counts.
     pub fn tell_news(&mut self, news: News) {
         self.untold.push_front(ToNode::News(news));
+    }
+
+    /// What it has said since the state was kept has had no effect.
+    pub fn take_back(&mut self) {
+        self.node = self.kept_node;
+        self.untold.clear();
+        self.full = false;
     }
 
     /// Whether it may be told news: there is room, and nothing that must come first.

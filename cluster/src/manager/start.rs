@@ -26,6 +26,13 @@ pub enum Error {
     /// Something cannot be done at that place.
     Place(&'static str, PathBuf, io::Error),
     Master(MasterError),
+    /// The database that managers share cannot be used.
+    Database(io::Error),
+    /// Managers of another version of the texts, or with other first values, share the state.
+    Version {
+        ours: String,
+        theirs: String,
+    },
 }
 
 impl From<MasterError> for Error {
@@ -42,6 +49,16 @@ impl fmt::Display for Error {
                 write!(f, "cannot {what} {}: {error}", path.display())
             }
             Error::Master(error) => error.fmt(f),
+            Error::Database(error) => write!(f, "cannot share the master's state: {error}"),
+            Error::Version { ours, theirs } if ours == theirs => f.write_str(
+                "the cluster's other managers have other first values (`--set`): start this one \
+                 with the same",
+            ),
+            Error::Version { ours, theirs } => write!(
+                f,
+                "the cluster's other managers run another version of the scheduler: theirs is \
+                 {theirs}, this one's {ours}; end them, or start this one from their text"
+            ),
         }
     }
 }

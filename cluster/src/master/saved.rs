@@ -54,6 +54,22 @@ impl Master {
         Ok(master.fill(from).map(|()| master))
     }
 
+    /// Becomes the master that was saved, of the same texts, and keeps its connections. None: the
+    /// bytes are something else, and this master is of no use any more.
+    pub fn become_saved(&mut self, from: &mut Reader<'_>) -> Option<()> {
+        let before = std::mem::take(&mut self.nodes);
+        self.slots.clear();
+        self.keys.clear();
+        self.fill(from)?;
+        self.changes += 1;
+        for (node, member) in &mut self.nodes {
+            // What a node has said to have is in every later state.
+            let confirmed = before.get(node).map_or(0, |before| before.confirmed);
+            member.confirmed = confirmed.min(self.store.revision());
+        }
+        Some(())
+    }
+
     fn fill(&mut self, from: &mut Reader<'_>) -> Option<()> {
         let revision = from.u64()?;
         let values = from.list(Reader::value)?;

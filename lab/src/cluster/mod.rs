@@ -2,6 +2,8 @@
 
 pub mod cameras;
 mod example;
+pub mod hosts;
+pub mod partition;
 pub mod pool;
 mod programs;
 pub mod sim;
