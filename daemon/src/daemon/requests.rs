@@ -9,8 +9,12 @@
 //! anything else                                    {"ok":false,"error":".."}
 //! ```
 //!
-//! A user may ask for their own programs, root for all. Root alone rates: process, its start in
-//! clock ticks since boot, input and output rating from 0 to 1000. Ratings hold for five seconds.
+//! A user may ask for their own programs, root for all. Root rates: process, its start in clock
+//! ticks since boot, input and output rating from 0 to 1000. So does the user at the machine, as
+//! systemd's logind knows, for their own processes. Ratings hold for five seconds, and those of one
+//! user keep others' away.
+
+use std::path::Path;
 
 use attune_linux::process;
 use serde::Deserialize;
@@ -44,6 +48,9 @@ fn one() -> f64 {
 
 /// The greatest weight that a user who is not root may give.
 const MOST_WEIGHT: f64 = 10.0;
+
+/// Where logind says which user is at each seat.
+const SEATS: &str = "/run/systemd/seats";
 
 /// `peer`: the user who asks.
 pub fn answer(
@@ -107,11 +114,16 @@ fn serve(
             weights.release_process(process).map_err(|error| error.to_string())?;
             supervisor.add(process, weight).map(|()| None).map_err(|error| error.to_string())
         }
-        Request::Rate { .. } if peer != 0 => Err("only root rates programs".to_owned()),
-        Request::Rate { ratings } => weights
-            .rate(&ratings, |process| supervisor.has(process))
-            .map(|()| None)
-            .map_err(|error| error.to_string()),
+        Request::Rate { ratings } => {
+            if weights.rater().is_some_and(|rater| rater != peer) {
+                return Err("the ratings of another user's monitor are in force".to_owned());
+            }
+            let ratings = may_rate(peer, ratings, Path::new(SEATS))?;
+            weights
+                .rate(peer, &ratings, |process| supervisor.has(process))
+                .map(|()| None)
+                .map_err(|error| error.to_string())
+        }
         Request::Leave { process } => {
             may(peer, process)?;
             match supervisor.remove(process) {
@@ -122,10 +134,56 @@ fn serve(
     }
 }
 
+/// The ratings that a user may give. A user who is not at the machine may give none.
+fn may_rate(peer: u32, mut ratings: Vec<Rating>, seats: &Path) -> Result<Vec<Rating>, String> {
+    if peer == 0 {
+        return Ok(ratings);
+    }
+    if !is_at_a_seat(peer, seats) {
+        return Err("root rates programs, and the user at the machine their own".to_owned());
+    }
+    ratings.retain(|rating| process::user_of(rating.0).is_ok_and(|owner| owner == peer));
+    Ok(ratings)
+}
+
+fn is_at_a_seat(user: u32, seats: &Path) -> bool {
+    let line = format!("ACTIVE_UID={user}");
+    let files = std::fs::read_dir(seats).into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    texts.into_iter().any(|text| text.lines().any(|said| said == line))
+}
+
 fn may(peer: u32, process: u32) -> Result<(), String> {
     match process::user_of(process) {
         Err(_) => Err(format!("there is no process {process}")),
         Ok(owner) if peer == 0 || owner == peer => Ok(()),
         Ok(_) => Err(format!("process {process} is another user's")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_at_the_machine_rates_their_own_processes_and_another_user_none() {
+        let seats = tempfile::tempdir().unwrap();
+        let own = process::user_of(std::process::id()).unwrap();
+        let user = own + 1000;
+        let ratings = |process| vec![Rating(process, 7, 900, 0)];
+        let sleeper = std::process::id();
+        std::fs::write(seats.path().join("seat0"), format!("ACTIVE=c1\nACTIVE_UID={user}1\n"))
+            .unwrap();
+        assert!(may_rate(user, ratings(sleeper), seats.path()).is_err());
+        std::fs::write(seats.path().join("seat1"), format!("ACTIVE=c2\nACTIVE_UID={user}\n"))
+            .unwrap();
+        assert_eq!(may_rate(user, ratings(sleeper), seats.path()), Ok(vec![]));
+        assert_eq!(may_rate(0, ratings(sleeper), seats.path()), Ok(ratings(sleeper)));
+        assert!(may_rate(user, Vec::new(), Path::new("/nowhere")).is_err());
+        let at_seat = own;
+        if at_seat != 0 {
+            std::fs::write(seats.path().join("seat2"), format!("ACTIVE_UID={at_seat}\n")).unwrap();
+            assert_eq!(may_rate(at_seat, ratings(sleeper), seats.path()), Ok(ratings(sleeper)));
+        }
     }
 }

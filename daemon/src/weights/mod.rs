@@ -69,6 +69,8 @@ pub struct Weights {
     threads: Threads,
     groups: Groups,
     until: Time,
+    /// The user whose ratings are followed.
+    rater: u32,
 }
 
 impl Weights {
@@ -82,13 +84,25 @@ impl Weights {
             threads: Threads::new(kernel),
             groups: Groups::default(),
             until: 0,
+            rater: 0,
         })
     }
 
-    /// Follows new ratings; a process that is not among them is not rated. `reserved`: processes
-    /// that have reservations, which weights are no use for. An error is the journal's: what it
-    /// does not name has not been changed.
-    pub fn rate(&mut self, ratings: &[Rating], reserved: impl Fn(u32) -> bool) -> io::Result<()> {
+    /// The user whose ratings are in force.
+    pub fn rater(&self) -> Option<u32> {
+        (time::now() < self.until).then_some(self.rater)
+    }
+
+    /// Follows a user's new ratings; a process that is not among them is not rated. `reserved`:
+    /// processes that have reservations, which weights are no use for. An error is the journal's:
+    /// what it does not name has not been changed.
+    pub fn rate(
+        &mut self,
+        rater: u32,
+        ratings: &[Rating],
+        reserved: impl Fn(u32) -> bool,
+    ) -> io::Result<()> {
+        self.rater = rater;
         if attune_policy_runs(Path::new(SCHED_EXT)) {
             return self.release();
         }

@@ -85,7 +85,7 @@ fn another_user_may_ask_for_his_own_programs_alone() {
     let ok = answers.each_ref().map(|answer| answer["ok"] == true);
     assert_eq!(ok, [false, false, false, false, true, true], "{answers:?}");
     assert!(answers[0]["error"].as_str().is_some_and(|error| error.contains("another user's")));
-    assert_eq!(answers[3]["error"], "only root rates programs");
+    assert_eq!(answers[3]["error"], "root rates programs, and the user at the machine their own");
     assert_eq!(reserved(ours), 0);
     drop(daemon);
     let _ = std::fs::remove_dir_all(&folder);
