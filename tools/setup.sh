@@ -46,7 +46,7 @@ test)
         openbox:openbox xterm:xterm vim:vim xdotool:xdotool \
         sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
         pipewire-pulse:pipewire-pulse pw-cat:pipewire-bin wireplumber:wireplumber \
-        dbus-daemon:dbus-daemon \
+        dbus-daemon:dbus-daemon systemd-analyze:systemd \
         clang-format-19:clang-format-19 \
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;

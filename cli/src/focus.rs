@@ -15,12 +15,14 @@ use attune_daemon::daemon::{Rater, Server};
 use attune_daemon::state_folder;
 use attune_daemon::weights::Rating;
 use attune_desktop::monitor::{Monitor, News};
-use attune_desktop::observation::Observation;
+use attune_desktop::observation::{Observation, Second};
 use attune_desktop::recording::{Recorder, replay};
 use attune_desktop::sound::Sound;
 use attune_desktop::wakes::{Change, Wakes};
 use attune_desktop::x11::InputSource;
-use attune_desktop::{Attention, Cause, Explanation, Facts, Process, Rated, Settings, displays};
+use attune_desktop::{
+    Attention, Cause, Explanation, Facts, Process, Rated, Replay, Settings, displays,
+};
 use attune_linux::time::{MILLISECOND, SECOND, Time, now};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -41,7 +43,13 @@ pub fn run(args: &FocusArgs) -> Result<ExitCode, Failure> {
         None => watch(&args.monitor)?,
         Some(FocusCommand::Explain { pid, json }) => explain(*pid, *json)?,
         Some(FocusCommand::Show { json, dot }) => show(*json, *dot)?,
-        Some(FocusCommand::Replay { file, json, set }) => again(file, *json, set)?,
+        Some(FocusCommand::Replay { file, json, workload, set }) => {
+            let mut shown = match workload {
+                true => Shown::Workload(Replay::default()),
+                false => Shown::Ratings { json: *json, listed: String::new() },
+            };
+            again(file, set, &mut shown)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -56,8 +64,25 @@ fn settings(mut settings: Settings, changes: &[String]) -> Result<Settings, Fail
     Ok(settings)
 }
 
+/// What the settings' file says, where there is one.
+fn configured(named: Option<&Path>) -> Result<Settings, Failure> {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = variable("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let own = variable("XDG_CONFIG_HOME").map(PathBuf::from).or(home);
+    let usual = own.into_iter().chain([PathBuf::from("/etc")]);
+    let found = usual.map(|folder| folder.join("attune/focus.toml")).find(|path| path.is_file());
+    let mut settings = Settings::default();
+    if let Some(path) = named.map(Path::to_owned).or(found) {
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|error| Failure::file("read", &path, error))?;
+        let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+        settings.read(&text).map_err(wrong)?;
+    }
+    Ok(settings)
+}
+
 fn watch(args: &MonitorArgs) -> Result<(), Failure> {
-    let settings = settings(Settings::default(), &args.set)?;
+    let settings = settings(configured(args.config.as_deref())?, &args.set)?;
     let interrupt = Interrupt::listen()?;
     let mut server = listen()?;
     let wakes = match Wakes::start() {
@@ -87,6 +112,9 @@ fn watch(args: &MonitorArgs) -> Result<(), Failure> {
     let mut monitor = Monitor::start(connect, wakes, settings, &mut seen)
         .map_err(|error| Failure::usage(error.to_string()))?;
     monitor.hear(Box::new(|| Sound::connect(None)));
+    if args.record.is_some() {
+        monitor.measure();
+    }
     for limit in monitor.display().map(|display| display.limits()).unwrap_or_default() {
         eprintln!("attune: {limit}");
     }
@@ -138,7 +166,7 @@ fn ratings(attention: &Attention) -> Vec<Rating> {
 fn tell_of_sound(monitor: &Monitor, told: &mut Option<String>) {
     let why = monitor.unheard().map(|error| error.to_string());
     match (&why, &told) {
-        (Some(why), None) => eprintln!("attune: {why}; what plays is not rated until it does"),
+        (Some(why), None) => eprintln!("attune: {why}; what plays is not rated until one answers"),
         (None, Some(_)) => eprintln!("attune: what plays is rated again"),
         _ => {}
     }
@@ -358,7 +386,13 @@ fn show(json: bool, dot: bool) -> Result<(), Failure> {
     output::print(&table(&lines))
 }
 
-fn again(path: &Path, json: bool, set: &[String]) -> Result<(), Failure> {
+/// What a replay shows.
+enum Shown {
+    Ratings { json: bool, listed: String },
+    Workload(Replay),
+}
+
+fn again(path: &Path, set: &[String], shown: &mut Shown) -> Result<(), Failure> {
     let file = File::open(path).map_err(|error| Failure::file("read", path, error))?;
     let mut wrong = None;
     let adjust = |recorded: Settings| {
@@ -367,11 +401,14 @@ fn again(path: &Path, json: bool, set: &[String]) -> Result<(), Failure> {
             recorded
         })
     };
-    let (mut begun, mut listed, mut result) = (None, String::new(), Ok(()));
-    let show = |attention: &Attention, at: Time| {
-        let begun = *begun.get_or_insert(at);
-        if result.is_ok() {
-            result = report(attention, at - begun, json, &mut listed);
+    let (mut begun, mut result) = (None, Ok(()));
+    let show = |attention: &Attention, second: &Second| match shown {
+        Shown::Workload(replay) => replay.add(attention, second),
+        Shown::Ratings { json, listed } => {
+            let begun = *begun.get_or_insert(second.at);
+            if result.is_ok() {
+                result = report(attention, second.at - begun, *json, listed);
+            }
         }
     };
     let replayed = replay(BufReader::new(file), adjust, show);
@@ -379,5 +416,9 @@ fn again(path: &Path, json: bool, set: &[String]) -> Result<(), Failure> {
         return Err(failure);
     }
     replayed.map_err(|error| Failure::wrong(format!("{}: {error}", path.display())))?;
-    result
+    result?;
+    match shown {
+        Shown::Workload(replay) => output::print(&replay.text()),
+        Shown::Ratings { .. } => Ok(()),
+    }
 }

@@ -57,7 +57,8 @@ impl Desktop {
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("DISPLAY", &self.display).env("ATTUNE_STATE_DIR", self.state.path());
-        command.env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
+        without_session(&mut command, self.state.path());
+        command.stdin(Stdio::null());
         command
     }
 
@@ -106,6 +107,14 @@ impl Drop for Desktop {
     }
 }
 
+/// Nothing of the session in which the test runs.
+fn without_session(command: &mut Command, folder: &Path) {
+    for variable in ["XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "SWAYSOCK", "PULSE_SERVER"] {
+        command.env_remove(variable);
+    }
+    command.env("XDG_CONFIG_HOME", folder);
+}
+
 fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let patience = Instant::now() + Duration::from_secs(90);
     loop {
@@ -142,7 +151,7 @@ fn an_editor_that_is_typed_into_is_explained_drawn_recorded_and_replayed() {
         let found = Command::new("pgrep").args(["-P", &terminal.to_string()]).output().ok()?;
         text(&found.stdout).lines().next()?.parse::<u32>().ok()
     });
-    let recording = desktop.state.path().join("recording");
+    let recording = desktop.state.path().join("session");
     let mut monitor = desktop.command(ATTUNE);
     monitor.args(["focus", "--json", "--record", recording.to_str().unwrap()]);
     desktop.keep(monitor);
@@ -181,6 +190,23 @@ fn an_editor_that_is_typed_into_is_explained_drawn_recorded_and_replayed() {
 
     let replayed = desktop.focus(&["replay", recording.to_str().unwrap()]);
     assert!(text(&replayed.stdout).contains("xterm > vim"), "{}", text(&replayed.stderr));
+    // The page's commands turn the session into a workload, and try a policy on it.
+    let commands: Vec<String> = page().lines().map(str::to_owned).collect();
+    let commands = commands.iter().filter(|line| line.contains("session.toml"));
+    let commands: Vec<&str> = commands.map(String::as_str).collect();
+    let folder = Path::new(ATTUNE).parent().unwrap().display().to_string();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let mut command = desktop.command("sh");
+    command.args(["-ec", &commands.join("\n")]).current_dir(desktop.state.path());
+    let sim = command.env("PATH", path).output().unwrap();
+    let name = format!("-{editor} ");
+    assert!(text(&sim.stdout).contains(&name), "{} {}", text(&sim.stdout), text(&sim.stderr));
+    let workload = std::fs::read_to_string(desktop.state.path().join("session.toml")).unwrap();
+    let editors =
+        workload.split("[[thread]]").find(|thread| thread.contains(&name.replace(' ', "\"")));
+    let rated =
+        |line: &str| line.contains("input_rating = ") && !line.contains("input_rating = 0,");
+    assert!(editors.unwrap().lines().any(rated), "{workload}");
     let recorded = std::fs::read_to_string(&recording).unwrap();
     assert!(!recorded.contains("quick") && !recorded.contains("keycode"));
     let wrong = desktop.focus(&["replay", recording.to_str().unwrap(), "--set", "celing=3"]);
@@ -276,12 +302,18 @@ fn what_is_missing_is_said() {
     let focus = |words: &[&str]| {
         let mut command = Command::new(ATTUNE);
         command.env("ATTUNE_STATE_DIR", state.path());
-        command.env_remove("XDG_RUNTIME_DIR").env_remove("DISPLAY");
+        without_session(&mut command, state.path());
+        command.env_remove("DISPLAY");
         let output = command.arg("focus").args(words).output().unwrap();
         (output.status.code(), text(&output.stderr))
     };
+    let wrong = state.path().join("wrong.toml");
+    std::fs::write(&wrong, "celing = 5").unwrap();
     for (words, says) in [
         (&["explain", "1"][..], "no monitor runs"),
+        (&["--display", "/nowhere/sway.sock"], "cannot connect to the display sway"),
+        (&["--config", "/nowhere/focus.toml"], "/nowhere/focus.toml"),
+        (&["--config", wrong.to_str().unwrap()], "there is no setting celing"),
         (&["--seconds", "1"], "DISPLAY is not set"),
         (&["--display", ":4711", "--seconds", "1"], "cannot connect to the display :4711"),
         (&["--set", "ceiling"], "NAME=VALUE is needed"),
@@ -291,14 +323,43 @@ fn what_is_missing_is_said() {
         assert!(said.contains(says), "{words:?}: {said}");
         assert!(matches!(status, Some(1 | 2)), "{words:?}: {status:?}");
     }
+    // A file that is not named is read where it usually lies.
+    std::fs::create_dir(state.path().join("attune")).unwrap();
+    std::fs::rename(wrong, state.path().join("attune/focus.toml")).unwrap();
+    let (_, said) = focus(&["--display", ":4711"]);
+    assert!(said.contains("attune/focus.toml: there is no setting celing"), "{said}");
+}
+
+#[test]
+fn systemd_understands_the_unit_of_the_monitor() {
+    if !have(&["systemd-analyze"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd/user/attune-focus.service");
+    let unit = std::fs::read_to_string(unit).unwrap();
+    let installed = unit.replace("ExecStart=attune ", &format!("ExecStart={ATTUNE} "));
+    assert!(installed.contains(ATTUNE));
+    let path = folder.path().join("attune-focus.service");
+    std::fs::write(&path, installed).unwrap();
+    let mut command = Command::new("systemd-analyze");
+    command.args(["--user", "verify"]).arg(path).env("XDG_RUNTIME_DIR", folder.path());
+    let output = command.output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success() && !said.contains("attune-focus"), "{said}");
+}
+
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/focus.md");
+    std::fs::read_to_string(page).unwrap()
 }
 
 /// The page's commands that need no desktop run as they stand there.
 #[test]
 fn the_pages_simulations_run() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/focus.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let commands: Vec<&str> = page.lines().filter(|line| line.starts_with("attune sim ")).collect();
+    let page = page();
+    let simulates = |line: &&str| line.starts_with("attune sim ") && !line.contains("session");
+    let commands: Vec<&str> = page.lines().filter(simulates).collect();
     assert_eq!(commands.len(), 2);
     for command in commands {
         let output =

@@ -33,6 +33,9 @@ pub struct MonitorArgs {
     /// One line of JSON a second
     #[arg(long)]
     pub json: bool,
+    /// Settings in TOML [default: attune/focus.toml in ~/.config or /etc, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Change a setting, such as ceiling=5 (may be repeated; a wrong name lists them all)
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -64,6 +67,9 @@ pub enum FocusCommand {
         /// One line of JSON a second
         #[arg(long)]
         json: bool,
+        /// Print it as a workload for `attune sim` instead
+        #[arg(long, conflicts_with = "json")]
+        workload: bool,
         /// Change a setting
         #[arg(long = "set", value_name = "NAME=VALUE")]
         set: Vec<String>,

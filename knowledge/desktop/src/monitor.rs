@@ -11,6 +11,7 @@ use attune_linux::time;
 
 use crate::attention::Attention;
 use crate::display::{Display, DisplayError};
+use crate::meter::Meter;
 use crate::observation::{Client, Observation, Program, SECOND, Second, Time};
 use crate::process::{Facts, Process, named};
 use crate::settings::Settings;
@@ -48,6 +49,7 @@ pub struct Monitor {
     display: Option<Box<dyn Display>>,
     ear: Option<Ear>,
     wakes: Option<Wakes>,
+    meter: Option<Meter>,
     attention: Attention,
     next: Time,
 }
@@ -68,6 +70,7 @@ impl Monitor {
             display: Some(display),
             ear: None,
             wakes,
+            meter: None,
             attention: Attention::new(settings),
             next: time::now() + SECOND,
         };
@@ -85,6 +88,11 @@ impl Monitor {
     pub fn hear(&mut self, mut listen: Listen) {
         let sound = listen().map_err(|error| (error, time::now()));
         self.ear = Some(Ear { listen, sound });
+    }
+
+    /// Observes from now on what processes compute, which ratings do not need.
+    pub fn measure(&mut self) {
+        self.meter = Some(Meter::default());
     }
 
     /// Why no sound is observed now.
@@ -186,6 +194,9 @@ impl Monitor {
             second.wakes = wakes.take().unwrap_or_default();
             second.handovers = wakes.handovers(ceiling).unwrap_or_default();
         }
+        if let Some(meter) = &mut self.meter {
+            second.used = meter.take();
+        }
         self.inquire(&mut second);
         self.follow(Observation::Second(second), seen);
         self.publish();
@@ -201,6 +212,7 @@ impl Monitor {
         let handed = second.handovers.iter().flat_map(|handover| [handover.from, handover.to]);
         let new = ends.chain(clients).chain(handed).chain(second.servers.iter().copied());
         let new = new.chain(second.sound_servers.iter().copied());
+        let new = new.chain(second.used.iter().map(|used| used.process));
         asked.extend(new.filter(|&process| !self.attention.knows(process)));
         // Their ancestors tell which process started which.
         let mut open: Vec<Process> = asked.into_iter().take(MOST_FACTS).collect();

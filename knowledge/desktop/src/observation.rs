@@ -105,6 +105,13 @@ pub struct Program {
     pub parent: Option<Process>,
 }
 
+/// CPU time that a process used, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Used {
+    pub process: Process,
+    pub time: Time,
+}
+
 /// All that was observed in one second, input apart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
@@ -120,6 +127,9 @@ pub struct Second {
     pub handovers: Vec<Handover>,
     pub programs: Vec<Program>,
     pub ended: Vec<Process>,
+    /// What processes computed, those with the most; only for recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used: Vec<Used>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Attention;
-use crate::observation::Observation;
+use crate::observation::{Observation, Second};
 use crate::settings::Settings;
 
 const FORMAT: &str = "attune focus 1";
@@ -48,12 +48,12 @@ pub enum ReplayError {
     Line { line: usize, what: String },
 }
 
-/// Feeds a recording to ratings that begin anew, and shows them after each second. `adjust` may
+/// Feeds a recording to ratings that begin anew, and shows them with each second. `adjust` may
 /// change the settings that it was recorded with.
 pub fn replay(
     mut input: impl BufRead,
     adjust: impl FnOnce(Settings) -> Settings,
-    mut show: impl FnMut(&Attention, u64),
+    mut show: impl FnMut(&Attention, &Second),
 ) -> Result<Attention, ReplayError> {
     let mut text = String::new();
     let mut next = |line: usize, text: &mut String| {
@@ -75,7 +75,7 @@ pub fn replay(
             .map_err(|error| ReplayError::Line { line, what: error.to_string() })?;
         attention.observe(&observation);
         if let Observation::Second(second) = &observation {
-            show(&attention, second.at);
+            show(&attention, second);
         }
     }
     Ok(attention)
@@ -84,7 +84,7 @@ pub fn replay(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observation::{Client, Input, Interaction, SECOND, Second, Wakes};
+    use crate::observation::{Client, Input, Interaction, SECOND, Wakes};
     use crate::process::Process;
 
     fn observations() -> Vec<Observation> {
@@ -128,7 +128,7 @@ mod tests {
             }
         }
         let mut again = Vec::new();
-        let show = |attention: &Attention, _| again.push(attention.rated().clone());
+        let show = |attention: &Attention, _: &Second| again.push(attention.rated().clone());
         replay(recorded().as_slice(), |settings| settings, show).unwrap();
         assert_eq!(again, seen);
         assert!(!seen[4].is_empty());

@@ -128,6 +128,27 @@ impl Settings {
         Ok(())
     }
 
+    /// Changes what a file in TOML says: `ceiling = 5`, `hubs = ["mine"]`. The error says what is
+    /// wrong, and nothing has been changed then.
+    pub fn read(&mut self, text: &str) -> Result<(), String> {
+        let table: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let mut changed = self.clone();
+        for (name, value) in &table {
+            let value = match value {
+                toml::Value::String(text) => text.clone(),
+                toml::Value::Array(all) => {
+                    let texts = all.iter().map(|one| one.as_str().ok_or("a list holds texts"));
+                    texts.collect::<Result<Vec<_>, _>>()?.join(",")
+                }
+                other => other.to_string(),
+            };
+            changed.set(name, &value)?;
+        }
+        *self = changed;
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), &'static str> {
         let part = |part: f64| (0.0..=1.0).contains(&part);
         let positive = |number: f64| number > 0.0 && number.is_finite();
@@ -191,6 +212,29 @@ mod tests {
         assert_eq!(settings.decay, Decay::Linear(2.0));
         assert_eq!(settings.hub_fan, 3);
         assert_eq!(settings.hubs, ["dbus-daemon", "mine"]);
+    }
+
+    #[test]
+    fn a_file_sets_what_it_names_and_a_wrong_one_nothing() {
+        let mut settings = Settings::default();
+        let text =
+            "# mine\nceiling = 5\nmotion = 0.1\ndecay = \"fixed:3\"\nhubs = [\"a\", \"b\"]\n";
+        settings.read(text).unwrap();
+        assert_eq!((settings.ceiling, settings.motion), (5.0, 0.1));
+        assert_eq!(settings.decay, Decay::FixedTime(3.0));
+        assert_eq!(settings.hubs, ["a", "b"]);
+        let before = settings.clone();
+        for (text, says) in [
+            ("ceiling = 7\ncelling = 5", "there is no setting celling"),
+            ("ceiling = 7\nkey = true", "expected f64"),
+            ("hubs = [1]", "a list holds texts"),
+            ("ceiling", "expected"),
+            ("[sound]\nceiling = 5", "sound"),
+        ] {
+            let error = settings.read(text).unwrap_err();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        assert_eq!(settings, before);
     }
 
     #[test]

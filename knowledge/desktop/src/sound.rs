@@ -52,7 +52,7 @@ pub struct Sound {
     place: String,
     stream: BufReader<UnixStream>,
     version: u16,
-    /// Of the next question.
+    /// The number of the next question.
     number: u32,
     trust: Trust,
     servers: Vec<Process>,
@@ -64,7 +64,7 @@ pub struct Sound {
 struct Trust {
     /// PipeWire keeps clients from writing what it says about them.
     is_pipewire: bool,
-    /// Who runs the server.
+    /// The user whose server it is.
     user: u32,
     host: Vec<u8>,
 }

@@ -2,10 +2,11 @@
 //! is, which one has the focus and what can be seen of each.
 //!
 //! No protocol of Wayland tells a third program of another client's input, or of what it draws.
-//! So [`Client::told`] is false for all of them, and ratings go by wake-ups. For a client of Wayland the process is the kernel's word (SO_PEERCRED of its
-//! connection); for one of Xwayland it is the X server's, before wlroots 0.15 the client's own.
+//! So [`Client::told`] is false for all of them, and ratings go by wake-ups. The process of a client
+//! is the kernel's word (SO_PEERCRED of its connection); that of a client of Xwayland is the X
+//! server's word, before wlroots 0.15 the client's own.
 //!
-//! Of the messages only what is needed is read, so that other versions may say more. Sizes and
+//! Messages are read only as far as needed, so that other versions may say more. Sizes and
 //! places are logical pixels, as the compositor scales them.
 
 use std::collections::BTreeMap;

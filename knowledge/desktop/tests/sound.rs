@@ -168,7 +168,7 @@ fn pipewire_tells_of_its_own_clients_and_of_those_that_speak_pulseaudio() {
     let mut session = Session::start();
     session.pipewire();
     a_player_is_heard_until_it_is_muted_or_ends(&mut session);
-    // Of its own clients it knows the process by itself.
+    // It knows the processes of its own clients by itself.
     let words = ["-p", "--rate", "48000", "--channels", "2", "--format", "s16"];
     let player = session.player("pw-cat", &[&words[..], &["--target", "nowhere", "-"]].concat());
     let mut sound = Sound::connect(Some(&session.socket())).unwrap();
