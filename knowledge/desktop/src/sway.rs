@@ -2,8 +2,8 @@
 //! is, which one has the focus and what can be seen of each.
 //!
 //! No protocol of Wayland tells a third program of another client's input, or of what it draws.
-//! So [`Client::told`] is false for all of them, and ratings go by wake-ups. The process of a client
-//! is the kernel's word (SO_PEERCRED of its connection); that of a client of Xwayland is the X
+//! So [`Client::told`] is false for all of them, and ratings go by wake-ups. A client's process is
+//! the kernel's word (SO_PEERCRED of its connection); that of a client of Xwayland is the X
 //! server's word, before wlroots 0.15 the client's own.
 //!
 //! Messages are read only as far as needed, so that other versions may say more. Sizes and

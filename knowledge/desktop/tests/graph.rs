@@ -5,7 +5,9 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use attune_desktop::display::Display;
@@ -13,6 +15,9 @@ use attune_desktop::observation::{Handed, Observation};
 use attune_desktop::wakes::{Error, Row, Wakes};
 use attune_desktop::x11::{InputSource, X11};
 use attune_desktop::{Cause, Facts, Process, Settings, monitor};
+use attune_linux::futex;
+use attune_linux::memory::Mapping;
+use attune_linux::time::NEVER;
 use common::{Desktop, cannot_run, child_of, have, wait_for};
 
 /// One test at a time: each program sees the wake-ups of the whole machine.
@@ -129,6 +134,53 @@ fn a_rated_process_hands_its_rating_to_one_that_it_wakes_and_to_its_children() {
     assert_eq!(wakes.row(born), None, "its row ends with it");
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
+}
+
+/// Where two processes meet that share memory and nothing else.
+const SHARED: &str = "ATTUNE_TEST_SHARED";
+
+fn meeting(file: &std::fs::File) -> Mapping {
+    Mapping::of(file.as_fd(), 8).unwrap()
+}
+
+fn number(mapping: &Mapping) -> &AtomicU32 {
+    // SAFETY: four of the eight bytes, aligned for eight, that live as long as the mapping.
+    unsafe { &*(&raw const mapping.words()[0]).cast::<AtomicU32>() }
+}
+
+/// Not a test by itself: the process that waits in the next one.
+#[test]
+fn waits_at_a_futex_of_another_process() {
+    let Ok(path) = std::env::var(SHARED) else { return };
+    let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+    let mapping = meeting(&file);
+    loop {
+        let seen = number(&mapping).load(Ordering::SeqCst);
+        futex::wait(number(&mapping), seen, NEVER);
+    }
+}
+
+#[test]
+fn processes_that_meet_at_a_futex_in_shared_memory_have_an_edge() {
+    let Some((wakes, _alone)) = wakes() else { return };
+    let shared = tempfile::NamedTempFile::new().unwrap();
+    shared.as_file().set_len(8).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "waits_at_a_futex_of_another_process"]).env(SHARED, shared.path());
+    let mut waiter = command.stdout(Stdio::null()).spawn().unwrap();
+    let (own, other) = [std::process::id(), waiter.id()].map(Process::now).into();
+    let (own, other) = (own.unwrap(), other.unwrap());
+    wakes.publish(&[Row { process: own, input: 700, output: 0, hub: false }]).unwrap();
+    let mapping = meeting(shared.as_file());
+    wait_for("a wake-up through shared memory", || {
+        number(&mapping).fetch_add(1, Ordering::SeqCst);
+        futex::wake(number(&mapping), 1);
+        let edges = wakes.take().unwrap();
+        edges.iter().any(|edge| edge.from == own && edge.to == other).then_some(())
+    });
+    assert_eq!(wakes.row(other).map(|row| row.input), Some(700), "and the rating goes along");
+    waiter.kill().unwrap();
+    waiter.wait().unwrap();
 }
 
 #[test]
