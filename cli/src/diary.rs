@@ -4,20 +4,31 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use attune_daemon::policy::keeper::STANDBY;
 use attune_daemon::policy::kept::Kept;
 use attune_daemon::policy::record::wall_clock;
+use attune_daemon::policy::turn::{self, Turn};
 use attune_daemon::policy::{Cause, Record, Runs};
 use attune_daemon::state_folder;
-use attune_kernel::{Layout, Running, Values};
+use attune_kernel::{Layout, Running, Values, support};
 
 use crate::failure::Failure;
+use crate::output::tell;
+
+/// So long the kernel has to detach what a killed process held.
+const DETACHED: Duration = Duration::from_secs(10);
 
 pub struct Diary {
     folder: PathBuf,
     record: Record,
     /// The service's run keeps what is set.
     kept: Option<Kept>,
+    /// The right to hold the service's policy.
+    turn: Option<Turn>,
     begun: bool,
 }
 
@@ -25,18 +36,45 @@ impl Diary {
     /// Nothing is written yet. `service`: this is the service's run.
     pub fn new(scheduler: &Path, service: bool) -> Diary {
         let folder = state_folder();
-        let words = service.then(|| std::env::args().skip(1).collect::<Vec<String>>());
+        let words = std::env::args().skip(1).filter(|word| word != STANDBY);
+        let words = service.then(|| words.collect::<Vec<String>>());
         let kept = words.as_ref().map(|words| Kept::read(&folder, words));
         let record = Record::new(scheduler.display().to_string(), words);
-        Diary { folder, record, kept, begun: false }
+        Diary { folder, record, kept, turn: None, begun: false }
     }
 
     /// The kernel has room for a policy, and this is to be the one.
-    pub fn begins(&mut self) {
+    pub fn begins(&mut self) -> Result<(), Failure> {
         if self.kept.is_some() {
-            self.begun = true;
-            note(self.record.begin(&self.folder));
+            let turn = turn::take(&self.folder).map_err(unable)?;
+            let another = || Failure::usage("another process of the service holds its policy");
+            self.has_turn(turn.ok_or_else(another)?);
         }
+        Ok(())
+    }
+
+    /// Waits until the process is gone that holds the service's policy. False: this one is not to
+    /// take its place.
+    pub fn stands_by(&mut self, stop: &AtomicBool) -> Result<bool, Failure> {
+        let Some(turn) = turn::stand_by(&self.folder, stop).map_err(unable)? else {
+            return Ok(false);
+        };
+        self.has_turn(turn);
+        // The kernel takes its time to detach what the other one held.
+        let asked = Instant::now();
+        while support::busy().is_some() && asked.elapsed() < DETACHED {
+            sleep(Duration::from_millis(2));
+        }
+        Ok(true)
+    }
+
+    fn has_turn(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+        self.begun = true;
+        let words = self.record.words.iter().next();
+        // What was set meanwhile counts.
+        self.kept = words.map(|words| Kept::read(&self.folder, words));
+        note(self.record.begin(&self.folder));
     }
 
     /// The policy schedules from now on.
@@ -68,7 +106,7 @@ impl Diary {
     pub fn set_again(&self, running: &Running) {
         for setting in self.kept.iter().flat_map(|kept| &kept.settings) {
             if let Err(error) = running.set(std::slice::from_ref(setting)) {
-                eprintln!("attune: {}={} was set before: {error}", setting.0, setting.1);
+                tell!("attune: {}={} was set before: {error}", setting.0, setting.1);
             }
         }
     }
@@ -112,9 +150,13 @@ impl Diary {
     }
 }
 
+fn unable(error: std::io::Error) -> Failure {
+    Failure::file("lock", &state_folder().join("holder.lock"), error)
+}
+
 /// The run goes on without its diary.
 fn note(written: std::io::Result<()>) {
     if let Err(error) = written {
-        eprintln!("attune: cannot write down the run in {}: {error}", state_folder().display());
+        tell!("attune: cannot write down the run in {}: {error}", state_folder().display());
     }
 }

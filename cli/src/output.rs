@@ -6,6 +6,16 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
+/// Prints a line to standard error, for a run that goes on when nobody reads that any more: its
+/// terminal was closed, or the service that started it is gone.
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+pub(crate) use tell;
+
 /// Prints text to standard output. A reader that went away (`attune .. | head`) is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();

@@ -3,15 +3,17 @@
 
 use attune_kernel::{CpuChange, Reload, Running};
 
+use crate::output::tell;
+
 /// Attaches the scheduler again. False if that fails; then the user has read why.
 pub fn goes_on(running: &mut Running) -> bool {
     match running.reload() {
         Ok(reload) => {
-            eprintln!("attune: {}", sentence(&running.scheduler(), &reload));
+            tell!("attune: {}", sentence(&running.scheduler(), &reload));
             true
         }
         Err(error) => {
-            eprintln!("attune: a CPU came or went, and the scheduler cannot go on: {error}");
+            tell!("attune: a CPU came or went, and the scheduler cannot go on: {error}");
             false
         }
     }

@@ -28,6 +28,7 @@ use crate::args::{PerArg, RunArgs, SourceArgs};
 use crate::child::cannot_run;
 use crate::diary::Diary;
 use crate::failure::Failure;
+use crate::output::tell;
 use crate::reload;
 use crate::set;
 use crate::source::{accepted, checked};
@@ -49,8 +50,13 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 }
 
 fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
-    support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
-    diary.begins();
+    let missing = |missing: support::Missing| Failure::usage(missing.to_string());
+    if args.standby {
+        support::check_kernel().map_err(missing)?;
+    } else {
+        support::check().map_err(missing)?;
+        diary.begins()?;
+    }
     let cpus = support::possible_cpus();
     let alone = args.all || args.partial;
     let fair = Path::new("fair");
@@ -84,6 +90,9 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
         fits(&image, alone)?;
         Ok(attune_kernel::prepare(image, &settings))
     })?;
+    if args.standby && !diary.stands_by(&stop)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     // The first decision knows the hints and the values of programs that supplied some to the run
     // before.
     let values = listen(&prepared, args.trust_programs, diary);
@@ -91,7 +100,7 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
     diary.set_again(&running);
     diary.schedules(running.scheduler());
-    eprintln!("attune: {}", whom(&running, args));
+    tell!("attune: {}", whom(&running, args));
     let mut child = born(&running, args, alone)?;
     let status = watch(&mut running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     // Another run may listen there while this one waits for its command.
@@ -188,7 +197,7 @@ fn listen(prepared: &Prepared, trust: bool, diary: &Diary) -> Option<Broker> {
                 _ => error.to_string(),
             };
             let path = path.display();
-            eprintln!(
+            tell!(
                 "attune: programs cannot supply values, nor `attune set` and `attune top` reach \
                     this run: {path}: {why}"
             );
@@ -368,7 +377,7 @@ fn watch(
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
             let now = running.statistics();
-            eprintln!("attune: {}", since(running, &before, &now, reported.elapsed()));
+            tell!("attune: {}", since(running, &before, &now, reported.elapsed()));
             (before, reported) = (now, Instant::now());
         }
         running.wait(LOOK);
@@ -380,7 +389,7 @@ fn tell_rescued(running: &Running, told: usize) -> usize {
     let all = running.rescued();
     for place in all.iter().skip(told) {
         let sentence = place.sentence();
-        eprintln!("attune: {sentence}\n  The engine runs such threads now and then.");
+        tell!("attune: {sentence}\n  The engine runs such threads now and then.");
     }
     all.len()
 }
@@ -423,11 +432,11 @@ fn finish(
     let scheduler = running.scheduler();
     let summary = summary(&running, &statistics);
     let exit = running.stop();
-    eprint!("{summary}");
+    tell!("{}", summary.trim_end());
     let exit = thrown_out.unwrap_or(if exit.cpus_changed { Exit::default() } else { exit });
     let verdict = verdict(&scheduler, &exit);
     if let Some(verdict) = &verdict {
-        eprintln!("attune: {verdict}");
+        tell!("attune: {verdict}");
     }
     let asked = if status.is_some() { "its command is over" } else { "it was asked to end" };
     match &verdict {

@@ -63,6 +63,9 @@ pub struct RunArgs {
     /// What `attuned` says: settings are kept for the next start
     #[arg(long, hide = true, conflicts_with = "command")]
     pub service: bool,
+    /// The same, for a process that waits until the one that runs is killed
+    #[arg(long, hide = true, requires = "service")]
+    pub standby: bool,
     /// A command that runs under SCHED
     #[arg(last = true, value_name = "CMD", required_unless_present_any = ["all", "partial"])]
     pub command: Vec<String>,

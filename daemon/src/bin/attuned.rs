@@ -1,6 +1,7 @@
 //! The service: `attuned [--config FILE]`. Reads /etc/attune/attuned.toml if it is there.
 //! `attuned install` makes it one of systemd's.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -91,8 +92,9 @@ fn run(args: &Args) -> Result<(), String> {
         signal_hook::flag::register(signal, Arc::clone(&end))
             .map_err(|error| format!("cannot listen to signals: {error}"))?;
     }
-    daemon::run(&config, home, &end, &|text| eprintln!("attuned: {text}"))
-        .map_err(|error| error.to_string())
+    // A terminal that was closed is no reason to end.
+    let say = |text: &str| drop(writeln!(std::io::stderr(), "attuned: {text}"));
+    daemon::run(&config, home, &end, &say).map_err(|error| error.to_string())
 }
 
 fn read(path: &Path) -> Result<Config, String> {

@@ -24,6 +24,12 @@ use super::{Cause, Policy, Record, Runs};
 pub const LOOK: Time = 50 * MILLISECOND;
 /// How often the kernel is asked whether another's scheduler has left.
 const LOOK_FOR_ROOM: Time = 200 * MILLISECOND;
+/// The word of `attune run` for a process that stands by.
+pub const STANDBY: &str = "--standby";
+/// A process that stood by and ended is started again after so long.
+const STANDBY_AGAIN: Time = 5 * SECOND;
+/// So long the service waits for the process that stands by, after the holder was killed.
+const REPLACED: Time = 20 * SECOND;
 /// A holder that does not end for so long after SIGTERM is killed.
 const PATIENCE: Time = 10 * SECOND;
 
@@ -35,6 +41,10 @@ pub struct Keeper {
     /// Where records lie.
     folder: PathBuf,
     holder: Option<Holder>,
+    /// Has loaded the policy, and takes the holder's place if that is killed.
+    standby: Option<Holder>,
+    /// When one is started again.
+    next_standby: Time,
     state: State,
     starts: u64,
     /// When it is started again.
@@ -81,6 +91,8 @@ impl Keeper {
             home: home.to_owned(),
             folder: folder.to_owned(),
             holder: None,
+            standby: None,
+            next_standby: 0,
             state: State::Starts,
             starts: 0,
             next: 0,
@@ -117,10 +129,38 @@ impl Keeper {
                 self.holder = Some(holder);
             }
             Some(holder) => notes.extend(self.ended(holder)),
+            None if self.is_replaced() => {
+                self.holder = self.standby.take();
+                self.state = State::Starts;
+                self.starts += 1;
+            }
             None if time::now() >= self.next => notes.extend(self.start()),
             None => {}
         }
+        self.keep_standby();
         notes
+    }
+
+    /// Whether the process that stood by has the turn now.
+    fn is_replaced(&self) -> bool {
+        let now = Runs::read(&self.folder).now.map(|run| run.process);
+        self.standby.as_ref().is_some_and(|standby| now == Some(standby.number))
+    }
+
+    /// While the policy runs, one process stands by.
+    fn keep_standby(&mut self) {
+        if self.standby.as_ref().is_some_and(|standby| !standby.process.lives()) {
+            self.standby.take().into_iter().for_each(end);
+            self.next_standby = time::now() + STANDBY_AGAIN;
+        }
+        if self.state == State::Runs
+            && self.standby.is_none()
+            && time::now() >= self.next_standby
+            // Without one the policy takes longer to come back, and that is all.
+            && let Ok(standby) = self.spawn(true)
+        {
+            self.standby = Some(standby);
+        }
     }
 
     /// The holder is gone.
@@ -137,11 +177,15 @@ impl Keeper {
             None => (Cause::Start, "it could not start: see the log".to_owned(), 0),
         };
         let ran = since.map(|since| at.saturating_sub(since) * SECOND);
-        let delay = self.pace.after(cause, ran);
+        let delay = match cause {
+            Cause::Killed if self.standby.is_some() => REPLACED,
+            _ => self.pace.after(cause, ran),
+        };
         self.next = time::now() + delay;
         self.wait_for(why.clone()).map(|why| {
             format!(
-                "{} has ended and starts again in {} ms; until then the fair class schedules: {why}",
+                "{} has ended and starts again within {} ms; until then the fair class schedules: \
+                 {why}",
                 self.scheduler,
                 delay / MILLISECOND
             )
@@ -163,7 +207,9 @@ impl Keeper {
             self.next = time::now() + LOOK_FOR_ROOM;
             return self.wait_for(why).map(|why| format!("{} waits: {why}", self.scheduler));
         }
-        match self.spawn() {
+        // It has had its time to take over.
+        self.standby.take().into_iter().for_each(end);
+        match self.spawn(false) {
             Ok(holder) => {
                 self.holder = Some(holder);
                 self.state = State::Starts;
@@ -178,9 +224,10 @@ impl Keeper {
         }
     }
 
-    fn spawn(&self) -> io::Result<Holder> {
+    fn spawn(&self, standby: bool) -> io::Result<Holder> {
         let child = Command::new(program())
             .args(&self.words)
+            .args(standby.then_some(STANDBY))
             .current_dir(&self.home)
             .env("ATTUNE_STATE_DIR", &self.folder)
             .stdin(Stdio::null())
@@ -207,9 +254,8 @@ impl Keeper {
 impl Drop for Keeper {
     /// The fair class has the machine again.
     fn drop(&mut self) {
-        if let Some(holder) = self.holder.take() {
-            end(holder);
-        }
+        // In this order: the one would take the other's place.
+        self.standby.take().into_iter().chain(self.holder.take()).for_each(end);
     }
 }
 

@@ -45,8 +45,14 @@ const STATE: &str = "/sys/kernel/sched_ext/state";
 /// The newest of the kernel's functions that the engine calls.
 const NEEDED: [&str; 2] = ["scx_bpf_tid_to_task", "scx_bpf_task_set_dsq_vtime"];
 
-/// Ok if a scheduler can be loaded now.
+/// Ok if a scheduler can be loaded and attached now.
 pub fn check() -> Result<(), Missing> {
+    check_kernel()?;
+    busy().map_or(Ok(()), Err)
+}
+
+/// Ok if a scheduler can be loaded now.
+pub fn check_kernel() -> Result<(), Missing> {
     if fs::metadata(STATE).is_err() {
         return Err(Missing::SchedExt);
     }
@@ -59,7 +65,7 @@ pub fn check() -> Result<(), Missing> {
     if process::effective_user() != 0 {
         return Err(Missing::Privilege);
     }
-    busy().map_or(Ok(()), Err)
+    Ok(())
 }
 
 /// The scheduler that has the kernel now, as an error; None if there is none.
