@@ -37,8 +37,8 @@ int attune_yield_to(attune_thread *next);
 /* Ends the running thread. */
 _Noreturn void attune_exit(void);
 
-/* Keeps a thread, maybe the caller, from running until attune_resume. 0 if it is suspended already,
- * or the policy has no `suspend_thread` and `resume_thread`; else 1. */
+/* Keeps a thread, maybe the caller, from running until attune_resume. 0 if it is suspended already
+ * or has ended, or the policy has no `suspend_thread` and `resume_thread`; else 1. */
 int attune_suspend(attune_thread *thread);
 /* 0 if the thread is not suspended; else 1. */
 int attune_resume(attune_thread *thread);

@@ -145,7 +145,7 @@ int attune_suspend(attune_thread *thread)
 {
 #if ATTUNE_HAS_SUSPEND_THREAD && ATTUNE_HAS_RESUME_THREAD
     struct thread *t = ATTUNE_RECORD(thread);
-    if (t->attune_own.is_suspended)
+    if (t->attune_own.is_suspended || t->attune_own.thread_state == ATTUNE_FREE)
         return 0;
     if (t == attune_running)
         attune_begin_stop();

@@ -80,6 +80,7 @@ static void controlling(void *unused)
     board_print_number("resumed: ", attune_resume(other), "");
     board_print_number(", twice: ", attune_resume(other), "\n");
     attune_sleep(3);
+    board_print_number("suspended after its end: ", attune_suspend(other), "\n");
     for (int i = 0; i < 20; i++) {
         if (!attune_create(ending, NULL, stacks[1], sizeof stacks[1], NULL))
             board_print("no room\n");
