@@ -27,7 +27,8 @@ players)
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
 # `attune lab run yield-cost thread-scale` compiles other libraries' programs.
 threads) packages="$packages c++:g++ go:golang-go taskset:util-linux" ;;
-# `attune lab run weather thread-metric` builds and emulates firmware; FreeRTOS comes below.
+# `attune lab run weather thread-metric embedded-web` builds and emulates firmware; FreeRTOS and
+# lwIP come below.
 embedded)
     packages="$packages arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
@@ -116,6 +117,10 @@ if [ "$purpose" = players ] && command -v dpkg >/dev/null; then
         dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
     done
 fi
+# lwIP includes a C library's headers, which come with no command of their own.
+if [ "$purpose" = embedded ] || [ "$purpose" = test ]; then
+    [ -d /usr/lib/arm-none-eabi/newlib ] || missing="$missing libnewlib-arm-none-eabi"
+fi
 if [ "$purpose" = peers ]; then
     [ -e /usr/lib/llvm-19/lib/libclang.so ] || missing="$missing libclang-19-dev"
 fi
@@ -187,6 +192,31 @@ freertos-next = "=0.12.0"
 END
         (cd "$folder" && cargo vendor -q --versioned-dirs vendor >/dev/null)
         cp -r "$folder/vendor/freertos-next-0.12.0" "$cache/"
+        rm -r "$folder"
+    fi
+fi
+
+# lwIP, BSD licence, the TCP/IP of the example web server: the sources of a Debian release, whose
+# signature apt checks, and whose version this name pins.
+if [ "$purpose" = embedded ] || [ "$purpose" = test ]; then
+    lwip=2.1.3+dfsg1
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/attune/lwip
+    if [ ! -e "$cache/$lwip" ]; then
+        folder=$(mktemp -d)
+        mkdir -p "$folder/lists/partial" "$cache"
+        echo "deb-src http://deb.debian.org/debian bookworm main" >"$folder/sources.list"
+        (
+            cd "$folder"
+            from="-o Dir::Etc::sourcelist=$folder/sources.list -o Dir::Etc::sourceparts=/dev/null \
+                -o Dir::State::lists=$folder/lists -o APT::Sandbox::User=root"
+            # shellcheck disable=SC2086
+            apt-get -qq $from update
+            # shellcheck disable=SC2086
+            apt-get -qq $from --download-only source lwip="$lwip-2"
+            mkdir "$lwip"
+            tar xJf "lwip_$lwip.orig.tar.xz" -C "$lwip" --strip-components=1
+        )
+        mv "$folder/$lwip" "$cache/"
         rm -r "$folder"
     fi
 fi

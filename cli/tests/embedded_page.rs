@@ -9,6 +9,12 @@ use attune_embedded::firmware::{Board, available};
 
 const PAGE: &str = include_str!("../../docs/embedded.md");
 
+/// In CI what the tests need must be there.
+fn cannot_run(missing: &str) {
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
+    eprintln!("not run: {missing}");
+}
+
 /// A folder in which the page's paths lead to the repository, and its program lies.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -59,20 +65,35 @@ fn the_program_of_the_page_runs_on_this_machine() {
     assert_eq!(blinks, expected);
 }
 
+/// What the firmware of the page says that lies between two of its sentences.
+fn said_on_the_emulator(from: &str, to: &str) -> String {
+    let output = sh(folder().path(), &commands(from, to));
+    // Without a chardev the emulator writes what the firmware says to its standard error.
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
 #[test]
 fn the_weather_station_of_the_page_runs_on_the_emulator() {
     if let Err(missing) = available(Board::Mps2An385) {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
-        eprintln!("not run: {missing}");
-        return;
+        return cannot_run(&missing.to_string());
     }
-    let folder = folder();
-    let script = commands("The weather station", "`attune lab run weather`");
-    let output = sh(folder.path(), &script);
-    // Without a chardev the emulator writes what the firmware says to its standard error.
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let said = said_on_the_emulator("The weather station", "`attune lab run weather`");
     for word in ["counts ", "ticks ", "samples ", "refreshes "] {
         assert!(said.contains(word), "{said}");
+    }
+}
+
+#[test]
+fn the_web_server_of_the_page_serves_its_clients_on_the_emulator() {
+    let missing = available(Board::Mps2An385).map_err(Into::into);
+    if let Err(missing) = missing.and_then(|()| attune_lab::embedded::web::can_run()) {
+        return cannot_run(&missing.to_string());
+    }
+    let said = said_on_the_emulator("The clients can run inside", "Without `-DCLIENTS=3`");
+    for clients in 1..4 {
+        let part = format!("clients {clients} answered 100 wrong 0 broken 0");
+        assert!(said.contains(&part), "{said}");
     }
 }

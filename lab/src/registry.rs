@@ -41,6 +41,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &threads::thread_scale::EXPERIMENT,
     &embedded::weather::EXPERIMENT,
     &embedded::thread_metric::EXPERIMENT,
+    &embedded::web::EXPERIMENT,
     &cluster::sim::EXPERIMENT,
     &scale::EXPERIMENT,
 ];

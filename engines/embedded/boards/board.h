@@ -18,6 +18,10 @@ void board_interrupt(void);
 /* An up-counter that wraps around. */
 uint32_t board_counter(void);
 
+/* Between two looks of a thread at a device that had nothing: lets the others run. In a program a
+ * tick passes meanwhile, as time stands still there while a thread is ready. */
+void board_pause(void);
+
 void board_print(const char *text);
 void board_print_number(const char *before, int64_t number, const char *after);
 

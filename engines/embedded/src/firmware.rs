@@ -7,7 +7,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use attune_backend_c::embedded::Files;
 
@@ -95,9 +95,10 @@ pub struct Firmware<'a> {
     pub board: Board,
     /// attune.c and attune.h.
     pub attune: &'a Files,
-    /// The project's own: file name and text. `attune_config.h` may be among them.
+    /// The project's own: file name, perhaps in a folder, and text. `attune_config.h` may be among
+    /// them.
     pub project: &'a [(&'a str, &'a str)],
-    /// Compiler flags of the project's.
+    /// Compiler flags of the project's, further sources and libraries.
     pub flags: &'a [&'a str],
 }
 
@@ -129,7 +130,8 @@ impl Firmware<'_> {
         available(self.board)?;
         let write = |name: &str, text: &str| {
             let path = folder.join(name);
-            fs::write(&path, text).map_err(|error| Error::Io { path, error })
+            let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+            made.and_then(|()| fs::write(&path, text)).map_err(|error| Error::Io { path, error })
         };
         write("attune.c", &self.attune.c)?;
         write("attune.h", &self.attune.h)?;
@@ -164,9 +166,9 @@ impl Firmware<'_> {
         let output = command
             .current_dir(folder)
             .env("LC_ALL", "C")
-            .args(self.flags)
             .args(["-I.", "attune.c", "board.c", "print.c"])
             .args(sources)
+            .args(self.flags)
             .arg("-o")
             .arg(&path)
             // 64-bit division is a function of the compiler's library.
@@ -185,6 +187,34 @@ impl Firmware<'_> {
 /// experiment for ever.
 const LIMIT: &str = "20";
 
+/// A firmware that serves this machine; it stops when this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    emulator: Child,
+}
+
+impl Serving {
+    /// Whether the emulator has ended: the firmware has failed, or the port was taken.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.emulator.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended already; either way it is gone then.
+        let _ = self.emulator.kill();
+        let _ = self.emulator.wait();
+    }
+}
+
+/// The emulator of the Cortex-M board, which prints what the firmware says.
+fn emulator(command: &mut Command) -> &mut Command {
+    command.args(["-M", "mps2-an385", "-display", "none", "-monitor", "none"]);
+    command.args(["-serial", "none", "-chardev", "stdio,id=out"]);
+    command.args(["-semihosting-config", "enable=on,target=native,chardev=out"])
+}
+
 impl Image {
     /// Runs it to its end, or for 20 s: then its status is 124. On the emulator an instruction
     /// takes 2^`shift` ns of its clock (0 to 10).
@@ -198,9 +228,7 @@ impl Image {
             Board::Mps2An385 => {
                 let mut command = Command::new("timeout");
                 command.args([LIMIT, "qemu-system-arm"]);
-                command.args(["-M", "mps2-an385", "-display", "none", "-monitor", "none"]);
-                command.args(["-serial", "none", "-nic", "none", "-chardev", "stdio,id=out"]);
-                command.args(["-semihosting-config", "enable=on,target=native,chardev=out"]);
+                emulator(&mut command).args(["-nic", "none"]);
                 command.args(["-icount", &format!("shift={shift},align=off,sleep=off")]);
                 command.arg("-kernel").arg(&self.path);
                 command
@@ -211,6 +239,17 @@ impl Image {
             said: String::from_utf8_lossy(&output.stdout).into_owned(),
             status: output.status.code(),
         })
+    }
+
+    /// Runs it in real time with the board's network card, on a network of the emulator's: a
+    /// connection to `port` of this machine's loopback comes to the firmware's port 80. For the
+    /// Cortex-M board.
+    pub fn serve(&self, port: u16) -> Result<Serving, Error> {
+        let mut command = Command::new("qemu-system-arm");
+        let network = format!("user,restrict=on,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:80");
+        emulator(&mut command).args(["-nic", &network]).arg("-kernel").arg(&self.path);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Serving { emulator: command.spawn().map_err(Error::Run)? })
     }
 
     /// What the linker put where. For the Cortex-M board.

@@ -2,5 +2,7 @@
 //! repeats.
 
 mod freertos;
+mod lwip;
 pub mod thread_metric;
 pub mod weather;
+pub mod web;

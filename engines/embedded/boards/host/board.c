@@ -25,6 +25,11 @@ void attune_idle(void)
     board_interrupt();
 }
 
+void board_pause(void)
+{
+    attune_sleep(1);
+}
+
 void board_print(const char *text)
 {
     /* Not stdio, whose functions need more stack than a thread of firmware has. */

@@ -31,6 +31,11 @@ static int board_semihost(int operation, const void *argument)
     return r0;
 }
 
+void board_pause(void)
+{
+    attune_yield();
+}
+
 void board_print(const char *text)
 {
     board_semihost(0x04, text); /* SYS_WRITE0 */
