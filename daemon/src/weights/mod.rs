@@ -29,6 +29,7 @@ use crate::guardian::Guardian;
 use crate::journal::Journal;
 use crate::kernel::Kernel;
 use groups::Groups;
+pub use threads::SLICE;
 use threads::Threads;
 
 /// A rating at the ceiling is so many steps; a nice value below -10 would keep system services

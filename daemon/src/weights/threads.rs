@@ -1,4 +1,7 @@
-//! Nice values of rated processes that have no cgroup of their own.
+//! Nice values of rated processes that have no cgroup of their own, and short slices.
+//!
+//! The fair class lets a thread that wakes up take the CPU from one that has asked for longer
+//! slices (Linux 6.12 and newer); otherwise it waits for the end of that slice, whatever it weighs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -8,6 +11,9 @@ use attune_linux::scheduling::{Attributes, Class, RESET_ON_FORK};
 
 use crate::journal::{self, Journal, ThreadId};
 use crate::kernel::Kernel;
+
+/// The slice that a rated thread asks for, in ns, if the usual one is longer.
+pub const SLICE: u64 = 1_000_000;
 
 /// Threads that have another nice value than their user's.
 pub struct Threads {
@@ -92,7 +98,8 @@ impl Threads {
                 self.left.insert(id);
                 return journal.give(id);
             }
-            if raised.nice != nice && given(&raised.before, nice).apply_to(id.thread).is_ok() {
+            let wanted = self.kernel.given(&raised.before, nice);
+            if raised.nice != nice && wanted.apply_to(id.thread).is_ok() {
                 raised.nice = nice;
             }
             return Ok(());
@@ -103,7 +110,7 @@ impl Threads {
         }
         let before = self.kernel.to_restore(now);
         journal.raise(id, &before)?;
-        match given(&before, nice).apply_to(id.thread) {
+        match self.kernel.given(&before, nice).apply_to(id.thread) {
             Ok(()) => {
                 self.raised.insert(id, Raised { process, before, nice });
                 Ok(())
@@ -113,9 +120,15 @@ impl Threads {
     }
 }
 
-/// What a thread with these attributes gets.
-fn given(before: &Attributes, nice: i32) -> Attributes {
-    Attributes { nice, flags: before.flags | RESET_ON_FORK, ..*before }
+impl Kernel {
+    /// What a thread with these attributes gets. One that asked for a slice keeps it.
+    fn given(&self, before: &Attributes, nice: i32) -> Attributes {
+        let runtime = match before.runtime == 0 && self.usual_slice > SLICE {
+            true => SLICE,
+            false => before.runtime,
+        };
+        Attributes { nice, runtime, flags: before.flags | RESET_ON_FORK, ..*before }
+    }
 }
 
 /// Whether the thread is as it was left.

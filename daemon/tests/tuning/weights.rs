@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use attune_daemon::daemon::Rater;
-use attune_daemon::weights::Rating;
+use attune_daemon::weights::{Rating, SLICE};
 use attune_linux::process;
 use attune_linux::procfs;
 use attune_linux::scheduling::{Attributes, RESET_ON_FORK};
@@ -54,6 +54,9 @@ fn threads_count_more_by_their_rating_and_get_their_attributes_back() {
     rate(&daemon, &[(beat.id(), 970), (other.id(), 40)]);
     assert_eq!(nice_values(beat.id()), [-10, -10]);
     assert!(attributes(beat.id()).iter().all(|now| now.flags & RESET_ON_FORK != 0));
+    // Kernels that know no slices tell none.
+    let slice = before[0].runtime.min(SLICE);
+    assert!(attributes(beat.id()).iter().all(|now| now.runtime == slice));
     assert_eq!(nice_values(other.id()), [0], "too low to count");
     rate(&daemon, &[(beat.id(), 500)]);
     assert_eq!(nice_values(beat.id()), [-5, -5]);

@@ -33,7 +33,7 @@ struct Thread {
 
 struct Part {
     jobs: u64,
-    /// Of each job, in ns.
+    /// What each job computes, in ns.
     time: Time,
     /// Input and output rating, as policies read them.
     values: [i64; 2],
@@ -132,9 +132,11 @@ mod tests {
             text.starts_with("duration = \"2s\"\n\n[[thread]]\nname = \"a__film_-7\"\n"),
             "{text}"
         );
-        let film = "    { set = { input_rating = 0, output_rating = 750, job = 0 } },\n    { repeat = 25, \
-                    do = [\n        { sleep_until = \"1s + job * 40000000ns\" },\n        { job = \
-                    [{ compute = \"10000000ns\" }], release = \"1s + job * 40000000ns\" },\n";
+        let film = "    { set = { input_rating = 0, output_rating = 750, job = 0 } },\n\
+                    \x20   { repeat = 25, do = [\n\
+                    \x20       { sleep_until = \"1s + job * 40000000ns\" },\n\
+                    \x20       { job = [{ compute = \"10000000ns\" }], \
+                    release = \"1s + job * 40000000ns\" },\n";
         assert!(text.contains(film), "{text}");
         assert!(text.contains("[[thread]]\nname = \"cc1-8\"") && text.contains("\"1000000000ns\""));
         let table: toml::Table = text.parse().unwrap();
