@@ -54,7 +54,7 @@ struct Cookies {
     /// The kernel has core scheduling, and CPUs share cores.
     supported: bool,
     threads: usize,
-    /// Of those, the processes, each with its name.
+    /// The processes to which they belong, each with its name.
     processes: Vec<(u32, String)>,
 }
 

@@ -4,9 +4,8 @@
 //!
 //! The service does not hold the policy itself. It starts `attune run --service`, the *holder*,
 //! which outlives it: a service that is killed takes no scheduler away, and the next service
-//! finds the holder by its record. A second such process stands by with the policy loaded ([`turn`]).
-//! `docs/internals/service.md` has a table of what happens when
-//! which process dies.
+//! finds the holder by its record. A second such process stands by with the policy loaded
+//! ([`turn`]). `docs/internals/service.md` has a table of what happens when which process dies.
 
 pub mod config;
 mod files;

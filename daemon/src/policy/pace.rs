@@ -1,10 +1,10 @@
 //! When the policy is started again after an end.
 //!
-//! | end | the next start |
-//! |---|---|
-//! | the kernel threw the policy out | after 1 s; twice as long each time, 64 s at most; from the start again once a run has lasted for a minute |
-//! | it could not start (a wrong text, no compiler, ..) | after 5 s, as often as that happens |
-//! | its process was killed or ended | at once; after 5 s if that happened five times before it scheduled |
+//! - The kernel threw it out: after 1 s, twice as long each time, 64 s at most. It is 1 s again
+//!   once a run has lasted for a minute.
+//! - It could not start (a wrong text, no compiler, ..): after 5 s, as often as that happens.
+//! - Its process was killed, or ended: at once; after 5 s if that happened more than five times
+//!   before it scheduled.
 
 use attune_linux::time::{MILLISECOND, SECOND, Time};
 

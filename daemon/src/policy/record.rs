@@ -73,7 +73,7 @@ pub fn wall_clock() -> u64 {
 }
 
 impl Record {
-    /// Of this process.
+    /// A run that this process holds.
     pub fn new(scheduler: String, words: Option<Vec<String>>) -> Record {
         let process = std::process::id();
         let start = procfs::start_time(process).unwrap_or(0);

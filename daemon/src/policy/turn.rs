@@ -1,6 +1,6 @@
-//! Which of the service's processes holds the policy: the one that has locked `holder.lock`. Another
-//! stands by, with the policy loaded, and takes the turn when the holder is killed: attaching takes
-//! milliseconds, loading may take seconds.
+//! Which of the service's processes holds the policy: the one that has locked `holder.lock`.
+//! Another stands by, with the policy loaded, and takes the turn when the holder is killed:
+//! attaching takes milliseconds, loading may take seconds.
 //!
 //! Invariant: a process that stands by takes no turn after a holder that has ended by itself. How
 //! long the service then waits is for the service to say.

@@ -17,7 +17,8 @@
 //! a quarter of the pages. So a hostile process harms only itself: it may say anything about its
 //! own threads. Nothing that a peer does makes the broker wait.
 //!
-//! What the next engine needs to go on, hints above all, may be kept in a file ([`Broker::keeping`]).
+//! What the next engine needs to go on, hints above all, may be kept in a file
+//! ([`Broker::keeping`]).
 //!
 //! The user who runs the engine, and root, may also take a snapshot of the scheduler, set its
 //! tunables ([`Control`]), and supply a table by process (`attune_values::table`), which ends with
