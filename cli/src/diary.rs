@@ -43,6 +43,11 @@ impl Diary {
         Diary { folder, record, kept, turn: None, begun: false }
     }
 
+    /// Whether `attuned` has started what runs.
+    pub fn service_runs() -> bool {
+        Runs::read(&state_folder()).now.is_some_and(|run| run.words.is_some())
+    }
+
     /// The kernel has room for a policy, and this is to be the one.
     pub fn begins(&mut self) -> Result<(), Failure> {
         if self.kept.is_some() {

@@ -50,7 +50,12 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 }
 
 fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
-    let missing = |missing: support::Missing| Failure::usage(missing.to_string());
+    let missing = |missing: support::Missing| match &missing {
+        support::Missing::Busy(_) if Diary::service_runs() => Failure::usage(format!(
+            "{missing}. `attuned` keeps that one: `systemctl stop attuned` ends both"
+        )),
+        _ => Failure::usage(missing.to_string()),
+    };
     if args.standby {
         support::check_kernel().map_err(missing)?;
     } else {
