@@ -12,9 +12,9 @@ use attune_replica::schema::Model;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
+use crate::load::{bpf_text, may_be_split};
 use crate::manager;
 use crate::output;
-use crate::run::{bpf_text, may_be_split};
 use crate::source::{accepted, checked, refusal};
 
 pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {

@@ -17,13 +17,13 @@ use crate::failure::Failure;
 use crate::source::{checked, refusal};
 use crate::terms;
 use crate::worst_case::Table;
-use crate::{output, run};
+use crate::{load, output};
 
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let mut wrong = false;
     let mut unreadable = None;
     for path in &args.schedulers {
-        if args.load && run::is_object(path) {
+        if args.load && load::is_object(path) {
             wrong |= !loads(path, None)?;
             continue;
         }
@@ -77,12 +77,12 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 /// has been said.
 fn loads(path: &Path, checked: Option<&Checked>) -> Result<bool, Failure> {
     let taken = match checked {
-        None => run::try_load(path, None),
+        None => load::try_load(path, None),
         Some(checked) => match &checked.program {
             Some(program) if !checked.has_errors() => {
                 let report = checked.engine(Engine::Kernel);
                 match report.accepted {
-                    true => run::try_load(path, Some((program, report, &checked.sources))),
+                    true => load::try_load(path, Some((program, report, &checked.sources))),
                     false => Err(Failure::wrong(refusal(report))),
                 }
             }

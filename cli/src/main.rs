@@ -18,6 +18,7 @@ mod failure;
 mod focus;
 mod hint;
 mod lab;
+mod load;
 mod manager;
 mod output;
 mod period;

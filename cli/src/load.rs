@@ -1,0 +1,148 @@
+//! From a scheduler, or an object, to what the kernel loads: checked, written as C, compiled, and
+//! laid out in another way where the kernel's own compiler gives up.
+
+use std::fs;
+use std::path::Path;
+
+use attune_backend_c as c;
+use attune_kernel::{Compiler, Division, Image, Layout, LoadError, Settings, support};
+use attune_language::EngineReport;
+use attune_language::engine::Engine;
+use attune_language::ir::Program;
+use attune_language::source::SourceMap;
+
+use crate::args::SourceArgs;
+use crate::diary::Diary;
+use crate::failure::Failure;
+use crate::source::{accepted, checked};
+
+/// Whether several instances of the scheduler can run, or why not. `alone`: it shares the machine
+/// with no other.
+pub fn may_be_split(text: &Text, alone: bool) -> Result<(), String> {
+    if !alone {
+        return Err("two schedulers that share the machine have one instance: add --all".into());
+    }
+    if !text.may_be_split {
+        return Err(format!(
+            "`{}` has no `arrives` of its own, so it orders the whole machine; say in the \
+             scheduler what happens to a thread that arrives from another instance",
+            text.scheduler
+        ));
+    }
+    Ok(())
+}
+
+/// `attune check --load`: whether the kernel's verifier takes a scheduler that the kernel engine
+/// accepts, or (None) an object.
+pub fn try_load(
+    scheduler: &Path,
+    accepted: Option<(&Program, &EngineReport, &SourceMap)>,
+) -> Result<(), Failure> {
+    support::check().map_err(|missing| Failure::usage(missing.to_string()))?;
+    let cpus = support::possible_cpus();
+    let settings = Settings {
+        seed: 0,
+        cpus,
+        partial: false,
+        shares: [1, 1],
+        timeout_ms: 5000,
+        strict: false,
+        implicit: false,
+        division: Division::whole(cpus),
+    };
+    let text = accepted.map(|(program, report, sources)| {
+        attune_kernel::source(program, &report.verdicts, sources)
+            .map_err(|refusal| Failure::wrong(refusal.to_string()))
+    });
+    let text = text.transpose()?;
+    let text = text.as_deref();
+    let image = |layout| image(scheduler, text, cpus, 1, layout, None);
+    load(text.is_some(), image, |image| Ok(attune_kernel::try_load(image, &settings)))
+}
+
+/// Gives an object, or the text of a BPF program, to the kernel. A text whose program the kernel
+/// cannot translate is laid out in another way.
+pub fn load<T>(
+    is_text: bool,
+    image: impl Fn(Layout) -> Result<Image, Failure>,
+    load: impl Fn(Image) -> Result<Result<T, LoadError>, Failure>,
+) -> Result<T, Failure> {
+    let attempt = |layout| load(image(layout)?);
+    let loaded = match attempt(Layout::Usual)? {
+        Err(LoadError::NotTranslated { .. }) if is_text => attempt(Layout::Plain)?,
+        loaded => loaded,
+    };
+    loaded.map_err(|error| Failure::wrong(error.to_string()))
+}
+
+/// A compiled object as it is, a text through the compiler; the service's run compiles it once.
+pub fn image(
+    scheduler: &Path,
+    text: Option<&str>,
+    cpus: u32,
+    instances: u32,
+    layout: Layout,
+    diary: Option<&Diary>,
+) -> Result<Image, Failure> {
+    let Some(text) = text else { return read(scheduler) };
+    let compile = |object: &Path| {
+        let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
+        attune_kernel::compile(&compiler, text, object, cpus, instances, layout)
+            .map_err(|error| Failure::usage(error.to_string()))
+    };
+    let known = format!("/* {cpus} CPUs, {instances} instances */\n{text}");
+    if let Some(object) = diary.and_then(|diary| diary.object(&known, layout, compile)) {
+        return read(&object?);
+    }
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
+    let object = folder.path().join("scheduler.bpf.o");
+    compile(&object)?;
+    read(&object)
+}
+
+/// A BPF program's text.
+pub struct Text {
+    pub c: String,
+    /// Its name; with two, the name of the command's.
+    pub scheduler: String,
+    /// It can run as several instances.
+    pub may_be_split: bool,
+}
+
+/// One scheduler as a BPF program, or two that share the machine. Aspects are for the first.
+pub fn bpf_text(
+    scheduler: &Path,
+    others: Option<&Path>,
+    source: &SourceArgs,
+) -> Result<Text, Failure> {
+    let refused = |refusal: c::Refusal| Failure::wrong(refusal.to_string());
+    let first = checked(scheduler, source)?;
+    let (program, report) = accepted(&first, Engine::Kernel)?;
+    let text = |c| Text { c, scheduler: program.name.clone(), may_be_split: program.may_be_split };
+    let Some(others) = others else {
+        let c = attune_kernel::source(program, &report.verdicts, &first.sources);
+        return c.map(text).map_err(refused);
+    };
+    let second =
+        checked(others, &SourceArgs { include: source.include.clone(), aspects: Vec::new() })?;
+    let (other_program, other_report) = accepted(&second, Engine::Kernel)?;
+    let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
+    let others = c::Policy {
+        program: other_program,
+        verdicts: &other_report.verdicts,
+        sources: &second.sources,
+    };
+    attune_kernel::shared_source(command, others).map(text).map_err(refused)
+}
+
+/// Whether the file is what `attune build --engine kernel` makes.
+pub fn is_object(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "o")
+}
+
+fn read(path: &Path) -> Result<Image, Failure> {
+    let bytes =
+        fs::read(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    Image::read(bytes).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
