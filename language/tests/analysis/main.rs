@@ -147,3 +147,35 @@ scheduler guarded {
         assert_eq!(proved(&text.replace(guard, without)), (all - lost, lost), "without {guard}");
     }
 }
+
+/// However long a policy is, it keeps its proofs: 1600 queues, each with two transfers of its own.
+#[test]
+fn a_long_policy_keeps_its_proofs() {
+    const QUEUES: u32 = 1600;
+    let names: Vec<String> = (0..QUEUES).map(|number| format!("q{number}")).collect();
+    let moves: String = names
+        .iter()
+        .map(|name| format!("if (|RQ| > 0) RQ => {name};\n if (|{name}| > 0) {name} => RQ;\n"))
+        .collect();
+    let text = format!(
+        "scheduler long {{
+            data {{ threadref current; queue RQ, {}; }}
+            event newthread(t) {{ t => RQ; }}
+            event event_raised(t) {{ t => RQ; }}
+            event schedule {{
+                {moves}
+                if (|current| == 0 && |RQ| > 0) RQ => current;
+                if (|current| > 0) dispatch current for 5ms;
+            }}
+            event switch_out {{ if (|current| > 0) current => RQ; }}
+        }}",
+        names.join(", ")
+    );
+    let source = SourceText { name: "long.sched".into(), text };
+    let checked = check(&source, &mut [].as_slice(), &Options::default());
+    for engine in [Engine::Simulator, Engine::Threads, Engine::Kernel] {
+        let transfers = checked.engine(engine).transfers;
+        assert!(transfers.proved >= 2 * QUEUES as usize, "{engine}: {transfers:?}");
+        assert_eq!(transfers.checked, 0, "{engine}");
+    }
+}
