@@ -324,6 +324,7 @@ fn finish(
 /// One line, or one and one for each policy.
 fn summary(running: &Running, statistics: &Statistics) -> String {
     let Statistics { kept, kicks, timers, moves, pulls, balanced, locks, held, .. } = statistics;
+    let Statistics { idles, neglects, .. } = statistics;
     let calls = |policy: &PolicyStatistics| {
         let calls: Vec<String> =
             policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
@@ -345,6 +346,9 @@ fn summary(running: &Running, statistics: &Statistics) -> String {
             ", {} times a value out of its import's range, taken as the nearest",
             statistics.clamped
         );
+    }
+    if *idles > 0 {
+        all += &format!(", CPUs idle {idles} times, {neglects} of them beside a ready thread");
     }
     if statistics.rescues > 0 {
         all += &format!(", {} times a thread that had waited too long", statistics.rescues);

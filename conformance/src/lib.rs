@@ -8,6 +8,7 @@
 //!   and an [`implementation`], [`compiled`] C or BPF [`replayed`] in the kernel;
 //! - [`differential`] compares the two in many cases, and [`shrink`]s what differs;
 //! - [`mutants`] says what that comparison is worth;
+//! - [`moves`] runs the kernel engine's C with several instances behind a model of the kernel;
 //! - [`coverage`] says what of the language the cases execute;
 //! - [`proof`] runs what the analysis proved, [`refuted`] what it refuted;
 //! - [`worst_case`] counts steps beside the static worst case of each handler;
@@ -20,6 +21,7 @@ pub mod differential;
 pub mod driver;
 pub mod implementation;
 pub mod interpreted;
+pub mod moves;
 pub mod mutants;
 pub mod pair;
 pub mod proof;

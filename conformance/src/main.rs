@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use attune_conformance::budget::Budget;
 use attune_conformance::differential::Against;
 use attune_conformance::mutants::{self, Fate, line, try_mutant};
-use attune_conformance::{coverage, differential, generator, proof, refuted};
+use attune_conformance::{coverage, differential, generator, moves, proof, refuted};
 use clap::{Args, Parser, Subcommand};
 
 /// Tests that every engine means the same by a scheduler.
@@ -66,6 +66,21 @@ enum Command {
         jobs: usize,
         #[command(flatten)]
         chance: Chance,
+    },
+    /// Run the kernel engine's C on this machine, behind a model of the kernel whose threads move
+    /// between instances at random
+    Moves {
+        /// Random events on each machine
+        #[arg(long, default_value_t = 100_000)]
+        events: u64,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Put mistakes into moves and balance one by one; each must be found
+        #[arg(long)]
+        mutants: bool,
+        /// Only mutants whose name holds this
+        #[arg(long, default_value = "")]
+        name: String,
     },
     /// Say which of the language's operations random cases execute
     Coverage {
@@ -160,6 +175,17 @@ fn main() -> ExitCode {
             mutant_alone(&name, cases, jobs, chance)
         }
         Command::Mutants { name, engine, .. } => try_mutants(&name, engine),
+        Command::Moves { events, seed, mutants, name } => {
+            let done = if mutants {
+                moves::try_mutants(&name, seed, events)
+            } else {
+                moves::try_all(seed, events)
+            };
+            done.unwrap_or_else(|error| {
+                eprintln!("{error:#}");
+                ExitCode::from(2)
+            })
+        }
         Command::Coverage { cases, chance } => {
             let Chance { seed, size } = chance;
             let budget = Budget { schedulers: cases, runs: 4, steps: 60, seed, size };

@@ -21,6 +21,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::coop::implicit::EXPERIMENT,
     &kernel::coop::groups::EXPERIMENT,
     &kernel::coop::cpus::EXPERIMENT,
+    &kernel::coop::instances::EXPERIMENT,
     &kernel::coop::misbehave::EXPERIMENT,
     &kernel::coop::overhead::EXPERIMENT,
     &kernel::coop::periodic::EXPERIMENT,
@@ -44,6 +45,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &embedded::web::EXPERIMENT,
     &cluster::sim::EXPERIMENT,
     &scale::EXPERIMENT,
+    &kernel::machine_messages::EXPERIMENT,
 ];
 
 /// The experiments of these names, each once, in the order of [`EXPERIMENTS`]; a name may have the

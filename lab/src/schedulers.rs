@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
+use attune_kernel::{Compiler, Layout};
 use attune_language::engine::Engine;
 use attune_language::{Checked, check};
 use attune_simulator::interpreter::{self, Interpreter};
@@ -27,14 +28,23 @@ pub fn interpret(name: &str) -> Result<Interpreter> {
         .map_err(|refusal| anyhow!("{name}: {refusal}"))
 }
 
-/// The C of a scheduler for the kernel engine.
-pub fn kernel_text(name: &str) -> Result<String> {
+/// Compiles a scheduler for the kernel engine, with `words` in front of its C.
+pub fn compile_for_kernel(
+    name: &str,
+    words: &str,
+    out: &Path,
+    cpus: u32,
+    instances: u32,
+) -> Result<()> {
     let checked = checked(name)?;
     let report = checked.engine(Engine::Kernel);
     let Some(program) = checked.program.as_ref().filter(|_| report.accepted) else {
         bail!("{name}: {}", report.reason.as_deref().unwrap_or("it cannot be run"));
     };
-    Ok(attune_kernel::source(program, &report.verdicts, &checked.sources)?)
+    let text = attune_kernel::source(program, &report.verdicts, &checked.sources)?;
+    let (compiler, text) = (Compiler::find()?, words.to_owned() + &text);
+    attune_kernel::compile(&compiler, &text, out, cpus, instances, Layout::Usual)?;
+    Ok(())
 }
 
 /// Compiles a scheduler for the threads engine: a shared object at `out`.

@@ -33,6 +33,12 @@ impl Topology {
         Topology { sockets: 1, cores: cpus.clamp(1, MOST_CPUS), threads: 1 }
     }
 
+    /// So many sockets, which share the CPUs evenly, of cores of one thread each.
+    pub fn divided(cpus: u32, sockets: u32) -> Topology {
+        let sockets = sockets.clamp(1, MOST_CPUS);
+        Topology { sockets, cores: (cpus / sockets).clamp(1, MOST_CPUS / sockets), threads: 1 }
+    }
+
     /// How many CPUs there are in all.
     pub fn cpus(self) -> u32 {
         self.sockets * self.cores * self.threads
@@ -79,6 +85,7 @@ mod tests {
         let topology: Topology = "2:4:1".parse().unwrap();
         assert_eq!((topology.cpus(), topology.to_string().as_str()), (8, "2:4:1"));
         assert_eq!(topology.smp(), "8,sockets=2,cores=4,threads=1");
+        assert_eq!(Topology::divided(8, 2), topology);
         assert_eq!(Topology::flat(3).smp(), "3,sockets=1,cores=3,threads=1");
         assert_eq!("8:4:2".parse::<Topology>().map(Topology::cpus), Ok(64));
         for wrong in

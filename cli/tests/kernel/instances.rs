@@ -32,6 +32,11 @@ kill $hog
 echo sent and found there: $sent
 "#;
 
+/// Which CPUs are in a socket together, and which share the last-level cache.
+const SHARED: &str = "cd /sys/devices/system/cpu; \
+    echo sockets $(cat cpu[0-3]/topology/physical_package_id) \
+    caches $(cat cpu[0-3]/cache/index3/shared_cpu_list)";
+
 /// The number in front of some words.
 fn count(said: &str, what: &str) -> u64 {
     let before = said.split(what).next().unwrap_or_default();
@@ -56,9 +61,10 @@ fn threads_go_over_to_other_instances() {
     for per in ["cache", "cpu"] {
         let script = format!(
             "timeout 600 $run fair --all --per {per} -- sh ./load; \
-             cat /sys/kernel/sched_ext/state"
+             cat /sys/kernel/sched_ext/state; {SHARED}"
         );
         let said = in_machine_with(&folder, &["--topology", "2:2:1"], &script);
+        assert!(said.contains("sockets 0 0 1 1 caches 0-1 0-1 2-3 2-3"), "{said}");
         assert!(said.contains("mixed: all came back"), "--per {per}: {said}");
         assert!(said.contains("hogs: all done"), "--per {per}: {said}");
         assert!(said.contains("sent and found there: 12"), "--per {per}: {said}");

@@ -91,6 +91,12 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         /* It has blocked in its stay, or something has come in between. */
         attune_end_stay(t, task, attune_chosen(task, cpu));
         break;
+    case ATTUNE_READY:
+        /* It comes back to its queue after it stopped, or with another affinity. CPUs that looked
+         * before may have passed over it. */
+        attune_events[attune_held()]++;
+        attune_announce();
+        break;
     case ATTUNE_RUNNING:
         /* The policy's choice stands: it was chosen while it left another CPU, or a change of
          * attributes, or a higher class, was in between. */
@@ -319,7 +325,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     struct thread ATTUNE_ARENA *known = NULL, *running;
 #if ATTUNE_INSTANCES > 1
     struct thread ATTUNE_ARENA *gone = NULL;
-    int lonely = 0;
+    int lonely = 0, unfit = 0;
     int64_t now;
 #endif
     int runs = 0, hosts;
@@ -366,19 +372,25 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         runs = attune_choose(me, cpu, 0, previous, known);
 #endif
 #if ATTUNE_INSTANCES > 1
-    if (!runs && !me->others && !attune_failure.failed && !attune_longest_ready(cpu)) {
-        struct thread ATTUNE_ARENA *pulled;
-        attune_unlock();
-        pulled = attune_pull(cpu);
-        if (!attune_lock(attune_instance_at(cpu))) {
-            attune_wrong(ATTUNE_LOCK_LOST, NULL);
-            attune_give_up();
-            return;
-        }
-        if (pulled) {
-            runs = attune_choose(me, cpu, 0, previous, known);
-            if (runs && me->running != pulled)
-                attune_announce();
+    if (!runs && !me->others && !attune_failure.failed) {
+        me->looked = attune_readied;
+        if (!attune_longest_ready(cpu)) {
+            struct thread ATTUNE_ARENA *pulled;
+            attune_unlock();
+            pulled = attune_pull(cpu, &unfit);
+            if (!attune_lock(attune_instance_at(cpu))) {
+                attune_wrong(ATTUNE_LOCK_LOST, NULL);
+                attune_give_up();
+                return;
+            }
+            if (pulled) {
+                runs = attune_choose(me, cpu, 0, previous, known);
+                if (runs ? me->running != pulled : !attune_may_run_on(&pulled->attune, cpu))
+                    attune_announce();
+                if (!runs && !attune_longest_ready(cpu))
+                    me->looked--;                /* another one has taken it: there may be more */
+                gone = attune_send(pulled, cpu); /* its affinity has changed while it moved */
+            }
         }
     }
 #endif
@@ -390,8 +402,10 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (attune_all_ready())
         attune_ask_idle(cpu);
 #if ATTUNE_INSTANCES > 1
+    else if (unfit)
+        attune_ask_idle_to(cpu, 1); /* another one may run what this one may not */
     now = attune_answer.now;
-    if (running)
+    if (!gone && running)
         gone = attune_send(running, cpu);
     if (!gone)
         gone = attune_balance(cpu, &lonely);
@@ -405,8 +419,11 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     attune_set_pace(now);
 #endif
     attune_arm(me, cpu);
-    if (!runs && !me->others && attune_statistics.fall_backs)
+    if (runs || me->others)
+        return;
+    if (attune_statistics.fall_backs)
         scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
+    attune_look_again(me, cpu);
 }
 
 /* A kick was lost. */

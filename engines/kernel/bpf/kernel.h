@@ -99,6 +99,7 @@ struct sched_ext_ops {
     uint64_t flags;
     uint32_t timeout_ms;
     char name[128];
+    void (*update_idle)(int32_t cpu, _Bool idle);
 };
 
 #define SCX_ENQ_WAKEUP                 1ull

@@ -91,7 +91,8 @@ static inline uint64_t attune_level_at(int64_t now)
     return pace->level + (pace->rate * past >> (ATTUNE_PACE_BITS - ATTUNE_LEVEL_BITS));
 }
 
-/* As the policy sees it: threads of one that does not ask for weights weigh the same. */
+/* As the policy sees it: threads of one that does not ask for weights weigh the same. At the
+ * machine's pace a thread may be due more than a CPU. */
 static inline uint32_t attune_weight_in_books(const struct thread ATTUNE_ARENA *t)
 {
 #ifdef ATTUNE_WEIGHED
@@ -100,6 +101,15 @@ static inline uint32_t attune_weight_in_books(const struct thread ATTUNE_ARENA *
 #else
     return 1024;
 #endif
+}
+
+/* Its weight beside others of its instance: no more than what is due one CPU, for it keeps no more
+ * than one from them. */
+static inline int64_t attune_weight_beside(const struct thread ATTUNE_ARENA *t)
+{
+    uint64_t weight = attune_weight_in_books(t), rate = attune_pace()->rate;
+    uint64_t most = rate ? (1ull << ATTUNE_PACE_BITS) / rate : weight;
+    return (int64_t)(weight <= most ? weight : most ? most : 1);
 }
 
 /* Under the lock: the load of its instance changes. */
@@ -135,8 +145,8 @@ static __attribute__((noinline)) void attune_settle_lag(struct thread ATTUNE_ARE
     if (account->load) {
         account->runnable += now - account->runnable_from;
         account->runnable_from = now;
-        attune_change_load((int64_t)weight - account->load);
-        account->load = (int64_t)weight;
+        attune_change_load(attune_weight_beside(t) - account->load);
+        account->load = attune_weight_beside(t);
     }
     if (account->serves_from) {
         account->service += now - account->serves_from;
@@ -185,7 +195,7 @@ static inline void attune_counts(struct thread ATTUNE_ARENA *t)
         return;
     if (account->settled < attune_pace()->at)
         attune_settle_lag(t);
-    account->load = attune_weight_in_books(t);
+    account->load = attune_weight_beside(t);
     account->runnable_from = attune_answer.now;
     attune_change_load(account->load);
 }

@@ -287,6 +287,7 @@ ATTUNE_SECTION(".struct_ops.link")
 struct sched_ext_ops attune_ops = {
 #if ATTUNE_CPUS > 1
     .select_cpu = (void *)attune_select_cpu,
+    .update_idle = (void *)attune_update_idle,
 #endif
     .enqueue = (void *)attune_enqueue,
     .dispatch = (void *)attune_dispatch,
@@ -298,8 +299,8 @@ struct sched_ext_ops attune_ops = {
     .disable = (void *)attune_disable,
     .init = (void *)attune_init,
     .exit = (void *)attune_exit,
-    .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED |
-             SCX_OPS_TID_TO_TASK,
+    .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING |
+             SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_TID_TO_TASK,
     .timeout_ms = 5000,
     .name = "attune",
 };

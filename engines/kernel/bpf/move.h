@@ -110,26 +110,6 @@ static __attribute__((noinline)) uint32_t attune_allowed_in(const struct thread 
     return ATTUNE_CPUS;
 }
 
-/* Without a lock: the second step of a READY thread that has gone out. */
-static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA *t)
-{
-    uint32_t to = t->attune_task.instance, cpu = attune_allowed_in(t, to);
-    int ended;
-    if (!attune_lock(to)) {
-        attune_wrong(ATTUNE_LOCK_LOST, NULL);
-        attune_give_up();
-        return;
-    }
-    ended = attune_come_in(t, cpu < ATTUNE_CPUS ? cpu : attune_cpu_of[to][0]);
-    if (t->attune_task.state == ATTUNE_READY) {
-        attune_announce();
-        attune_ask_idle(ATTUNE_CPUS);
-    }
-    attune_unlock();
-    if (ended)
-        attune_free_record(t);
-}
-
 /* Under the lock: where a READY thread of the instance should go, or ATTUNE_INSTANCES. To where
  * balance.h has sent it, or away from an instance of which it may run on no CPU. A thread that
  * another CPU has taken since the caller last had the lock is not this instance's any more. */
@@ -159,6 +139,34 @@ static inline struct thread ATTUNE_ARENA *attune_send(struct thread ATTUNE_ARENA
         return NULL;
     attune_go_out(t, to, cpu);
     return t;
+}
+
+/* How often a thread's affinity may change while it moves, before it stays where it is. */
+#define ATTUNE_DETOURS 8
+
+/* Without a lock: the second step of a READY thread that has gone out. If its affinity excludes its
+ * new instance by now, it goes on to another one. */
+static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA *t)
+{
+    int ended = 0, goes_on = 1;
+    for (int i = (int)ATTUNE_ZERO; goes_on && i < ATTUNE_DETOURS && ATTUNE_MAY_LOOP; i++) {
+        uint32_t to = t->attune_task.instance, cpu = attune_allowed_in(t, to);
+        if (!attune_lock(to)) {
+            attune_wrong(ATTUNE_LOCK_LOST, NULL);
+            attune_give_up();
+            return;
+        }
+        cpu = cpu < ATTUNE_CPUS ? cpu : attune_cpu_of[to][0];
+        ended = attune_come_in(t, cpu);
+        goes_on = i + 1 < ATTUNE_DETOURS && attune_send(t, cpu);
+        if (!goes_on && t->attune_task.state == ATTUNE_READY) {
+            attune_announce();
+            attune_ask_idle(ATTUNE_CPUS);
+        }
+        attune_unlock();
+    }
+    if (ended)
+        attune_free_record(t);
 }
 
 /* One of the instance's CPUs on which the task may run; ATTUNE_CPUS: none. */
@@ -232,11 +240,13 @@ static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, u
 
 /* Without a lock, on a CPU whose instance has no ready thread for it: takes one from another
  * instance, and returns it. The move is no news to CPUs of other instances: two that both refuse a
- * thread would hand it back and forth without end. */
-static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_t cpu)
+ * thread would hand it back and forth without end. `unfit`: an instance had threads, none for this
+ * CPU. */
+static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_t cpu, int *unfit)
 {
     uint32_t own = attune_cpus[cpu].instance;
     uint64_t seen = (uint64_t)ATTUNE_ZERO;
+    *unfit = 0;
     attune_cpus[cpu].looked = attune_readied;
     for (int attempt = (int)ATTUNE_ZERO; attempt < ATTUNE_PULLS && ATTUNE_MAY_LOOP; attempt++) {
         struct thread ATTUNE_ARENA *t;
@@ -253,8 +263,10 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_
         if (t)
             attune_go_out(t, own, cpu);
         attune_unlock();
-        if (!t)
+        if (!t) {
+            *unfit = 1;
             continue;
+        }
         if (!attune_lock(own))
             return NULL;
         ended = attune_come_in(t, cpu);

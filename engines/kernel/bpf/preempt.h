@@ -83,38 +83,39 @@ static inline void attune_chooses(struct attune_cpu ATTUNE_ARENA *me)
     me->deadline = 0;
 }
 
-/* That CPU idles. The kernel wakes it when it puts a thread there. */
+/* That CPU idles, and has not chosen a thread that is still on its way. The kernel wakes it when it
+ * puts a thread there. */
 static inline int attune_idles(uint32_t cpu)
 {
 #if ATTUNE_CPUS > 1
     const struct task_struct *runs = scx_bpf_cpu_curr((int32_t)cpu);
-    return runs && !runs->pid;
+    return runs && !runs->pid && !attune_cpus[cpu].running;
 #else
     return 0;
 #endif
 }
 
-/* The idle CPU has not been asked since the last event; `others`: it is of another instance, and
- * has not looked beyond its own since a thread became ready anywhere. */
-static inline int attune_may_help(const struct attune_cpu ATTUNE_ARENA *it, int others)
+/* The idle CPU has not been asked since the last event; `pulls`: it has not looked beyond its own
+ * instance since a thread became ready anywhere. */
+static inline int attune_may_help(const struct attune_cpu ATTUNE_ARENA *it, int pulls)
 {
 #if ATTUNE_INSTANCES > 1
-    if ((it->instance != attune_held()) != others)
-        return 0;
-    if (others)
+    if (pulls)
         return it->looked != attune_readied;
+    if (it->instance != attune_held())
+        return 0;
 #endif
     return it->asked != attune_events[attune_held()];
 }
 
 /* A thread is ready and CPUs are idle: those that have not been asked since the last event are. 1
  * if there is one. */
-static inline int attune_ask_idle_of(uint32_t but, int others)
+static inline int attune_ask_idle_to(uint32_t but, int pull)
 {
 #if ATTUNE_CPUS > 1
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
         struct attune_cpu ATTUNE_ARENA *it = &attune_cpus[cpu];
-        if (cpu == but || it->running || !attune_may_help(it, others))
+        if (cpu == but || it->running || !attune_may_help(it, pull))
             continue;
         if (scx_bpf_test_and_clear_cpu_idle((int32_t)cpu)) {
             attune_statistics.kicks++;
@@ -126,10 +127,36 @@ static inline int attune_ask_idle_of(uint32_t but, int others)
     return 0;
 }
 
-/* The CPUs of the instance first; those of others pull. */
+/* The CPUs of the instance first; others pull. */
 static inline int attune_ask_idle(uint32_t but)
 {
-    return attune_ask_idle_of(but, 0) || (ATTUNE_INSTANCES > 1 && attune_ask_idle_of(but, 1));
+    return attune_ask_idle_to(but, 0) || (ATTUNE_INSTANCES > 1 && attune_ask_idle_to(but, 1));
+}
+
+/* Without a lock, on a CPU that has looked in vain and goes idle, or stays so: the kernel does not
+ * note it as idle before it is, and nobody asks it until then. So it looks again if a thread became
+ * ready meanwhile. 1 if it does. */
+static inline int attune_look_again(const struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
+{
+#if ATTUNE_CPUS > 1
+    uint32_t instance = attune_instance_at(cpu);
+    uint64_t ready = attune_domains[instance][0].ready;
+    int news;
+#if ATTUNE_DOMAINS > 1
+    ready += attune_domains[instance][1].ready;
+#endif
+    news = ready && me->asked != attune_events[instance];
+#if ATTUNE_INSTANCES > 1
+    news |= me->looked != attune_readied;
+#endif
+    if (me->running || !news)
+        return 0;
+    attune_statistics.kicks++;
+    scx_bpf_kick_cpu((int32_t)cpu, 0);
+    return 1;
+#else
+    return 0;
+#endif
 }
 
 #if ATTUNE_DOMAINS > 1

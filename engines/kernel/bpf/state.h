@@ -61,6 +61,9 @@ struct attune_statistics {
     uint64_t moves, pulls, balanced;
     /* times that a lock was held, and ns; only with ATTUNE_TIMES_LOCK (the lab) */
     uint64_t locks, held;
+    /* times that a CPU went idle; those of them beside a ready thread that it could run; only with
+     * ATTUNE_COUNTS_IDLE (the lab) */
+    uint64_t idles, neglects;
     uint64_t rescues;
 };
 

@@ -49,6 +49,13 @@ impl Compiler {
     }
 }
 
+impl Compiler {
+    /// The command, for other targets than BPF too.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+}
+
 /// How the compiler orders a program's parts. The same program either way: the kernel's compiler
 /// for x86 gives up on some layouts, about one in two hundred, as its passes over them do not agree
 /// on how far jumps go.

@@ -213,8 +213,9 @@ pub fn try_load(image: Image, settings: &Settings) -> Result<(), Error> {
     object(&image, settings).map(|_| ())
 }
 
-/// As in kernel.h: SCX_OPS_ENQ_LAST, _ENQ_EXITING, _ENQ_MIGRATION_DISABLED, _TID_TO_TASK.
-const OPS_FLAGS: u64 = 2 | 4 | 16 | 256;
+/// As in kernel.h: SCX_OPS_KEEP_BUILTIN_IDLE, _ENQ_LAST, _ENQ_EXITING, _ENQ_MIGRATION_DISABLED,
+/// _TID_TO_TASK.
+const OPS_FLAGS: u64 = 1 | 2 | 4 | 16 | 256;
 const SWITCH_PARTIAL: u64 = 8;
 /// Bytes before `flags` in struct sched_ext_ops as kernel.h declares it; life.h asserts it.
 const OPS_FLAGS_AT: usize = 96;

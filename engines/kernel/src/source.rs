@@ -14,7 +14,7 @@ const BEFORE: [&str; 3] = [
 ];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 20] = [
+const BEHIND: [&str; 21] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
@@ -33,6 +33,7 @@ const BEHIND: [&str; 20] = [
     include_str!("../bpf/move.h"),
     include_str!("../bpf/balance.h"),
     include_str!("../bpf/rescue.h"),
+    include_str!("../bpf/idle.h"),
     include_str!("../bpf/engine.h"),
     include_str!("../bpf/life.h"),
 ];

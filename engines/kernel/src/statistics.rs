@@ -32,6 +32,10 @@ pub struct Statistics {
     /// with `ATTUNE_TIMES_LOCK`.
     pub locks: u64,
     pub held: Duration,
+    /// Times that a CPU went idle; those of them beside a ready thread that it could run. Zeros
+    /// unless the program was compiled with `ATTUNE_COUNTS_IDLE`.
+    pub idles: u64,
+    pub neglects: u64,
     /// Times that the engine ran a thread that had waited too long.
     pub rescues: u64,
     /// Times that the policy read a value out of its import's range.
@@ -89,6 +93,8 @@ impl Statistics {
             balanced: word(counters + layout.balanced),
             locks: word(counters + layout.locks),
             held: Duration::from_nanos(word(counters + layout.held)),
+            idles: word(counters + layout.idles),
+            neglects: word(counters + layout.neglects),
             rescues: word(counters + layout.rescues),
             clamped: (0..image.instances())
                 .filter_map(|instance| memory.instance(image, instance))

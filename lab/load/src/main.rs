@@ -167,6 +167,10 @@ enum Workload {
         /// By what players know that a timer is due; all but the first say nothing to anybody
         #[arg(long, value_enum, default_value = "events")]
         timers: players::Timers,
+        /// All else keeps the CPUs so busy that each is N times slower: periods are N times longer,
+        /// and how late timers are is divided by N
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        slower: u64,
         #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
         seconds: Duration,
     },
@@ -292,6 +296,7 @@ fn measure(args: &Args) -> Result<Value> {
             uneven,
             misbehave,
             timers,
+            slower,
             seconds,
         } => players::run(&players::Options {
             count: *count,
@@ -303,6 +308,7 @@ fn measure(args: &Args) -> Result<Value> {
             uneven: *uneven,
             misbehave: *misbehave,
             timers: *timers,
+            slower: *slower,
             reserved: deadline,
             time: *seconds,
         }),

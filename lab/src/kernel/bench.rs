@@ -75,9 +75,9 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
         let reasons = fields.into_iter().flat_map(|field| field.ready).filter_map(Result::err);
         bail!("no contestant can run: {}", reasons.collect::<Vec<_>>().join("; "));
     }
-    for ((contestant, cpus), ready) in &made {
+    for ((contestant, machine), ready) in &made {
         if let Err(reason) = ready {
-            progress(&format!("without {contestant} (CPUs: {cpus}): {reason}"));
+            progress(&format!("without {contestant} (machine: {machine}): {reason}"));
         }
     }
     let measuring = Measuring { cache: &cache, runs: &runs, description, fields: &fields, options };
@@ -119,13 +119,12 @@ fn prepare(
     part: &Part,
     options: &Options,
     folder: &Path,
-    made: &mut BTreeMap<(String, u32), Result<Ready, String>>,
+    made: &mut BTreeMap<(String, String), Result<Ready, String>>,
 ) -> Field {
     let contestants = (part.contestants)();
-    let cpus = part.place.cpus();
     let ready = contestants.iter().map(|contestant| {
-        let prepare = || contestant.prepare(&options.programs, folder, cpus);
-        let ready = made.entry((contestant.name.clone(), cpus));
+        let prepare = || contestant.prepare(&options.programs, folder, part.place);
+        let ready = made.entry((contestant.name.clone(), part.place.topology().to_string()));
         ready.or_insert_with(|| prepare().map_err(|error| format!("{error:#}"))).clone()
     });
     Field { ready: ready.collect(), contestants }
@@ -343,8 +342,12 @@ impl Measuring<'_> {
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {
                 Place::TwoCpus => format!("attune vm --cpus 2 --memory {memory} -- {words}"),
-                Place::Deterministic { cpus } => {
-                    let cpus = if cpus > 1 { format!(" --cpus {cpus}") } else { String::new() };
+                Place::Deterministic { cpus, sockets } => {
+                    let cpus = match (cpus, sockets) {
+                        (1, _) => String::new(),
+                        (cpus, 1) => format!(" --cpus {cpus}"),
+                        _ => format!(" --topology {}", place.topology()),
+                    };
                     let seed = job.seed;
                     format!(
                         "attune vm --memory {memory} --deterministic{cpus} --seed {seed}{pack} -- \

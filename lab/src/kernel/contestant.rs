@@ -5,8 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use attune_kernel::Per;
 use attune_peers::{PEERS, Peer, count_lines};
 use serde::Serialize;
+
+use super::part::Place;
+use crate::schedulers;
+
+/// In front of a program's text: it counts how often CPUs go idle (`engines/kernel/bpf/idle.h`).
+const COUNTS_IDLE: &str = "#define ATTUNE_COUNTS_IDLE 1\n";
 
 /// A scheduler under which workloads run.
 #[derive(Clone, Debug)]
@@ -22,8 +29,19 @@ enum Kind {
     /// A class of the kernel, with these words for `attune-load`.
     Kernel(&'static str),
     Peer(&'static Peer),
-    /// A scheduler of the library in the kernel engine, with these words for `attune run`.
-    Ours(&'static str, &'static str),
+    Ours(Ours),
+}
+
+/// A scheduler of the library in the kernel engine.
+#[derive(Clone, Copy, Debug)]
+struct Ours {
+    scheduler: &'static str,
+    /// For `attune run`.
+    words: &'static str,
+    /// None: one instance.
+    per: Option<Per>,
+    /// Its program counts how often CPUs go idle, which costs instructions.
+    counts_idle: bool,
 }
 
 /// A command and the files that it needs, ready for a machine.
@@ -99,12 +117,31 @@ impl Contestant {
 
     /// A scheduler of the library.
     pub fn ours(scheduler: &'static str) -> Contestant {
-        Contestant::new(format!("attune {scheduler}"), Kind::Ours(scheduler, ""))
+        Contestant::ours_changed(scheduler, scheduler, "")
     }
 
     /// A scheduler of the library, changed by words for `attune run`, under a name of its own.
     pub fn ours_changed(name: &str, scheduler: &'static str, words: &'static str) -> Contestant {
-        Contestant::new(format!("attune {name}"), Kind::Ours(scheduler, words))
+        let ours = Ours { scheduler, words, per: None, counts_idle: false };
+        Contestant::new(format!("attune {name}"), Kind::Ours(ours))
+    }
+
+    /// One of ours with an instance for the machine, each cache or each CPU.
+    pub fn per(mut self, per: Per) -> Contestant {
+        if let Kind::Ours(ours) = &mut self.kind {
+            ours.per = Some(per);
+            self.name = format!("{} --per {}", self.name, word(per));
+        }
+        self
+    }
+
+    /// One of ours whose program counts how often CPUs go idle: figures `/idle/..`.
+    pub fn counting_idle(mut self) -> Contestant {
+        if let Kind::Ours(ours) = &mut self.kind {
+            ours.counts_idle = true;
+            self.name = format!("{}, counted", self.name);
+        }
+        self
     }
 
     pub fn is_peer(&self) -> bool {
@@ -118,13 +155,13 @@ impl Contestant {
             Kind::Peer(peer) => {
                 Some(Lines { own: attune_peers::Cache::default_place().lines(peer), bases: 0 })
             }
-            Kind::Ours(scheduler, _) => lines_of(scheduler),
+            Kind::Ours(ours) => lines_of(ours.scheduler),
         }
     }
 
-    /// Builds what it needs on a machine with `cpus` CPUs; `programs` is the folder of the
-    /// project's programs, `folder` a place to write. Err: why it cannot run.
-    pub fn prepare(&self, programs: &Path, folder: &Path, cpus: u32) -> Result<Ready> {
+    /// Builds what it needs in that machine; `programs` is the folder of the project's programs,
+    /// `folder` a place to write. Err: why it cannot run.
+    pub fn prepare(&self, programs: &Path, folder: &Path, place: Place) -> Result<Ready> {
         let load = load(programs)?;
         let load_word = load.display().to_string();
         Ok(match &self.kind {
@@ -138,13 +175,15 @@ impl Contestant {
                 let words = vec![load_word, "--scx".to_owned(), program.display().to_string()];
                 Ready { words, files: vec![load, program] }
             }
-            Kind::Ours(scheduler, changes) => {
+            Kind::Ours(ours) => {
                 let attune = programs.join("attune");
-                let object = folder.join(format!("{scheduler}-{cpus}.bpf.o"));
-                build(&attune, scheduler, &object, cpus)?;
+                let object = ours.build(&attune, folder, place)?;
                 let mut words = vec![attune.display().to_string(), "run".to_owned()];
                 words.extend([object.display().to_string(), "--all".to_owned()]);
-                words.extend(split(changes));
+                words.extend(
+                    ours.per.iter().flat_map(|per| ["--per", word(*per)]).map(str::to_owned),
+                );
+                words.extend(split(ours.words));
                 words.extend(["--".to_owned(), load_word]);
                 Ready { words, files: vec![attune, object, load] }
             }
@@ -164,21 +203,49 @@ pub fn load(programs: &Path) -> Result<PathBuf> {
     Ok(load)
 }
 
-/// Compiles a library scheduler for the kernel.
-fn build(attune: &Path, scheduler: &str, object: &Path, cpus: u32) -> Result<()> {
-    let mut command = Command::new(attune);
-    command
-        .args(["build", scheduler, "--engine", "kernel", "--cpus", &cpus.to_string(), "-o"])
-        .arg(object);
-    let output = command.output().with_context(|| format!("cannot run {}", attune.display()))?;
-    if !output.status.success() || fs::metadata(object).is_err() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "cannot be compiled for the kernel: {}",
-            words.lines().next().unwrap_or("no reason was given")
-        );
+/// As `attune run --per` knows it.
+fn word(per: Per) -> &'static str {
+    match per {
+        Per::Machine => "machine",
+        Per::Cache => "cache",
+        Per::Cpu => "cpu",
     }
-    Ok(())
+}
+
+impl Ours {
+    /// Compiles it for the kernel: the object.
+    fn build(self, attune: &Path, folder: &Path, place: Place) -> Result<PathBuf> {
+        let (scheduler, cpus) = (self.scheduler, place.cpus());
+        let instances = match self.per {
+            None | Some(Per::Machine) => 1,
+            Some(Per::Cache) => place.caches(),
+            Some(Per::Cpu) => cpus,
+        };
+        let mut name = format!("{scheduler}-{cpus}");
+        if instances > 1 {
+            name += &format!("-{instances}");
+        }
+        if self.counts_idle {
+            let object = folder.join(format!("{name}-counted.bpf.o"));
+            schedulers::compile_for_kernel(scheduler, COUNTS_IDLE, &object, cpus, instances)?;
+            return Ok(object);
+        }
+        let object = folder.join(format!("{name}.bpf.o"));
+        let mut command = Command::new(attune);
+        let counts = [cpus.to_string(), instances.to_string()];
+        command.args(["build", scheduler, "--engine", "kernel", "--cpus", &counts[0]]);
+        command.args(["--instances", &counts[1], "-o"]).arg(&object);
+        let output =
+            command.output().with_context(|| format!("cannot run {}", attune.display()))?;
+        if !output.status.success() || fs::metadata(&object).is_err() {
+            let words = String::from_utf8_lossy(&output.stderr);
+            bail!(
+                "cannot be compiled for the kernel: {}",
+                words.lines().next().unwrap_or("no reason was given")
+            );
+        }
+        Ok(object)
+    }
 }
 
 /// None: it is not in the library.
@@ -198,7 +265,9 @@ mod tests {
     #[test]
     fn a_missing_program_names_the_command_that_builds_it() {
         let folder = Path::new("/nonexistent");
-        let error = Contestant::fair_class().prepare(folder, folder, 1).expect_err("no program");
+        let error = Contestant::fair_class()
+            .prepare(folder, folder, Place::ONE_CPU)
+            .expect_err("no program");
         assert!(error.to_string().contains("make build"), "{error}");
     }
 

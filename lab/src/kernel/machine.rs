@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use attune_vm::{Cache, Command, Error, Kind, Options as Machine, Output};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::part::Place;
 
@@ -44,7 +44,7 @@ impl Order {
             Place::TwoCpus => Kind::HostFiles,
         };
         Machine {
-            topology: attune_vm::Topology::flat(self.place.cpus()),
+            topology: self.place.topology(),
             memory: self.memory,
             kind,
             timeout: Some(PATIENCE),
@@ -126,7 +126,21 @@ fn read(text: &str, errors: &str, status: Result<(), String>) -> Result<Run> {
     let line =
         text.lines().rev().find(|line| line.starts_with('{')).context("it printed no figures")?;
     let result: Value = serde_json::from_str(line).context("its figures cannot be read")?;
-    Ok(Run { figures: result["figures"].clone(), choices: choices(errors) })
+    let mut figures = result["figures"].clone();
+    if let Some((idle, neglects)) = idle(errors) {
+        figures["idle"] = json!({
+            "times": idle,
+            "beside_ready": neglects,
+            "beside_ready_percent": 100.0 * neglects as f64 / idle as f64,
+        });
+    }
+    Ok(Run { figures, choices: choices(errors) })
+}
+
+/// From `attune run`'s last words: `.. CPUs idle 12 times, 3 of them beside a ready thread ..`.
+fn idle(words: &str) -> Option<(u64, u64)> {
+    let (times, rest) = words.split_once("CPUs idle ")?.1.split_once(" times, ")?;
+    Some((times.parse().ok()?, rest.split_once(' ')?.0.parse().ok()?))
 }
 
 /// From `attune run`'s last words: `.. handler calls: newthread 3, schedule 12`.
@@ -145,6 +159,10 @@ mod tests {
             newthread 3, schedule 12\n";
         assert_eq!(choices(words), Some(12));
         assert_eq!(choices("handler calls: newthread 3"), None);
+        let words = "attune: 7 dispatches, 0 kept, CPUs idle 12 times, 3 of them beside a ready \
+            thread; handler calls: schedule 7";
+        assert_eq!(idle(words), Some((12, 3)));
+        assert_eq!(idle("attune: 7 dispatches; handler calls: schedule 7"), None);
         assert_eq!(choices(""), None);
     }
 

@@ -24,6 +24,7 @@ mod description;
 pub mod fairness;
 mod films;
 mod machine;
+pub mod machine_messages;
 mod part;
 pub mod random_schedulers;
 mod report;

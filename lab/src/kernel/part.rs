@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use attune_vm::Topology;
 
 use super::contestant::{Contestant, split};
 use super::films::Films;
@@ -26,7 +27,9 @@ pub enum Place {
     /// Each run in a deterministic virtual machine (docs/vm.md), in which each instruction of any
     /// CPU takes a nanosecond: the same run gives the same figures on every machine with the same
     /// set-up. Runs differ in the seed of the machine.
-    Deterministic { cpus: u32 },
+    ///
+    /// The CPUs of a socket share a last-level cache.
+    Deterministic { cpus: u32, sockets: u32 },
     /// In real time on two CPUs. One machine runs all contestants of a round, one after the other,
     /// and each round begins with another contestant. Figures are medians over rounds with their
     /// confidence interval; ratios are taken within a round.
@@ -34,7 +37,12 @@ pub enum Place {
 }
 
 impl Place {
-    pub const ONE_CPU: Place = Place::Deterministic { cpus: 1 };
+    pub const ONE_CPU: Place = Place::deterministic(1);
+
+    /// One socket with so many CPUs.
+    pub const fn deterministic(cpus: u32) -> Place {
+        Place::Deterministic { cpus, sockets: 1 }
+    }
 
     pub fn is_deterministic(self) -> bool {
         matches!(self, Place::Deterministic { .. })
@@ -42,9 +50,21 @@ impl Place {
 
     pub fn cpus(self) -> u32 {
         match self {
-            Place::Deterministic { cpus } => cpus,
+            Place::Deterministic { cpus, .. } => cpus,
             Place::TwoCpus => 2,
         }
+    }
+
+    /// Last-level caches.
+    pub fn caches(self) -> u32 {
+        match self {
+            Place::Deterministic { sockets, .. } => sockets,
+            Place::TwoCpus => 1,
+        }
+    }
+
+    pub fn topology(self) -> Topology {
+        Topology::divided(self.cpus(), self.caches())
     }
 }
 

@@ -9,7 +9,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use attune_kernel::{Compiler, Layout};
 use attune_vm::{Cache, Command, Kind, Options as Machine};
 use serde::Serialize;
 use serde_json::Value;
@@ -46,8 +45,7 @@ pub fn measure(policy: &str, turns: u32, options: &Options, cache: &Cache) -> Re
     let folder = options.folder.join(super::EXPERIMENT.name);
     std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     let object = folder.join(format!("{policy}.bpf.o"));
-    let text = TIMED.to_owned() + &schedulers::kernel_text(policy)?;
-    attune_kernel::compile(&Compiler::find()?, &text, &object, 1, 1, Layout::Usual)?;
+    schedulers::compile_for_kernel(policy, TIMED, &object, 1, 1)?;
     let (attune, load) = (options.programs.join("attune"), load_program(&options.programs)?);
     let shown = |path: &Path| path.display().to_string();
     let mut words = vec![shown(&attune), "run".to_owned(), shown(&object)];

@@ -43,6 +43,9 @@ pub struct Options {
     /// The last player sometimes forgets to yield.
     pub misbehave: bool,
     pub timers: Timers,
+    /// The CPU is so many times slower than it was when the players took its measure: periods are
+    /// so many times longer, and lateness is told in so many parts.
+    pub slower: u64,
     /// Each process has an equal part of a CPU reserved.
     pub reserved: bool,
     pub time: Duration,
@@ -70,6 +73,7 @@ pub fn run(options: &Options) -> Result<Value> {
         options.count > 0 && options.unit > 0,
         "at least one player, and units of a microsecond"
     );
+    ensure!(options.slower > 0, "a CPU is at least as slow as it is");
     ensure!(
         !options.apart || options.group > 0,
         "groups apart are counted from a group on: --group 1"
@@ -140,7 +144,7 @@ pub fn run(options: &Options) -> Result<Value> {
         let count = shown[Shown::Timers as usize].load(Relaxed) as usize;
         shown[Shown::Late as usize..][..count]
             .iter()
-            .map(|late| late.load(Relaxed))
+            .map(|late| late.load(Relaxed) / options.slower)
             .collect::<Vec<_>>()
     };
     let mut late: Vec<Vec<u64>> = shown.iter().map(|shown| late(&&**shown)).collect();

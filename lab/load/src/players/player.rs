@@ -10,8 +10,8 @@ use attune_coop::Statistics;
 use super::Options;
 use crate::{child, clock};
 
-pub const SOUND: u64 = 10_000_000;
-pub const PICTURE: u64 = 1_000_000_000 / 24;
+const SOUND: u64 = 10_000_000;
+const PICTURE: u64 = 1_000_000_000 / 24;
 /// Handlers of the timers, microseconds of work.
 const SOUND_WORK: f64 = 50.0;
 const PICTURE_WORK: f64 = 100.0;
@@ -58,6 +58,7 @@ pub struct Player {
     units: Cell<u64>,
     units_per_frame: u64,
     misbehaves: bool,
+    slower: u64,
     steps_per_us: f64,
     /// Steps of the longest unit.
     longest: u64,
@@ -85,6 +86,7 @@ impl Player {
             units: Cell::default(),
             units_per_frame: if options.uneven { 1 + number % 4 } else { 1 },
             misbehaves: options.misbehave && index + 1 == options.count,
+            slower: options.slower,
             steps_per_us,
             longest: ((options.unit as f64 * steps_per_us) as u64).max(1),
             begin,
@@ -122,19 +124,20 @@ impl Player {
 
     /// Its timers, from some moment after now on.
     pub fn timers(&self) -> [Timer; 2] {
-        let (phase, start) = (self.draw() % PICTURE, clock::now());
+        let (sound, picture) = (SOUND * self.slower, PICTURE * self.slower);
+        let (phase, start) = (self.draw() % picture, clock::now());
         let steps = |us: f64| (us * self.steps_per_us) as u64;
         [
             Timer {
                 name: "sound",
-                release: start + phase % SOUND,
-                period: SOUND,
+                release: start + phase % sound,
+                period: sound,
                 steps: steps(SOUND_WORK),
             },
             Timer {
                 name: "picture",
                 release: start + phase,
-                period: PICTURE,
+                period: picture,
                 steps: steps(PICTURE_WORK),
             },
         ]

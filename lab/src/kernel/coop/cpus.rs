@@ -40,7 +40,7 @@ pub const EXPERIMENT: Description = Description {
     parts: &[
         Part {
             title: "Sixteen players and eight hogs on two CPUs",
-            place: Place::Deterministic { cpus: 2 },
+            place: Place::deterministic(2),
             contestants: fair_and_coop,
             workloads: &[players("two", "--count 16 --hogs 8 --unit 100")],
             figures: &[
@@ -54,7 +54,7 @@ pub const EXPERIMENT: Description = Description {
         },
         Part {
             title: "Thirty-two players and sixteen hogs on four CPUs",
-            place: Place::Deterministic { cpus: 4 },
+            place: Place::deterministic(4),
             contestants: || {
                 let lenient =
                     Contestant::ours_changed("coop, slack 4 ms", "coop", "--set coop_slack=4ms");

@@ -12,6 +12,7 @@ pub mod fairness;
 pub mod groups;
 pub mod hd;
 pub mod implicit;
+pub mod instances;
 pub mod legacy;
 pub mod many;
 pub mod misbehave;
