@@ -336,7 +336,7 @@ fn systemd_understands_the_unit_of_the_monitor() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd/user/attune-focus.service");
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../systemd/attune-focus.service");
     let unit = std::fs::read_to_string(unit).unwrap();
     let installed = unit.replace("ExecStart=attune ", &format!("ExecStart={ATTUNE} "));
     assert!(installed.contains(ATTUNE));

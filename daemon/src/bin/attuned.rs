@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-const UNIT: &str = include_str!("../../attuned.service");
+const UNIT: &str = include_str!("../../../systemd/attuned.service");
 
 fn install(folder: &Path) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| format!("where am I? {error}"))?;
