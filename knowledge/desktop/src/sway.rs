@@ -26,7 +26,7 @@ use crate::process::{Process, named};
 use crate::region::{Rect, Region};
 
 /// A compositor that does not answer for so long counts as gone.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The tree is asked for when something changed, and at least so often: not every move is told.
 const ASK_AT_LEAST: Time = 5 * SECOND;
 /// Bytes of an answer.
@@ -45,6 +45,8 @@ pub struct Sway {
     questions: UnixStream,
     events: UnixStream,
     server: Option<Process>,
+    /// The X servers that it started for clients of X, which they wake and are woken by.
+    xwayland: Vec<Process>,
     changed: bool,
     asked: Time,
     clients: Vec<Client>,
@@ -119,6 +121,7 @@ impl Sway {
             questions,
             events,
             server: Process::now(server),
+            xwayland: Vec::new(),
             changed: true,
             asked: 0,
             clients: Vec::new(),
@@ -135,8 +138,16 @@ impl Sway {
         let tree = ask(&mut self.questions, GET_TREE, b"")?;
         let tree: Node = serde_json::from_slice(&tree)?;
         self.asked = now;
+        self.xwayland = self.xwayland();
         self.clients = clients(&tree, Process::now);
         Ok(())
+    }
+
+    fn xwayland(&self) -> Vec<Process> {
+        let user = |server: Process| user_of(server.pid).ok();
+        let own = self.server.and_then(user);
+        let found = named(&["Xwayland".to_owned()]).into_iter().map(|facts| facts.process);
+        found.filter(|&server| own.is_some() && user(server) == own).collect()
     }
 
     fn listen(&mut self, until: Time) -> io::Result<()> {
@@ -163,13 +174,8 @@ impl Display for Sway {
         &self.name
     }
 
-    /// Clients of X are woken by Xwayland, which sway started for them.
     fn servers(&self) -> Vec<Process> {
-        let user = |server: Process| user_of(server.pid).ok();
-        let own = self.server.and_then(user);
-        let xwayland = named(&["Xwayland".to_owned()]).into_iter().map(|facts| facts.process);
-        let own = xwayland.filter(|&server| own.is_some() && user(server) == own);
-        self.server.into_iter().chain(own).collect()
+        self.server.into_iter().chain(self.xwayland.iter().copied()).collect()
     }
 
     fn limits(&self) -> Vec<String> {

@@ -117,8 +117,31 @@ impl Drop for Session {
     }
 }
 
-fn hears(sound: &mut Sound, pid: u32) -> bool {
-    sound.playing().unwrap().iter().any(|process| process.pid == pid)
+/// Asks a server, which may be slow on a busy machine.
+struct Listener {
+    socket: PathBuf,
+    sound: Option<Sound>,
+}
+
+impl Listener {
+    fn at(session: &Session) -> Listener {
+        Listener { socket: session.socket(), sound: None }
+    }
+
+    /// What plays, by number of the process.
+    fn playing(&mut self) -> Vec<u32> {
+        wait_for("an answer", || {
+            let sound = self.sound.take().or_else(|| Sound::connect(Some(&self.socket)).ok());
+            let mut sound = sound?;
+            let playing = sound.playing().ok()?.iter().map(|process| process.pid).collect();
+            self.sound = Some(sound);
+            Some(playing)
+        })
+    }
+
+    fn hears(&mut self, pid: u32) -> bool {
+        self.playing().contains(&pid)
+    }
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -126,27 +149,27 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn a_player_is_heard_until_it_is_muted_or_ends(session: &mut Session) {
-    let mut sound = Sound::connect(Some(&session.socket())).unwrap();
+    let mut sound = Listener::at(session);
     let player = session.player("pacat", &["--playback", "--raw"]);
-    until("its sound", || hears(&mut sound, player));
+    until("its sound", || sound.hears(player));
     assert!(session.ask(&["set-sink-mute", "nowhere", "1"]));
-    until("silence", || !hears(&mut sound, player));
+    until("silence", || !sound.hears(player));
     assert!(session.ask(&["set-sink-mute", "nowhere", "0"]));
-    until("its sound again", || hears(&mut sound, player));
+    until("its sound again", || sound.hears(player));
     // One that lies about its process plays, and nobody is rated for it.
     let lie = format!("--property=application.process.id={}", std::process::id());
     let liar = session.player("pacat", &["--playback", "--raw", &lie]);
     until("the other stream", || {
-        let listed = session.command("pactl", &["list", "short", "sink-inputs"]);
-        let mut listed = listed;
-        let output = listed.stdout(Stdio::piped()).output().unwrap();
+        let mut list = session.command("pactl", &["list", "short", "sink-inputs"]);
+        let output = list.stdout(Stdio::piped()).output().unwrap();
         String::from_utf8_lossy(&output.stdout).lines().count() == 2
     });
     // The answer is of now: the server tells what changed before it answers.
-    assert!(hears(&mut sound, player) && !hears(&mut sound, liar));
-    assert!(!hears(&mut sound, std::process::id()));
+    let playing = sound.playing();
+    assert!(playing.contains(&player) && !playing.contains(&liar), "{playing:?}");
+    assert!(!playing.contains(&std::process::id()), "{playing:?}");
     session.end(player);
-    until("the end", || !hears(&mut sound, player));
+    until("the end", || !sound.hears(player));
 }
 
 #[test]
@@ -171,8 +194,8 @@ fn pipewire_tells_of_its_own_clients_and_of_those_that_speak_pulseaudio() {
     // It knows the processes of its own clients by itself.
     let words = ["-p", "--rate", "48000", "--channels", "2", "--format", "s16"];
     let player = session.player("pw-cat", &[&words[..], &["--target", "nowhere", "-"]].concat());
-    let mut sound = Sound::connect(Some(&session.socket())).unwrap();
-    until("pipewire's own client", || hears(&mut sound, player));
+    let mut sound = Listener::at(&session);
+    until("pipewire's own client", || sound.hears(player));
 }
 
 /// A display without clients.
