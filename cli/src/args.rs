@@ -199,7 +199,7 @@ pub struct MachinesArgs {
     /// such as https://db1:2379,https://db2:2379
     #[arg(long, value_name = "URL", value_delimiter = ',')]
     pub at: Vec<String>,
-    /// Who has signed etcd's certificate (PEM); without it, whom the system trusts
+    /// The authority that signed etcd's certificate (PEM); without it, those of the system
     #[arg(long, value_name = "FILE", requires = "at")]
     pub ca: Option<PathBuf>,
     /// The manager's own certificate (PEM)

@@ -31,7 +31,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 pub struct Access {
     /// `http://HOST:PORT` or `https://HOST:PORT`, each a member of the same etcd.
     pub endpoints: Vec<String>,
-    /// Who may have signed etcd's certificate; none: whom the system trusts.
+    /// The authority that signed etcd's certificate; none: those that the system trusts.
     pub authority: Option<Certificate>,
     /// The manager's own certificate and its key.
     pub identity: Option<Identity>,

@@ -1,4 +1,5 @@
-//! What is said to etcd, and heard from it: one session after another, each as long as etcd answers.
+//! What is said to etcd, and heard from it: one session after another, each as long as etcd
+//! answers.
 //!
 //! A session renews the lease, reads what is there, and from then on does what the manager orders,
 //! follows the changes, and asks now and then whether it has missed one.
@@ -9,7 +10,7 @@ use std::time::Duration;
 use attune_cluster::database::{self, HEARTBEAT, ManagerId, State, Told};
 use etcd_client::{
     Client, Compare, CompareOp, Error, EventType, GetOptions, KeyValue, PutOptions, Txn, TxnOp,
-    TxnOpResponse, WatchOptions, WatchStream,
+    TxnOpResponse, WatchOptions, WatchResponse, WatchStream,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -175,36 +176,36 @@ impl<'a> Session<'a> {
                         None => return Ok(()),
                     }
                 }
-                heard = self.watch.message() => {
-                    let heard = heard?;
-                    let heard = heard.filter(|heard| !heard.canceled());
-                    let Some(heard) = heard else {
-                        return Err(Error::WatchError("etcd has ended the watch".to_owned()));
-                    };
-                    let mut newest = None;
-                    let mut unclear = false;
-                    for event in heard.events() {
-                        match event.kv() {
-                            Some(kv) if kv.key() == self.keys.state.as_bytes()
-                                && event.event_type() == EventType::Put => newest = Some(kv.clone()),
-                            _ => unclear = true,
-                        }
-                    }
-                    if unclear {
-                        self.look().await?;
-                    } else if let Some(kv) = newest
-                        && kv.mod_revision() as u64 > self.seen
-                    {
-                        let managers = self.managers.clone();
-                        self.found(State { managers, ..state_of(&kv) });
-                    }
-                }
+                heard = self.watch.message() => self.follow(heard?).await?,
                 _ = ticks.tick() => {
                     self.renew().await?;
                     self.look().await?;
                 }
             }
         }
+    }
+
+    /// Tells what has changed.
+    async fn follow(&mut self, heard: Option<WatchResponse>) -> Result<(), Error> {
+        let Some(heard) = heard.filter(|heard| !heard.canceled()) else {
+            return Err(Error::WatchError("etcd has ended the watch".to_owned()));
+        };
+        let mut newest = None;
+        for event in heard.events() {
+            let state = event.kv().filter(|kv| kv.key() == self.keys.state.as_bytes());
+            match (event.event_type(), state) {
+                (EventType::Put, Some(kv)) => newest = Some(kv),
+                // A manager has come or gone, or the state has.
+                _ => return self.look().await,
+            }
+        }
+        if let Some(kv) = newest
+            && kv.mod_revision() as u64 > self.seen
+        {
+            let managers = self.managers.clone();
+            self.found(State { managers, ..state_of(kv) });
+        }
+        Ok(())
     }
 
     async fn put(&mut self, number: u64, seen: u64, bytes: Vec<u8>) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! A manager that shares its master's state with the managers of other machines.
 //!
 //! All managers are equal. Each holds the master as the database has it, takes what its own nodes
-//! say, and puts the changed master in the place of the one that it began with. When another manager
+//! say, and puts the changed master in the place of the one that it began with. When another one
 //! was sooner, it goes on with that one's master and takes what its nodes said once more: a master
 //! counts each hello, batch and request once. So it does not matter, either, whether a put whose
 //! outcome was never heard took effect.
@@ -60,7 +60,7 @@ pub(super) struct Common {
     /// The revision of the state that the master goes on from.
     seen: u64,
     managers: Vec<ManagerId>,
-    /// Of all nodes that the master knows, also departed ones.
+    /// Owners of all nodes that the master knows, also of departed ones.
     owners: BTreeMap<NodeId, Owner>,
     /// The number of the last put, and whether its outcome is still to be told.
     puts: u64,
