@@ -2,7 +2,6 @@
 //! namespaces; links are cut, and etcd, managers and nodes are killed.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 

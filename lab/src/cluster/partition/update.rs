@@ -1,5 +1,5 @@
-//! What an atomic `+=` costs by a manager and etcd, and what a compare-and-swap by etcd's own client
-//! costs beside it.
+//! What an atomic `+=` costs by a manager and etcd, and what a compare-and-swap by etcd's own
+//! client costs beside it.
 
 use std::path::Path;
 use std::process::Command;
