@@ -56,6 +56,9 @@ const PACKETS: usize = 32;
 /// room for.
 const RESEND: time::Time = 5 * MILLISECOND;
 const KEEP_AGAIN: time::Time = 100 * MILLISECOND;
+/// A node hears of what others do at most once in that time, so that many nodes do not wake each
+/// other for each of their writes. What it is answered comes at once.
+const PACE: time::Time = MILLISECOND;
 /// How often a node hears something although nothing has changed, so that `age` tells a manager
 /// that lives from one that hangs.
 const HEARTBEAT: time::Time = 250 * MILLISECOND;
@@ -74,6 +77,8 @@ pub struct Manager {
     common: Option<Common>,
     /// What the master's time is ahead of this machine's.
     time_offset: Time,
+    /// Some node is to hear news a little later.
+    paced: bool,
     /// The number of this run, which nodes tell one by that knows nothing of them.
     run: u64,
     happened: Vec<Happening>,
@@ -121,6 +126,7 @@ impl Manager {
             stuck: false,
             common: None,
             time_offset: 0,
+            paced: false,
             run,
             happened: Vec::new(),
             buffer: vec![0; LONGEST],
@@ -218,6 +224,9 @@ impl Manager {
         }
         let alone = self.clients.is_empty() && self.processes.awaited.is_empty();
         let mut wait = if alone { NEVER } else { next_beat.saturating_sub(time::now()) };
+        if self.paced && !self.stuck {
+            wait = wait.min(PACE);
+        }
         if self.stuck {
             wait = wait.min(KEEP_AGAIN);
         } else if self.clients.iter().any(|client| client.again || !client.hears()) {

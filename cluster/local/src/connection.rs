@@ -16,7 +16,7 @@ use attune_language::ir::Value;
 use attune_linux::process;
 use attune_linux::socket::{Connection as Socket, Received};
 use attune_replica::Operation;
-use attune_replica::messages::{Ask, Property, Shared};
+use attune_replica::messages::{Ask, News, Property, Shared};
 use attune_replica::{Replica, Schema, Time};
 
 use crate::packets::{LONGEST, ToManager, ToNode};
@@ -25,6 +25,9 @@ use crate::packets::{LONGEST, ToManager, ToNode};
 /// has refused it. Nanoseconds.
 const RETRY: Time = 100_000_000;
 const RETRY_REFUSED: Time = 5_000_000_000;
+/// How long the manager may not know what a node has heard, which it then repeats with what is new.
+/// Nanoseconds.
+const CONFIRM: Time = 10_000_000;
 /// How soon a packet is tried again that the socket had no room for. Nanoseconds.
 const RESEND: Time = 5_000_000;
 
@@ -40,6 +43,8 @@ pub struct Connection {
     resend_at: Option<Time>,
     /// The manager is to hear something, whatever it is.
     answers: bool,
+    /// When to say what was heard, if nothing else is said before.
+    confirm_at: Time,
     /// The last request that this manager was sent.
     asked: u64,
     /// The last refusal, until it was told.
@@ -70,6 +75,7 @@ impl Connection {
             retry_at: Time::MIN,
             resend_at: None,
             answers: false,
+            confirm_at: Time::MIN,
             asked: 0,
             refused: None,
             told: None,
@@ -94,7 +100,10 @@ impl Connection {
     pub fn next(&self) -> Option<Time> {
         match self.socket {
             None => Some(self.retry_at),
-            Some(_) => self.resend_at,
+            Some(_) => {
+                let confirms = self.replica.has_news().then_some(self.confirm_at);
+                self.resend_at.into_iter().chain(confirms).min()
+            }
         }
     }
 
@@ -107,6 +116,9 @@ impl Connection {
     /// Hears what has come, sends what there is to say, looks for a manager if there is none.
     pub fn exchange(&mut self, now: Time) -> Heard {
         let mut heard = Heard::default();
+        // A clock that has jumped back must not keep the node away.
+        self.retry_at = self.retry_at.min(now.saturating_add(RETRY_REFUSED));
+        self.confirm_at = self.confirm_at.min(now.saturating_add(CONFIRM));
         if self.socket.is_none() && now >= self.retry_at {
             self.connect(now);
         }
@@ -164,12 +176,16 @@ impl Connection {
             ToNode::News(news) => {
                 // So that the manager hears of a node that has nothing to say, too.
                 self.answers |= news.cells.is_empty();
-                heard.orders.extend(self.replica.receive(&news, now));
-                heard.news = true;
+                self.take_news(&news, heard, now);
             }
-            ToNode::Answer(answer) => {
-                let value = self.replica.answer(&answer);
-                heard.answers.extend(value.map(|value| (answer.number, value)));
+            ToNode::Answers(news, answers) => {
+                if let Some(news) = news {
+                    self.take_news(&news, heard, now);
+                }
+                for answer in answers {
+                    let value = self.replica.answer(&answer);
+                    heard.answers.extend(value.map(|value| (answer.number, value)));
+                }
             }
             // It may answer several packets so: the node comes again once.
             ToNode::Unknown if self.replica.node().is_none() => {}
@@ -184,6 +200,11 @@ impl Connection {
         }
     }
 
+    fn take_news(&mut self, news: &News, heard: &mut Heard, now: Time) {
+        heard.orders.extend(self.replica.receive(news, now));
+        heard.news = true;
+    }
+
     fn say(&mut self, now: Time) {
         if self.socket.is_none() {
             return;
@@ -193,7 +214,10 @@ impl Connection {
             self.greet(now);
         }
         let again = std::mem::take(&mut self.answers) || resends;
-        if let Some(report) = self.replica.report(again) {
+        if (again || self.replica.has_writes() || now >= self.confirm_at)
+            && let Some(report) = self.replica.report(again)
+        {
+            self.confirm_at = now.saturating_add(CONFIRM);
             self.send(&ToManager::Report(report), now);
         }
         let asks: Vec<Ask> = self.replica.asks(self.asked + 1).collect();

@@ -40,7 +40,8 @@ pub enum ToNode {
     News(News),
     /// The manager has given the node up, which may say hello again.
     Unknown,
-    Answer(Answer),
+    /// Answers to requests, after the news of what they count.
+    Answers(Option<News>, Vec<Answer>),
 }
 
 impl ToManager {
@@ -138,11 +139,14 @@ impl ToNode {
                 to.news(news);
             }
             ToNode::Unknown => to.u8(3),
-            ToNode::Answer(answer) => {
+            ToNode::Answers(news, answers) => {
                 to.u8(4);
-                to.u64(answer.node);
-                to.u64(answer.number);
-                to.value(answer.value);
+                to.option(news.as_ref(), Writer::news);
+                to.list(answers, |to, answer| {
+                    to.u64(answer.node);
+                    to.u64(answer.number);
+                    to.value(answer.value);
+                });
             }
         }
         to.bytes
@@ -166,11 +170,14 @@ impl ToNode {
             1 => ToNode::Refused(from.text()?),
             2 => ToNode::News(from.news()?),
             3 => ToNode::Unknown,
-            4 => ToNode::Answer(Answer {
-                node: from.u64()?,
-                number: from.u64()?,
-                value: from.value()?,
-            }),
+            4 => {
+                let news = from.option(Reader::news)?;
+                let answers = from.list(|from| {
+                    let (node, number) = (from.u64()?, from.u64()?);
+                    Some(Answer { node, number, value: from.value()? })
+                })?;
+                ToNode::Answers(news, answers)
+            }
             _ => return None,
         };
         from.bytes.is_empty().then_some(message)
@@ -219,7 +226,7 @@ mod tests {
             orders in prop::collection::vec((any::<u16>(), operation()), 0..9),
             cells in prop::collection::vec((any::<u32>(), value()), 0..9),
             asked in prop::collection::vec((any::<u16>(), operation()), 0..3),
-            answer in value(),
+            value in value(),
         ) {
             let plain = values.iter().map(|(_, value)| *value).collect();
             let former = flag.then_some(b);
@@ -238,6 +245,8 @@ mod tests {
             let orders = flag.then_some(Orders { number: c, writes: orders });
             let news =
                 News { node: a, revision: b, since: c, cells, counted: a, orders, started: flag };
+            let with_answers = flag.then(|| news.clone());
+            let answer = Answer { node: a, number: b, value };
             let (resumed, started) = (flag, !flag);
             let welcome =
                 Welcome { node: b, revision: c, values: plain, counted: a, resumed, started };
@@ -246,7 +255,7 @@ mod tests {
                 ToNode::Refused(two),
                 ToNode::News(news),
                 ToNode::Unknown,
-                ToNode::Answer(Answer { node: a, number: b, value: answer }),
+                ToNode::Answers(with_answers, vec![answer; 2]),
             ] {
                 prop_assert_eq!(ToNode::read(&message.bytes()), Some(message));
             }

@@ -239,9 +239,12 @@ impl Replica {
 
     /// Whether there is something to report that was not reported yet.
     pub fn has_news(&self) -> bool {
-        let writes = !self.open.is_empty() || self.obeyed > self.confirmed;
-        self.node.is_some()
-            && (self.reported < self.revision || self.on_its_way.is_none() && writes)
+        self.node.is_some() && (self.reported < self.revision || self.has_writes())
+    }
+
+    /// Whether there is a batch to seal, or orders to confirm.
+    pub fn has_writes(&self) -> bool {
+        self.on_its_way.is_none() && (!self.open.is_empty() || self.obeyed > self.confirmed)
     }
 
     /// A number for all that has been written so far, for [`Replica::has_counted`].

@@ -6,7 +6,8 @@ use std::io::ErrorKind;
 use attune_cluster_local::packets::{ToManager, ToNode};
 use attune_linux::process::Process;
 use attune_linux::socket::{Connection, Credentials};
-use attune_replica::messages::{News, NodeId};
+use attune_linux::time::Time;
+use attune_replica::messages::{Answer, News, NodeId};
 
 use super::absent::Identity;
 
@@ -29,6 +30,8 @@ pub struct Client {
     untold: VecDeque<ToNode>,
     /// Its socket had no room for all of that.
     full: bool,
+    /// It hears no news before.
+    next_news: Time,
 }
 
 impl Client {
@@ -46,6 +49,7 @@ impl Client {
             kept_node: None,
             untold: VecDeque::new(),
             full: false,
+            next_news: 0,
         }
     }
 
@@ -58,9 +62,20 @@ impl Client {
         self.untold.push_back(message);
     }
 
-    /// News come before answers, so that a node which has an answer has seen what it counts.
-    pub fn tell_news(&mut self, news: News) {
-        self.untold.push_front(ToNode::News(news));
+    pub fn answer(&mut self, answer: Answer) {
+        match self.untold.back_mut() {
+            Some(ToNode::Answers(None, answers)) => answers.push(answer),
+            _ => self.untold.push_back(ToNode::Answers(None, vec![answer])),
+        }
+    }
+
+    /// News go along with answers, so that a node which has an answer has seen what it counts.
+    pub fn tell_news(&mut self, news: News, next: Time) {
+        self.next_news = next;
+        match self.untold.back_mut() {
+            Some(ToNode::Answers(along, _)) => *along = Some(news),
+            _ => self.untold.push_back(ToNode::News(news)),
+        }
     }
 
     /// What it has said since the state was kept has had no effect.
@@ -72,8 +87,13 @@ impl Client {
 
     /// Whether it may be told news: there is room, and nothing that must come first.
     pub fn takes_news(&self) -> bool {
-        let follows = |message: &ToNode| matches!(message, ToNode::Answer(_));
-        !self.full && self.untold.iter().all(follows)
+        let along = |message: &ToNode| matches!(message, ToNode::Answers(None, _));
+        !self.full && self.untold.iter().all(along)
+    }
+
+    /// Whether its time for news has come, or it is told something anyway.
+    pub fn may_hear(&self, now: Time) -> bool {
+        now >= self.next_news || !self.untold.is_empty()
     }
 
     /// Whether the manager may listen to it: one that does not hear does not speak either.
@@ -81,8 +101,8 @@ impl Client {
         !self.full
     }
 
-    /// Sends what the socket has room for. News that it has no room for are dropped, unless answers
-    /// follow them: later ones say more.
+    /// Sends what the socket has room for. News that it has no room for are dropped: later ones say
+    /// more.
     pub fn send(&mut self) {
         self.full = false;
         while let Some(message) = self.untold.pop_front() {
@@ -90,7 +110,7 @@ impl Client {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.again = true;
-                    if !matches!(message, ToNode::News(_)) || !self.untold.is_empty() {
+                    if !matches!(message, ToNode::News(_)) {
                         self.untold.push_front(message);
                         self.full = true;
                         return;

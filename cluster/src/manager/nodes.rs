@@ -2,12 +2,13 @@
 //! depart.
 
 use attune_cluster_local::packets::{ToManager, ToNode};
+use attune_linux::time;
 use attune_replica::messages::{Hello, NodeId};
 use attune_simulator::interpreter::Failure;
 use attune_simulator::scheduler::Time;
 
 use super::absent::Identity;
-use super::{Happening, Manager};
+use super::{Happening, Manager, PACE};
 use crate::master::Unknown;
 
 impl Manager {
@@ -21,12 +22,13 @@ impl Manager {
             Some(ToManager::Report(report)) => {
                 let result = self.speaks_for(index, report.node);
                 let result = result.and_then(|()| self.master.receive(&report, now));
-                self.answer(index, result.map(|()| None));
+                self.answered(index, result);
             }
             Some(ToManager::Ask(ask)) => {
                 let result = self.speaks_for(index, ask.node);
                 let result = result.and_then(|()| self.master.ask(&ask, now));
-                self.answer(index, result.map(|answer| Some(ToNode::Answer(answer))));
+                let result = result.map(|answer| self.clients[index].answer(answer));
+                self.answered(index, result);
             }
             None => self.drop(index),
         }
@@ -100,10 +102,9 @@ impl Manager {
         }
     }
 
-    fn answer(&mut self, index: usize, result: Result<Option<ToNode>, Unknown>) {
+    fn answered(&mut self, index: usize, result: Result<(), Unknown>) {
         match result {
-            Ok(Some(message)) => self.clients[index].tell(message),
-            Ok(None) => {}
+            Ok(()) => {}
             Err(Unknown::Node) => self.clients[index].tell(ToNode::Unknown),
             Err(Unknown::Nonsense) => self.drop(index),
         }
@@ -117,14 +118,20 @@ impl Manager {
 
     /// Tells every node what is new to it.
     pub(super) fn spread(&mut self) {
+        let now = time::now();
+        self.paced = false;
         for index in 0..self.clients.len() {
             let Some(node) = self.clients[index].node else { continue };
             if self.stuck || !self.clients[index].takes_news() {
                 continue;
             }
+            if !self.clients[index].may_hear(now) {
+                self.paced = true;
+                continue;
+            }
             let again = std::mem::take(&mut self.clients[index].again);
             if let Some(news) = self.master.news(node, again) {
-                self.clients[index].tell_news(news);
+                self.clients[index].tell_news(news, now + PACE);
             }
         }
     }

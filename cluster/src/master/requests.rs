@@ -1,7 +1,8 @@
-//! The request model: programs of nodes read and write what the master keeps, and wait for the answer.
+//! The request model: programs of nodes read and write what the master keeps, and wait for the
+//! answer.
 //!
-//! Invariants: a request takes effect once and as a whole, however often it is sent; it takes effect
-//! before its answer goes out, so that the store alone gives the order of all requests.
+//! Invariants: a request takes effect once and as a whole, however often it is sent; it takes
+//! effect before its answer goes out, so that the store alone gives the order of all requests.
 
 use attune_replica::Time;
 use attune_replica::messages::{Answer, Ask};

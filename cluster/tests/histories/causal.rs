@@ -1,5 +1,5 @@
-//! Causal order: a node that sees the k-th write of n sees all that n had seen when it wrote it, and
-//! never sees less than it has seen before or has written itself.
+//! Causal order: a node that sees the k-th write of n sees all that n had seen when it wrote it,
+//! and never sees less than it has seen before or has written itself.
 
 use std::collections::BTreeMap;
 

@@ -14,9 +14,9 @@
 //! C programs use `include/attune.h`; docs/threads.md is the manual for both.
 //!
 //! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
-//! `shared_variables` and `import_bindings`; these act on the one `engine` through `process`, which also switches stacks;
-//! the engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
-//! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
+//! `shared_variables` and `import_bindings`; these act on the one `engine` through `process`, which
+//! also switches stacks; the engine drives the `scheduler` that `load` found, with `thread_table`,
+//! `timers`, `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
 
 mod c_api;
 mod clock;
