@@ -10,6 +10,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &cluster::cameras::EXPERIMENT,
     &cluster::pool::EXPERIMENT,
     &cluster::partition::EXPERIMENT,
+    &cluster::shared::EXPERIMENT,
     &kernel::switch_cost::EXPERIMENT,
     &kernel::fairness::EXPERIMENT,
     &kernel::wakeup_latency::EXPERIMENT,

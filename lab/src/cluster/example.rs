@@ -8,6 +8,8 @@ pub struct Example {
     pub nodes: &'static [(&'static str, &'static str)],
     /// Shared variables that switch the scheduler off.
     pub off: &'static [(&'static str, i64)],
+    /// Shared variables of the model `request`.
+    pub requested: &'static [&'static str],
 }
 
 macro_rules! example {
@@ -20,6 +22,7 @@ macro_rules! example {
                 ($node, include_str!(concat!("../../../examples/", $name, "/", $node)))
             ),*],
             off: $off,
+            requested: &[],
         }
     };
 }
@@ -32,3 +35,13 @@ pub const CAMERAS: Example = example!(
 );
 pub const WEBAPP: Example =
     example!("webapp", ["web.subsched", "database.subsched"], &[("prefer", 0), ("limit", 1000)]);
+
+/// It has no simulated twin.
+pub const TICKETS: Example = Example {
+    name: "tickets",
+    workload: "",
+    master: include_str!("../../../examples/tickets/tickets.sched"),
+    nodes: &[("counter.subsched", include_str!("../../../examples/tickets/counter.subsched"))],
+    off: &[],
+    requested: &["last"],
+};

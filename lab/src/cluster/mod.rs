@@ -6,5 +6,6 @@ pub mod hosts;
 pub mod partition;
 pub mod pool;
 mod programs;
+pub mod shared;
 pub mod sim;
 pub mod webapp;

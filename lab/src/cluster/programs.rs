@@ -1,5 +1,6 @@
 //! The examples' programs as nodes of a cluster of this machine, and alone.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,11 @@ use super::example::Example;
 use crate::experiment::Options;
 use crate::files;
 use crate::median_interval::{self, Median};
+
+/// Shared variables that the nodes of an example ask the owner for.
+fn requested(example: &Example) -> impl Iterator<Item = String> {
+    example.requested.iter().map(|name| format!("--request={name}"))
+}
 
 /// A folder with an example's texts and its compiled node schedulers, `FAMILY.so`.
 pub struct Stage {
@@ -57,12 +63,55 @@ impl Stage {
             let family = file.trim_end_matches(".subsched");
             let built = Command::new(&attune)
                 .args(["build", &master, "--node", family, "-o", &format!("{family}.so")])
+                .args(requested(example))
                 .current_dir(&folder)
                 .status()
                 .context("attune build")?;
             ensure!(built.success(), "attune build failed");
         }
         Ok(Stage { attune, program: options.programs.join(example.name), folder, master })
+    }
+
+    /// Runs programs of one cluster at a time, each with these words, and reads what each says,
+    /// line by line; then, when all have ended, one more with `last`.
+    pub fn run_all<T: DeserializeOwned, L: DeserializeOwned>(
+        &self,
+        programs: &[Vec<String>],
+        last: &[&str],
+        scheduler: &str,
+    ) -> Result<(Vec<Vec<T>>, L)> {
+        // In memory, as /run is on most machines: a state on a disk waits for the disk.
+        let memory = PathBuf::from(format!("/dev/shm/attune-lab-{}", std::process::id()));
+        files::create_folder(&memory)?;
+        let name = memory.join("socket").to_string_lossy().into_owned();
+        let command = || {
+            let mut command = Command::new(&self.program);
+            command.current_dir(&self.folder).env("ATTUNE_CLUSTER", &name);
+            command.env("ATTUNE_SCHED", scheduler);
+            command
+        };
+        let manager = Manager::start(self, &name)?;
+        // Into files: a full pipe would stop a program.
+        let file = |number: usize| self.folder.join(format!("said-{number}"));
+        let start = |(number, words): (usize, &Vec<String>)| -> std::io::Result<Child> {
+            command().args(words).stdout(File::create(file(number))?).spawn()
+        };
+        let started: std::io::Result<Vec<Child>> = programs.iter().enumerate().map(start).collect();
+        let mut said = Vec::new();
+        for (number, mut child) in started.context("the program")?.into_iter().enumerate() {
+            let ended = child.wait().context("the program")?;
+            ensure!(ended.success(), "the program failed: {ended}");
+            let lines = std::fs::read_to_string(file(number)).context("what it said")?;
+            let parsed: Result<Vec<T>, _> = lines.lines().map(serde_json::from_str).collect();
+            said.push(parsed.with_context(|| format!("the program said {lines}"))?);
+        }
+        let output = command().args(last).output().context("the program")?;
+        drop(manager);
+        // What stays is a socket and a page.
+        let _ = std::fs::remove_dir_all(&memory);
+        let lines = String::from_utf8_lossy(&output.stdout);
+        let last = serde_json::from_str(lines.trim());
+        Ok((said, last.with_context(|| format!("the program said {lines}"))?))
     }
 
     /// Runs the program, with a manager of its own or with none, and reads what it says.
@@ -77,7 +126,7 @@ impl Stage {
             command.env("ATTUNE_CLUSTER", "./socket");
         }
         arrange(&mut command);
-        let manager = clustered.then(|| Manager::start(self)).transpose()?;
+        let manager = clustered.then(|| Manager::start(self, "./socket")).transpose()?;
         let output = command.output().context("the program")?;
         drop(manager);
         let said = String::from_utf8_lossy(&output.stdout);
@@ -107,9 +156,9 @@ impl Stage {
 struct Manager(Child);
 
 impl Manager {
-    fn start(stage: &Stage) -> Result<Manager> {
+    fn start(stage: &Stage, name: &str) -> Result<Manager> {
         let mut child = Command::new(&stage.attune)
-            .args(["manager", &stage.master, "--name", "./socket", "--json"])
+            .args(["manager", &stage.master, "--name", name, "--json"])
             .current_dir(&stage.folder)
             .stdout(Stdio::piped())
             .spawn()
