@@ -202,6 +202,45 @@ fn a_manager_that_lives_is_heard_of() {
     });
 }
 
+/// A node's clock jumps an hour ahead and back: ages stay sensible, and writes arrive.
+#[test]
+fn a_clock_that_jumps_loses_nothing() {
+    const HOUR: Time = 3600 * 1_000_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("farm");
+    let first = Running::at(&path);
+    let (mut jumping, mut other) = (node(&path), node(&path));
+    let mut jumps = [0, HOUR, -HOUR, 2 * HOUR, 0].into_iter().cycle();
+    let mut steps = 0;
+    let mut exchange = |jumping: &mut Connection, other: &mut Connection, jobs: i64| {
+        for _ in 0..120_000 {
+            // Clocks begin with the machine, so the earliest times are below zero.
+            let at = now() + if steps % 50 == 0 { jumps.next().unwrap_or(0) } else { 0 };
+            steps += 1;
+            jumping.exchange(at);
+            assert!(jumping.replica().age(at) >= 0);
+            other.exchange(now());
+            if shared(other, "jobs").is(Value::Int(jobs)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        panic!("after a minute the jobs are not {jobs}");
+    };
+    for round in 1..=100 {
+        add(&mut jumping, "jobs", 1);
+        exchange(&mut jumping, &mut other, 10 + round);
+    }
+    // Also while there is no manager.
+    drop(first);
+    for ahead in [HOUR, 0, -HOUR] {
+        jumping.exchange(now() + ahead);
+    }
+    add(&mut jumping, "jobs", 1);
+    let _second = Running::at(&path);
+    exchange(&mut jumping, &mut other, 11);
+}
+
 #[test]
 fn a_second_manager_of_a_name_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
