@@ -30,7 +30,8 @@ impl Operation {
         }
     }
 
-    /// The number after the operation, which keeps its type: a float that an int becomes is cut off.
+    /// The number after the operation, which keeps its type: a float that an int becomes is cut
+    /// off.
     pub fn apply(self, to: Value) -> Value {
         typed_like(to, self.apply_freely(to))
     }

@@ -91,6 +91,11 @@ impl Client {
         !self.full && self.untold.iter().all(along)
     }
 
+    /// It waits for the word that its batch has been counted, before it sends the next one.
+    pub fn hurry(&mut self) {
+        self.next_news = 0;
+    }
+
     /// Whether its time for news has come, or it is told something anyway.
     pub fn may_hear(&self, now: Time) -> bool {
         now >= self.next_news || !self.untold.is_empty()

@@ -22,6 +22,9 @@ impl Manager {
             Some(ToManager::Report(report)) => {
                 let result = self.speaks_for(index, report.node);
                 let result = result.and_then(|()| self.master.receive(&report, now));
+                if report.batch.is_some() {
+                    self.clients[index].hurry();
+                }
                 self.answered(index, result);
             }
             Some(ToManager::Ask(ask)) => {
