@@ -38,6 +38,11 @@ impl Manager {
         settings.iter().for_each(|setting| {
             command.args(["--set", setting]);
         });
+        Manager::started(&mut command)
+    }
+
+    /// By that command.
+    pub fn started(command: &mut Command) -> (Manager, Value) {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("piped"));
         let mut manager = Manager { child, lines };
@@ -54,7 +59,7 @@ impl Manager {
     }
 
     /// Passes over what it says until that event has come so often.
-    fn until(&mut self, event: &str, count: usize) -> Value {
+    pub fn until(&mut self, event: &str, count: usize) -> Value {
         let mut seen = 0;
         loop {
             let said = self.next().expect("it runs");
@@ -166,7 +171,7 @@ fn the_pool_answers_every_request_and_the_manager_counts_to_nothing_again() {
 }
 
 /// A node of the pool in this process, which serves nobody.
-fn own_node(folder: &Folder) -> Connection {
+pub fn own_node(folder: &Folder) -> Connection {
     let path = folder.0.join("pool.sched");
     let mut opened = attune_schedulers::open(&path, &[]).expect("the file");
     let checked = check(&opened.source, &mut opened.loader, &Options::default());

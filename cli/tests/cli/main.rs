@@ -2,6 +2,7 @@
 //! because each more would be linked anew. Tests that this machine cannot run say so and pass;
 //! with CI=true they fail.
 
+mod bad_days;
 mod cluster;
 mod commands;
 #[path = "../common/mod.rs"]
