@@ -10,12 +10,12 @@
 #include <string.h>
 #include "attune.h"
 
-#define CHECK(what)                                              \
-    do {                                                         \
-        if (!(what)) {                                           \
+#define CHECK(what)                                                    \
+    do {                                                               \
+        if (!(what)) {                                                 \
             printf("line %d: %s, errno %d\n", __LINE__, #what, errno); \
-            exit(1);                                             \
-        }                                                        \
+            exit(1);                                                   \
+        }                                                              \
     } while (0)
 
 static const int64_t ms = 1000000;

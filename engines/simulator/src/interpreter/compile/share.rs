@@ -32,7 +32,7 @@ impl Compiler<'_> {
 
     /// `place OP operand` in its parts, also where the place's value is kept in a temporary first.
     pub(super) fn operation(&self, place: &Place, value: ExprId) -> Option<ShareValue> {
-        // Of an int by a float, such as `x += 1.5`: the place's value as a float, and cut off.
+        // An int that a float updates, as in `x += 1.5`, counts as a float, and is cut off.
         let (mixed, value) = match self.program.exprs[value].kind {
             ExprKind::Convert(inner) if self.program.exprs[inner].ty == Type::Float => {
                 (true, inner)
