@@ -48,7 +48,6 @@ struct Inside {
     managers: BTreeSet<ManagerId>,
     handles: BTreeMap<ManagerId, Handle>,
     random: Option<fastrand::Rng>,
-    conflicts: u64,
     lost_outcomes: u64,
 }
 
@@ -88,7 +87,6 @@ impl Inside {
             return;
         }
         if seen != self.state.revision {
-            self.conflicts += 1;
             return self.show(manager);
         }
         let mut chance = |one_in: u32| self.random.as_mut().is_some_and(|it| it.u32(..one_in) == 0);
@@ -298,8 +296,7 @@ fn no_increment_is_lost_or_doubled_whatever_becomes_of_a_put() {
     let arrived: usize =
         managers.iter().map(|it| it.said(|it| matches!(it, Happening::Arrived { .. }))).sum();
     assert_eq!(arrived, 6, "each node arrives once");
-    let Inside { conflicts, lost_outcomes: lost, .. } = *memory.inside();
-    assert!(conflicts > 5 && lost > 5, "{conflicts} conflicts, {lost} outcomes lost");
+    assert!(memory.inside().lost_outcomes > 0);
     drop(managers);
     assert_eq!(memory.inside().state.revision, 0, "the last manager takes the state along");
 }
