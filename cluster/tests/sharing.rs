@@ -382,7 +382,10 @@ fn a_state_that_has_vanished_is_put_back() {
 fn managers_of_another_version_are_refused_with_both_identities() {
     let folder = tempfile::tempdir().expect("a folder");
     let memory = Memory::default();
-    let _first = Running::at(&folder.path().join("a"), &memory);
+    let a = folder.path().join("a");
+    let _first = Running::at(&a, &memory);
+    // Once the first has put its state, there is something to differ from.
+    until(&mut [node(&a)], |nodes| nodes[0].replica().is_settled());
     let start = |worker: &str, first: i64| {
         let mut other = fixture(&[("farm.sched", MASTER), ("worker.subsched", worker)], &[]);
         let schema = Arc::make_mut(&mut other.schema);

@@ -197,7 +197,9 @@ impl Manager {
         if is_newer {
             self.take_over(&found.bytes)?;
         } else if unsure {
+            // At once: what is not kept must not be told.
             self.kept_changes = None;
+            common.urgent = true;
         }
         self.let_lost_nodes_depart()
     }

@@ -53,7 +53,7 @@ pub const EXPERIMENT: Description = Description {
         },
         Part {
             title: "Parts of cgroups on two CPUs",
-            place: Place::Deterministic { cpus: 2 },
+            place: Place::Deterministic { cpus: 2, sockets: 1 },
             contestants: everybody,
             workloads: WORKLOADS,
             figures: &[
