@@ -6,21 +6,17 @@
 //! be anything; what they print as JSON is passed on.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::ops::Range;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::str::FromStr;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
-use attune_linux::{process, signal};
+use anyhow::{Context, Result, ensure};
 use rustix::thread::disable_transparent_huge_pages;
 use serde_json::{Value, json};
 
+use crate::running::{Running, find, numbered, serve, servers_of, words};
 use crate::tracer::function::Function;
 use crate::tracer::line::Line;
 use crate::tracer::{Tracer, Watch};
@@ -28,8 +24,6 @@ use crate::{child, clock, hogs, numbers};
 
 /// The probe's name in traces.
 const PICTURE: &str = "picture";
-/// A server and its players may take so long to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Calls of a server that follow each other so soon tell of one picture, the last of them of its
 /// having been drawn.
 const ONE_PICTURE: u64 = 2_000_000;
@@ -81,118 +75,16 @@ pub struct Options {
     pub player: Vec<String>,
 }
 
-/// A program, and what it says. It ends when its value is dropped.
-struct Running {
-    child: Child,
-    log: File,
-}
-
-impl Running {
-    fn start(words: &[String], display: Option<&str>) -> Result<Running> {
-        let Some((program, arguments)) = words.split_first() else {
-            bail!("a program without a name")
-        };
-        let log = child::memory_file().context("cannot make a file in memory")?;
-        let mut command = Command::new(find(program));
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log.try_clone()?);
-        if let Some(display) = display {
-            command.env("DISPLAY", display);
-        }
-        let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
-        Ok(Running { child, log })
-    }
-
-    fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
-    }
-
-    /// Asks it to end, kills it if it does not, and returns what it has said.
-    fn end(&mut self) -> String {
-        if self.is_alive() {
-            // It was not waited for, so the number is its own; it may end by itself just now.
-            let _ = process::signal(self.child.id(), signal::TERMINATE);
-        }
-        let patience = Instant::now() + Duration::from_secs(10);
-        while self.is_alive() && Instant::now() < patience {
-            thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        child::said(&self.log)
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-/// A program beside this one goes before those of PATH.
-fn find(program: &str) -> PathBuf {
-    let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.join(program)));
-    beside
-        .filter(|path| !program.contains('/') && path.is_file())
-        .unwrap_or_else(|| PathBuf::from(program))
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
-}
-
-/// For a player's number.
-fn numbered(text: &str, player: usize) -> String {
-    text.replace("{}", &player.to_string())
-}
-
-/// What serves so many players: a server each, or one for all, or none.
-fn servers_of(text: &str, players: usize) -> Vec<String> {
-    let count = match text {
-        "" => 0,
-        text if text.contains("{}") => players,
-        _ => 1,
-    };
-    (1..=count).map(|player| numbered(text, player)).collect()
-}
-
-/// A server, and its display's name.
-fn serve(text: &str) -> Result<(Running, String)> {
-    let words = words(text);
-    let display = words
-        .iter()
-        .find(|word| word.starts_with(':'))
-        .context("a server needs a display, such as :9")?;
-    let mut server = Running::start(&words, None)?;
-    let socket = Path::new("/tmp/.X11-unix").join(format!("X{}", &display[1..]));
-    let patience = Instant::now() + PATIENCE;
-    // The socket is there before somebody listens.
-    while UnixStream::connect(&socket).is_err() {
-        ensure!(
-            server.is_alive(),
-            "the X server `{text}` has ended: {}",
-            child::said(&server.log).trim()
-        );
-        ensure!(Instant::now() < patience, "the X server makes no display: {text}");
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok((server, display.clone()))
-}
-
 impl Shown {
-    fn watch(&self) -> Result<Tracer> {
-        match self {
-            Shown::Function { library, function } => {
-                let function = Function::in_library(&find(library).to_string_lossy(), function)?;
-                Tracer::start(&[Watch::Call { function, name: PICTURE, fetch: "release=%di:u64" }])
-            }
-            Shown::Server { call } => {
-                Tracer::start(&[Watch::Event(format!("syscalls/sys_enter_{call}"))])
-            }
-        }
+    pub fn watch(&self) -> Result<Watch> {
+        Ok(match self {
+            Shown::Function { library, function } => Watch::Call {
+                function: Function::in_library(&find(library).to_string_lossy(), function)?,
+                name: PICTURE,
+                fetch: "release=%di:u64",
+            },
+            Shown::Server { call } => Watch::Event(format!("syscalls/sys_enter_{call}")),
+        })
     }
 
     fn is_in(&self, line: &Line) -> bool {
@@ -213,7 +105,7 @@ fn process_of(thread: u32) -> Option<u32> {
 }
 
 /// When each process showed its pictures, by its number.
-fn pictures(trace: &str, shown: &Shown) -> BTreeMap<u32, Vec<u64>> {
+pub fn pictures(trace: &str, shown: &Shown) -> BTreeMap<u32, Vec<u64>> {
     let mut by_thread: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for line in trace.lines().filter_map(Line::read).filter(|line| shown.is_in(line)) {
         by_thread.entry(line.thread).or_default().push(line.time);
@@ -245,7 +137,7 @@ fn lateness(trace: &str, within: &Range<u64>) -> Vec<u64> {
 /// For this process and all that it starts: no huge pages. The kernel makes them in a thread of
 /// nice 19 that keeps a program's memory locked meanwhile: on a busy CPU a player waits in a page
 /// fault for up to a second, under any scheduler.
-fn without_huge_pages() -> Result<()> {
+pub fn without_huge_pages() -> Result<()> {
     disable_transparent_huge_pages(true).context("cannot do without huge pages")
 }
 
@@ -274,7 +166,7 @@ pub fn run(options: &Options) -> Result<Value> {
     let begin = clock::now() + SETTLE;
     let end = begin + options.time.as_nanos() as u64;
     // Before: beginning to look takes the kernel a while.
-    let tracer = options.shown.watch()?;
+    let tracer = Tracer::start(&[options.shown.watch()?])?;
     clock::sleep_until(begin);
     let cpu = |running: &Option<Running>| {
         running.as_ref().map(|running| clock::cpu_time(running.child.id()).unwrap_or(0))
@@ -411,13 +303,6 @@ mod tests {
         assert_eq!(behind(&[], 10.0), [0; 0]);
         // The first is the late one.
         assert_eq!(behind(&[1002, 1010, 1020], 10.0), [2, 0, 0]);
-    }
-
-    #[test]
-    fn players_have_one_server_or_one_each() {
-        assert_eq!(servers_of("Xvfb :9 -ac", 3), ["Xvfb :9 -ac"]);
-        assert_eq!(servers_of("Xvfb :9{} -ac", 2), ["Xvfb :91 -ac", "Xvfb :92 -ac"]);
-        assert_eq!(servers_of("", 2), [""; 0]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod child;
 mod clock;
 mod commands;
 mod crowd;
+mod desktop;
 mod ext;
 mod films;
 mod forks;
@@ -22,6 +23,7 @@ mod players;
 mod real_time;
 mod requests;
 mod reservation;
+mod running;
 mod slices;
 mod switches;
 mod tracer;
@@ -64,6 +66,9 @@ struct Args {
     /// other figures)
     #[arg(long)]
     traced: bool,
+    /// What gives a person's programs more of the CPU; `desktop` has such a person
+    #[arg(long, value_enum, default_value = "nobody")]
+    favour: desktop::Favour,
     #[command(subcommand)]
     workload: Workload,
 }
@@ -234,6 +239,9 @@ enum Workload {
         #[arg(last = true, required = true)]
         player: Vec<String>,
     },
+    /// A desktop: an X server, programs on it, and a person at it, beside processes that compute:
+    /// how late each program runs, pictures lost, how soon a key is on the screen (needs root)
+    Desktop(desktop::Options),
     /// Processes that are made and end at once: cost of each
     Forks {
         #[arg(long, default_value_t = 2_000)]
@@ -304,6 +312,10 @@ fn measure(args: &Args) -> Result<Value> {
     let scheduler = Scheduler::start(&args.scx)?;
     let before = ext::current();
     attributes::apply(args.class, args.slice.map(Duration::from_micros))?;
+    let watching = match &args.workload {
+        Workload::Desktop(_) => None,
+        _ => desktop::quiet(args.favour)?,
+    };
     let tracer = args.traced.then(Lateness::watch).transpose()?;
     let mut figures = match &args.workload {
         Workload::PingPong { turns, depth } => switches::ping_pong(*turns, *depth),
@@ -362,6 +374,7 @@ fn measure(args: &Args) -> Result<Value> {
                 player: player.clone(),
             })
         }
+        Workload::Desktop(options) => desktop::run(options, args.favour),
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
         Workload::Periodic { tasks, hogs, seconds } => {
             periodic::run(tasks, *hogs, deadline, *seconds)
@@ -378,6 +391,7 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;
+    drop(watching);
     if let Some(tracer) = tracer {
         let time = |name: &str, default| figures[name].as_u64().unwrap_or(default);
         figures["seen"] = tracer.seen(time("from_ns", 0)..time("to_ns", u64::MAX))?;

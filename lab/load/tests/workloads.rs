@@ -203,3 +203,38 @@ fn a_tracer_sees_what_a_workload_says() {
         "nothing is left behind"
     );
 }
+
+/// What a person types is on the screen, and the tracer tells which program did what for it.
+#[test]
+fn a_person_types_and_the_screen_shows_it() {
+    let tracefs = std::path::Path::new("/sys/kernel/tracing/instances").exists();
+    let there = |program: &str| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+    };
+    let programs = there("Xvfb") && there("xterm");
+    if !possible("root or tracefs", is_root() && tracefs)
+        || !possible("Xvfb and xterm (tools/setup.sh test)", programs)
+    {
+        return;
+    }
+    let display = 1000 + std::process::id() % 30000;
+    let server = format!("Xvfb :{display} -screen 0 640x480x24 -nolisten tcp -ac -noreset -r");
+    let output = Command::new(env!("CARGO_BIN_EXE_attune-load"))
+        .args(["desktop", "--server", &server, "--typed", "xterm -e cat", "--hogs", "0,1"])
+        .args(["--begin", "0.1", "--seconds", "1.5"])
+        .output()
+        .expect("it runs");
+    let figures = figures_of("desktop", output);
+    let phases = figures["phases"].as_array().expect("phases");
+    assert_eq!(phases.len(), 2, "{figures}");
+    for phase in phases {
+        let keys = &phase["screen"]["keys"];
+        assert!(keys["to_screen_ns"]["count"].as_u64() > Some(0), "{figures}");
+        for program in ["Xvfb", "xterm"] {
+            let late = &phase["programs"][program]["wake_ns"];
+            assert!(late["count"].as_u64() > Some(0), "{program}: {figures}");
+        }
+    }
+    assert_eq!((&phases[0]["hogs"], &phases[1]["hogs"]), (&0.into(), &1.into()), "{figures}");
+}

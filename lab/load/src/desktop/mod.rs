@@ -1,0 +1,267 @@
+//! A desktop with real programs on it, a person at it, and other work beside: for each program how
+//! late it runs after a wake-up, how long it stays and what it uses; for films what is lost; for
+//! keys and for the pointer when the screen shows them.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | here | starts all, makes one phase after the other, and puts the figures together |
+//! | [`favour`] | gives the programs more of the CPU: by a policy, by weights, or by hand |
+//! | [`favour`] | gives the programs more of the CPU: by policy, by weights, or by hand |
+//! | [`activity`] | what each program did, as the kernel's tracer sees it |
+//!
+//! A phase has so many processes that compute; the first can be the one to compare with. Times are
+//! CLOCK_MONOTONIC's, in ns.
+
+mod activity;
+mod favour;
+mod person;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use attune_linux::procfs;
+use serde_json::{Value, json};
+
+use crate::child::{self, Child};
+use crate::films::{Shown, pictures, without_huge_pages};
+use crate::running::{Running, numbered, serve, words};
+use crate::tracer::{Tracer, Watch};
+use crate::{clock, hogs, numbers};
+pub use favour::Favour;
+use favour::Favoured;
+
+/// From a change of what runs to the begin of a phase: ratings move half of their way each second.
+const SETTLE: Duration = Duration::from_secs(2);
+
+#[derive(clap::Args)]
+pub struct Options {
+    /// The X server
+    #[arg(long, value_name = "PROGRAM ..", default_value = "Xvfb :9 -screen 0 1280x800x24 -ac")]
+    server: String,
+    /// A window manager
+    #[arg(long, value_name = "PROGRAM ..")]
+    manager: Option<String>,
+    /// A program that a person types into, 8 keys a second
+    #[arg(long, value_name = "PROGRAM ..")]
+    typed: Option<String>,
+    /// Part of the class of its window
+    #[arg(long, value_name = "CLASS", default_value = "xterm")]
+    class: String,
+    /// After each sixteen keys the person drags its window for a second (needs a window manager
+    /// with which Alt and the first button move a window)
+    #[arg(long)]
+    drag: bool,
+    /// A film player; may be given several times
+    #[arg(long = "player", value_name = "PROGRAM ..")]
+    players: Vec<String>,
+    /// Start so many of the first player; {} in its words is the number, from 1 on
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    copies: usize,
+    /// Where a player shows a picture, as in `films`
+    #[arg(long, value_name = "WHERE", default_value = "libXext.so.6:XShmPutImage")]
+    shown: Shown,
+    /// Pictures a second of the films
+    #[arg(long, value_name = "HZ", default_value_t = 25.0)]
+    rate: f64,
+    /// Processes that compute, in each phase; never fewer than in the one before
+    #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "0,10")]
+    hogs: Vec<usize>,
+    /// A program that runs from the second phase on
+    #[arg(long, value_name = "PROGRAM ..")]
+    beside: Option<String>,
+    /// For the programs to begin
+    #[arg(long, value_name = "S", default_value = "4", value_parser = crate::seconds)]
+    begin: Duration,
+    /// Length of a phase
+    #[arg(long, value_name = "S", default_value = "5", value_parser = crate::seconds)]
+    seconds: Duration,
+}
+
+/// What is on the desktop. The fields end from the first to the last.
+struct Desktop {
+    person: Option<person::Person>,
+    players: Vec<Running>,
+    typed: Option<Running>,
+    manager: Option<Running>,
+    favoured: Favoured,
+    server: Running,
+}
+
+pub fn run(options: &Options, favour: Favour) -> Result<Value> {
+    ensure!(options.hogs.is_sorted() && options.rate > 0.0, "hogs never go, and a film has a rate");
+    without_huge_pages()?;
+    let mut desktop = Desktop::start(options, favour)?;
+    let mut hogs: Vec<Child> = vec![];
+    let mut beside = None;
+    let mut phases = vec![];
+    for (number, count) in options.hogs.iter().enumerate() {
+        while hogs.len() < *count {
+            hogs.push(hogs::start(0)?);
+            desktop.favoured.other(hogs.last().map_or(0, Child::pid), hogs.len())?;
+        }
+        if let Some(program) = options.beside.as_ref().filter(|_| number == 1) {
+            let program = Running::start(&words(program), None)?;
+            desktop.favoured.other(program.child.id(), 0)?;
+            beside = Some(program);
+        }
+        desktop.favoured.known(&desktop.own_processes())?;
+        let mut figures = desktop.phase(options, &hogs)?;
+        figures["hogs"] = json!(count);
+        desktop.all_live(options, beside.as_mut())?;
+        phases.push(figures);
+    }
+    Ok(json!({ "phases": phases }))
+}
+
+impl Desktop {
+    fn start(options: &Options, favour: Favour) -> Result<Desktop> {
+        let (server, display) = serve(&options.server)?;
+        let start = |text: &String| Running::start(&words(text), Some(&display));
+        let favoured = Favoured::start(favour, &display)?;
+        let manager = options.manager.as_ref().map(start).transpose()?;
+        if manager.is_some() {
+            person::wait_for_manager(&display)?;
+        }
+        let typed = options.typed.as_ref().map(start).transpose()?;
+        let person = typed
+            .as_ref()
+            .map(|_| person::Person::sit_down(&display, &options.class, options.drag));
+        let person = person.transpose()?;
+        let first = options.players.first().into_iter();
+        let players = first
+            .flat_map(|player| (1..=options.copies).map(|number| numbered(player, number)))
+            .chain(options.players.iter().skip(1).cloned())
+            .map(|player| start(&player))
+            .collect::<Result<Vec<_>>>()?;
+        thread::sleep(options.begin);
+        Ok(Desktop { person, players, typed, manager, favoured, server })
+    }
+
+    /// The programs on the desktop, the one that a person types into first.
+    fn own_processes(&self) -> Vec<u32> {
+        let programs = self.typed.iter().chain(&self.players).chain(&self.manager);
+        programs.chain([&self.server]).map(|program| program.child.id()).collect()
+    }
+
+    fn phase(&self, options: &Options, hogs: &[Child]) -> Result<Value> {
+        thread::sleep(SETTLE);
+        let mut watched = vec![
+            Watch::Event("sched/sched_waking".to_owned()),
+            Watch::Event("sched/sched_switch".to_owned()),
+        ];
+        if !self.players.is_empty() {
+            watched.push(options.shown.watch()?);
+        }
+        // Before: beginning to look takes the kernel a while.
+        let tracer = Tracer::start(&watched)?;
+        self.favoured.forget_ratings();
+        let begin = clock::now() + 100_000_000;
+        let within = begin..begin + options.seconds.as_nanos() as u64;
+        clock::sleep_until(within.end);
+        let trace = tracer.stop()?;
+        let names = self.names(hogs);
+        let mut programs = activity::by_program(&trace, &names, &within);
+        let ratings = self.favoured.ratings();
+        for (name, figures) in &mut programs {
+            if let Some(ratings) = ratings.get(name) {
+                figures["ratings"] = ratings.clone();
+            }
+        }
+        let sum = |names: &[&str]| -> f64 {
+            let of = |name: &&str| programs.get(*name)?["cpu_percent"].as_f64();
+            names.iter().filter_map(of).sum()
+        };
+        let busy: f64 =
+            programs.values().filter_map(|program| program["cpu_percent"].as_f64()).sum();
+        let screen = self.person.as_ref().map(|person| person.figures(&within));
+        Ok(json!({
+            "films": self.films(options, &trace, &within),
+            "film_cpu_percent": sum(&[&self.player_name(), &self.server_name()]),
+            "busy_percent": busy,
+            "hogs_percent": sum(&["hog"]),
+            "compile_percent": sum(&["cc", "cc1", "as", "attune-load"]),
+            "programs": programs,
+            "screen": screen,
+        }))
+    }
+
+    fn player_name(&self) -> String {
+        self.players.first().map_or(String::new(), |player| procfs::name(player.child.id()))
+    }
+
+    fn server_name(&self) -> String {
+        procfs::name(self.server.child.id())
+    }
+
+    /// The program of each thread that is there. All of ours that compute are `hog`.
+    fn names(&self, hogs: &[Child]) -> HashMap<u32, String> {
+        let special = |process: u32| {
+            let is = |of: Option<u32>| of == Some(process);
+            if hogs.iter().any(|hog| hog.pid() == process) {
+                Some("hog")
+            } else if is(self.person.as_ref().map(person::Person::pid)) {
+                Some("person")
+            } else if is(self.favoured.monitor()) {
+                Some("monitor")
+            } else {
+                (process == std::process::id()).then_some("observer")
+            }
+        };
+        let threads = procfs::processes().into_iter().flat_map(|process| {
+            let name = special(process).map_or_else(|| procfs::name(process), str::to_owned);
+            procfs::threads(process).into_iter().map(move |thread| (thread, name.clone()))
+        });
+        threads.collect()
+    }
+
+    /// For each player.
+    fn films(&self, options: &Options, trace: &str, within: &Range<u64>) -> Vec<Value> {
+        let by_process = pictures(trace, &options.shown);
+        let seconds = (within.end - within.start) as f64 / 1e9;
+        let film = |player: &Running| {
+            let times = by_process.get(&player.child.id()).map_or(&[][..], Vec::as_slice);
+            let shown: Vec<u64> =
+                times.iter().copied().filter(|time| within.contains(time)).collect();
+            let mut between: Vec<u64> = shown.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let rate = shown.len() as f64 / seconds;
+            json!({
+                "frames_per_second": rate,
+                "lost_percent": (100.0 * (1.0 - rate / options.rate)).max(0.0),
+                "interval_ns": numbers::quantiles(&mut between),
+            })
+        };
+        self.players.iter().map(film).collect()
+    }
+
+    /// Err: a program has ended, or did not come to life.
+    fn all_live(&mut self, options: &Options, beside: Option<&mut Running>) -> Result<()> {
+        let programs = self.typed.iter_mut().chain(&mut self.players).chain(&mut self.manager);
+        for program in programs.chain([&mut self.server]).chain(beside) {
+            let alive = program.is_alive();
+            ensure!(
+                alive,
+                "a program of the desktop has ended before its time: {}",
+                child::said(&program.log).trim()
+            );
+        }
+        self.favoured.lives()?;
+        let person = self.person.as_ref().map(person::Person::lives).transpose();
+        person.with_context(|| format!("nobody types into {}", options.class))?;
+        Ok(())
+    }
+}
+
+/// A display where nothing happens, for a monitor beside another workload. None: nobody watches.
+pub fn quiet(favour: Favour) -> Result<Option<(Favoured, Running)>> {
+    if favour == Favour::Nobody {
+        return Ok(None);
+    }
+    let (server, display) = serve("Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac")?;
+    Ok(Some((Favoured::start(favour, &display)?, server)))
+}
+
+/// Figures by name.
+type Figures = BTreeMap<String, Value>;

@@ -1,0 +1,308 @@
+//! A person at the display, as a process of its own in SCHED_FIFO: types by XTEST, drags the window
+//! it types into, and sees when the screen shows it.
+//!
+//! A key is on the screen when the server says that its window was drawn into (DAMAGE), a drag when
+//! the window has moved. The person waits for each key to be shown before the next one, for at most
+//! [`PATIENCE`], and types at [`PERIOD`] otherwise.
+
+use std::fs::File;
+use std::io::Write;
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use attune_linux::poll;
+use attune_linux::scheduling::Attributes;
+use serde_json::{Value, json};
+use x11rb::connection::Connection;
+use x11rb::protocol::Event;
+use x11rb::protocol::damage::{ConnectionExt as _, ReportLevel};
+use x11rb::protocol::xproto::{
+    AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, InputFocus, MapState,
+    Window,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+use crate::child::{self, Child};
+use crate::{clock, numbers};
+
+/// 8 keys a second.
+const PERIOD: u64 = 125_000_000;
+/// Between two moves of the pointer.
+const MOVE: u64 = 40_000_000;
+const MOVES: usize = 25;
+/// A key or a move that is not shown by then is lost.
+const PATIENCE: u64 = 2_000_000_000;
+/// A person says it when the typing begins.
+const READY: &str = "ready";
+/// For windows and persons to come.
+const BEGIN: Duration = Duration::from_secs(60);
+
+const TEXT: &[u8] = b"the quick brown fox jumps over the lazy dog while others compute ";
+
+/// Keys of X: their symbols.
+const RETURN: u32 = 0xff0d;
+const ESCAPE: u32 = 0xff1b;
+const ALT: u32 = 0xffe9;
+
+/// Kinds of XTEST events.
+const KEY_PRESS: u8 = 2;
+const KEY_RELEASE: u8 = 3;
+const BUTTON_PRESS: u8 = 4;
+const BUTTON_RELEASE: u8 = 5;
+const MOTION: u8 = 6;
+
+pub struct Person {
+    child: Child,
+    log: File,
+}
+
+impl Person {
+    /// Someone who types into the window of that class. Returns when the typing begins.
+    pub fn sit_down(display: &str, class: &str, drags: bool) -> Result<Person> {
+        let log = child::memory_file()?;
+        let mut own = log.try_clone()?;
+        let child = Child::start(|| match act(display, class, drags, &mut own) {
+            Ok(()) => 0,
+            Err(error) => {
+                let _ = writeln!(own, "error: {error:#}");
+                1
+            }
+        })?;
+        let person = Person { child, log };
+        let patience = Instant::now() + BEGIN;
+        while !child::said(&person.log).lines().any(|line| line == READY) {
+            person.lives()?;
+            ensure!(Instant::now() < patience, "nobody begins to type");
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(person)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// Err: why not.
+    pub fn lives(&self) -> Result<()> {
+        let said = child::said(&self.log);
+        match said.lines().find_map(|line| line.strip_prefix("error: ")) {
+            Some(error) => bail!("{error}"),
+            None => Ok(()),
+        }
+    }
+
+    /// How long keys and moves took to the screen that began within that time.
+    pub fn figures(&self, within: &Range<u64>) -> Value {
+        let said = child::said(&self.log);
+        let of = |kind: &str| {
+            let line = |line: &str| -> Option<(u64, Option<u64>)> {
+                let mut words = line.strip_prefix(kind)?.split_whitespace();
+                Some((words.next()?.parse().ok()?, words.next().and_then(|word| word.parse().ok())))
+            };
+            let all: Vec<_> =
+                said.lines().filter_map(line).filter(|(at, _)| within.contains(at)).collect();
+            let lost = all.iter().filter(|(_, took)| took.is_none()).count();
+            let mut took: Vec<u64> = all.iter().filter_map(|(_, took)| *took).collect();
+            json!({ "lost": lost, "to_screen_ns": numbers::quantiles(&mut took) })
+        };
+        json!({ "keys": of("key "), "moves": of("move ") })
+    }
+}
+
+struct Screen {
+    connection: RustConnection,
+    root: Window,
+    window: Window,
+    codes: Vec<(u32, u8)>,
+}
+
+/// The answer of a `Connection` that must be there.
+macro_rules! reply {
+    ($request:expr) => {
+        $request?.reply()?
+    };
+}
+
+fn connect(display: &str) -> Result<(RustConnection, Window)> {
+    let (connection, screen) = x11rb::connect(Some(display)).context("no display")?;
+    let root = connection.setup().roots[screen].root;
+    Ok((connection, root))
+}
+
+/// Waits until a window manager says that it is there.
+pub fn wait_for_manager(display: &str) -> Result<()> {
+    let (connection, root) = connect(display)?;
+    let atom = reply!(connection.intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")).atom;
+    let end = Instant::now() + BEGIN;
+    while reply!(connection.get_property(false, root, atom, AtomEnum::ANY, 0, 1)).value_len == 0 {
+        ensure!(Instant::now() < end, "there is no window manager");
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn act(display: &str, class: &str, drags: bool, log: &mut File) -> Result<()> {
+    let (connection, root) = connect(display)?;
+    let end = Instant::now() + BEGIN;
+    let window = loop {
+        if let Some(window) = find(&connection, root, class, 4)? {
+            break window;
+        }
+        ensure!(Instant::now() < end, "no window of class {class} has come");
+        thread::sleep(Duration::from_millis(50));
+    };
+    let codes = codes(&connection)?;
+    let screen = Screen { connection, root, window, codes };
+    // For the program behind it to begin; an editor drops what comes too early.
+    thread::sleep(Duration::from_secs(3));
+    screen.connection.set_input_focus(InputFocus::POINTER_ROOT, window, 0u32)?;
+    for key in [ESCAPE, u32::from(b'i')] {
+        screen.key(key)?;
+        thread::sleep(Duration::from_secs(1));
+    }
+    Attributes::fifo(2).apply_to(0).context("the person needs SCHED_FIFO")?;
+    clock::without_slack();
+    screen.connection.damage_query_version(1, 1)?.reply()?;
+    let damage = screen.connection.generate_id()?;
+    screen.connection.damage_create(damage, window, ReportLevel::NON_EMPTY)?;
+    let structure = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
+    screen.connection.change_window_attributes(screen.top()?, &structure)?;
+    let is_drawn = |event: &Event| matches!(event, Event::DamageNotify(_));
+    let is_moved = |event: &Event| matches!(event, Event::ConfigureNotify(_));
+    let clear = || -> Result<()> {
+        screen.connection.damage_subtract(damage, x11rb::NONE, x11rb::NONE)?;
+        // Its answer comes behind all earlier events.
+        reply!(screen.connection.get_input_focus());
+        while screen.connection.poll_for_event()?.is_some() {}
+        Ok(())
+    };
+    writeln!(log, "{READY}").context("cannot say that it begins")?;
+    for (number, letter) in TEXT.iter().cycle().enumerate() {
+        let begin = clock::now();
+        clear()?;
+        let key = if number % 60 == 59 { RETURN } else { u32::from(*letter) };
+        let at = clock::now();
+        screen.key(key)?;
+        note(log, "key", at, screen.sees(is_drawn, at + PATIENCE)?)?;
+        clock::sleep_until(begin + PERIOD);
+        if drags && number % 16 == 15 {
+            screen.drag(number / 16 % 2 == 0, log, is_moved)?;
+        }
+    }
+    Ok(())
+}
+
+fn note(log: &mut File, what: &str, at: u64, seen: Option<u64>) -> Result<()> {
+    let took = seen.map_or("-".to_owned(), |seen| (seen - at).to_string());
+    writeln!(log, "{what} {at} {took}").context("cannot note what was seen")
+}
+
+impl Screen {
+    fn fake(&self, kind: u8, detail: u8, x: i16, y: i16) -> Result<()> {
+        self.connection.xtest_fake_input(kind, detail, 0, self.root, x, y, 0)?;
+        Ok(self.connection.flush()?)
+    }
+
+    fn code(&self, symbol: u32) -> Result<u8> {
+        let found = self.codes.iter().find(|(known, _)| *known == symbol);
+        Ok(found.with_context(|| format!("no key has the symbol {symbol:#x}"))?.1)
+    }
+
+    fn key(&self, symbol: u32) -> Result<()> {
+        let code = self.code(symbol)?;
+        self.fake(KEY_PRESS, code, 0, 0)?;
+        self.fake(KEY_RELEASE, code, 0, 0)
+    }
+
+    /// When such an event comes; None: not until then.
+    fn sees(&self, wanted: impl Fn(&Event) -> bool, until: u64) -> Result<Option<u64>> {
+        loop {
+            while let Some(event) = self.connection.poll_for_event()? {
+                if wanted(&event) {
+                    return Ok(Some(clock::now()));
+                }
+            }
+            let left = until.saturating_sub(clock::now());
+            if left == 0 {
+                return Ok(None);
+            }
+            let descriptor = self.connection.stream().as_raw_fd();
+            poll::wait(&mut [poll::readable(descriptor)], left)?;
+        }
+    }
+
+    /// The window on the root that holds the person's: a window manager's frame, or itself. A
+    /// window manager may tell a program only at its end that a drag moved its window.
+    fn top(&self) -> Result<Window> {
+        let mut window = self.window;
+        loop {
+            let parent = reply!(self.connection.query_tree(window)).parent;
+            if parent == self.root || parent == x11rb::NONE {
+                return Ok(window);
+            }
+            window = parent;
+        }
+    }
+
+    /// Drags the window to the right or back.
+    fn drag(&self, right: bool, log: &mut File, is_moved: impl Fn(&Event) -> bool) -> Result<()> {
+        let place = reply!(self.connection.translate_coordinates(self.window, self.root, 20, 20));
+        let alt = self.code(ALT)?;
+        let (mut x, y) = (place.dst_x, place.dst_y);
+        self.fake(MOTION, 0, x, y)?;
+        self.fake(KEY_PRESS, alt, 0, 0)?;
+        self.fake(BUTTON_PRESS, 1, 0, 0)?;
+        for number in 0..MOVES {
+            let begin = clock::now();
+            x += if right { 8 } else { -8 };
+            self.fake(MOTION, 0, x, y)?;
+            let seen = self.sees(&is_moved, begin + PATIENCE)?;
+            // The first ones tell the window manager that a drag begins.
+            if number >= 4 {
+                note(log, "move", begin, seen)?;
+            }
+            clock::sleep_until(begin + MOVE);
+        }
+        self.fake(BUTTON_RELEASE, 1, 0, 0)?;
+        self.fake(KEY_RELEASE, alt, 0, 0)
+    }
+}
+
+/// A window that can be seen and whose class holds that word, down to so many levels.
+fn find(
+    connection: &RustConnection,
+    above: Window,
+    class: &str,
+    levels: usize,
+) -> Result<Option<Window>> {
+    for window in reply!(connection.query_tree(above)).children {
+        let property =
+            connection.get_property(false, window, AtomEnum::WM_CLASS, AtomEnum::STRING, 0, 64)?;
+        // It may go at any time.
+        let Ok(property) = property.reply() else { continue };
+        let named = String::from_utf8_lossy(&property.value).contains(class);
+        let state = connection.get_window_attributes(window)?.reply();
+        if named && state.is_ok_and(|state| state.map_state == MapState::VIEWABLE) {
+            return Ok(Some(window));
+        }
+        if levels > 0
+            && let Some(found) = find(connection, window, class, levels - 1)?
+        {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The code of each symbol that a key has without a modifier.
+fn codes(connection: &RustConnection) -> Result<Vec<(u32, u8)>> {
+    let (first, last) = (connection.setup().min_keycode, connection.setup().max_keycode);
+    let map = reply!(connection.get_keyboard_mapping(first, last - first + 1));
+    let each = usize::from(map.keysyms_per_keycode.max(1));
+    let symbols = map.keysyms.chunks(each).map(|symbols| symbols[0]);
+    Ok(symbols.zip(first..=last).collect())
+}

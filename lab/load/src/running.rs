@@ -1,0 +1,130 @@
+//! Programs of this machine that run beside a workload, and X servers for them.
+
+use std::env;
+use std::fs::File;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use attune_linux::{process, signal};
+
+use crate::child;
+
+/// A server may take so long to begin.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program, and what it says. It ends when its value is dropped.
+pub struct Running {
+    pub child: Child,
+    pub log: File,
+}
+
+impl Running {
+    pub fn start(words: &[String], display: Option<&str>) -> Result<Running> {
+        let Some((program, arguments)) = words.split_first() else {
+            bail!("a program without a name")
+        };
+        let log = child::memory_file().context("cannot make a file in memory")?;
+        let mut command = Command::new(find(program));
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log.try_clone()?);
+        if let Some(display) = display {
+            command.env("DISPLAY", display);
+        }
+        let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+        Ok(Running { child, log })
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Asks it to end, kills it if it does not, and returns what it has said.
+    pub fn end(&mut self) -> String {
+        if self.is_alive() {
+            // It was not waited for, so the number is its own; it may end by itself just now.
+            let _ = process::signal(self.child.id(), signal::TERMINATE);
+        }
+        let patience = Instant::now() + Duration::from_secs(10);
+        while self.is_alive() && Instant::now() < patience {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        child::said(&self.log)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A program beside this one goes before those of PATH.
+pub fn find(program: &str) -> PathBuf {
+    let beside = env::current_exe().ok().and_then(|own| Some(own.parent()?.join(program)));
+    beside
+        .filter(|path| !program.contains('/') && path.is_file())
+        .unwrap_or_else(|| PathBuf::from(program))
+}
+
+pub fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// For a player's number.
+pub fn numbered(text: &str, player: usize) -> String {
+    text.replace("{}", &player.to_string())
+}
+
+/// What serves so many players: a server each, or one for all, or none.
+pub fn servers_of(text: &str, players: usize) -> Vec<String> {
+    let count = match text {
+        "" => 0,
+        text if text.contains("{}") => players,
+        _ => 1,
+    };
+    (1..=count).map(|player| numbered(text, player)).collect()
+}
+
+/// A server, and its display's name.
+pub fn serve(text: &str) -> Result<(Running, String)> {
+    let words = words(text);
+    let display = words
+        .iter()
+        .find(|word| word.starts_with(':'))
+        .context("a server needs a display, such as :9")?;
+    let mut server = Running::start(&words, None)?;
+    let socket = Path::new("/tmp/.X11-unix").join(format!("X{}", &display[1..]));
+    let patience = Instant::now() + PATIENCE;
+    // The socket is there before somebody listens.
+    while UnixStream::connect(&socket).is_err() {
+        ensure!(
+            server.is_alive(),
+            "the X server `{text}` has ended: {}",
+            child::said(&server.log).trim()
+        );
+        ensure!(Instant::now() < patience, "the X server makes no display: {text}");
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok((server, display.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_have_one_server_or_one_each() {
+        assert_eq!(servers_of("Xvfb :9 -ac", 3), ["Xvfb :9 -ac"]);
+        assert_eq!(servers_of("Xvfb :9{} -ac", 2), ["Xvfb :91 -ac", "Xvfb :92 -ac"]);
+        assert_eq!(servers_of("", 2), [""; 0]);
+    }
+}
