@@ -21,7 +21,8 @@ peers) packages="$packages curl:curl llvm-strip-19:llvm-19" ;;
 # The experiments listen to real players and reserve for them (docs/lab.md).
 players)
     packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox \
-        pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux"
+        pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux openbox:openbox \
+        xterm:xterm vim:vim"
     ;;
 # `attune lab run webserver` compares with nginx and measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;

@@ -135,7 +135,9 @@ fn plan(description: &Description, fields: &[Field], quick: bool) -> Vec<Job> {
     for (part, (its, field)) in description.parts.iter().zip(fields).enumerate() {
         let able: Vec<usize> =
             (0..field.ready.len()).filter(|index| field.ready[*index].is_ok()).collect();
-        for (workload, seed) in (0..its.workloads.len()).flat_map(|workload| {
+        let workloads =
+            (0..its.workloads.len()).filter(|workload| its.workloads[*workload].is_in(quick));
+        for (workload, seed) in workloads.flat_map(|workload| {
             seeds(description, its.place, quick).iter().map(move |seed| (workload, *seed))
         }) {
             let job = |contestants| Job { part, workload, seed, contestants };
@@ -186,6 +188,7 @@ fn rows<'a>(
             .workloads
             .iter()
             .enumerate()
+            .filter(|(_, workload)| workload.is_in(quick))
             .map(|(number, workload)| (workload.name, of(index, number)))
             .collect(),
     };
@@ -376,7 +379,11 @@ mod tests {
             title: "",
             place: Place::ONE_CPU,
             contestants: || vec![Contestant::fair_class().briefly(), Contestant::ours("coop")],
-            workloads: &[Workload::new("one", ""), Workload::new("other", "")],
+            workloads: &[
+                Workload::new("one", ""),
+                Workload::new("other", ""),
+                Workload::new("long", "").thorough(),
+            ],
             figures: &[],
         }],
         seeds: FIVE_SEEDS,
@@ -407,6 +414,17 @@ mod tests {
             assert_eq!(seeds_of(&full, 1, workload), [1, 2, 3, 4, 5]);
             assert_eq!(seeds_of(&quick, 0, workload), [1]);
             assert_eq!(seeds_of(&quick, 1, workload), [1]);
+        }
+    }
+
+    #[test]
+    fn quick_runs_leave_thorough_workloads_out_of_plan_and_rows() {
+        for (quick, runs) in [(false, 5), (true, 0)] {
+            let jobs = plan(&DESCRIPTION, &[field()], quick);
+            assert_eq!(seeds_of(&jobs, 1, 2).len(), runs);
+            let found: Vec<Vec<Found>> = jobs.iter().map(|_| vec![]).collect();
+            let rows = rows(&DESCRIPTION.parts[0], &field(), quick, jobs.iter().zip(&found));
+            assert_eq!(rows[1].runs.contains_key("long"), !quick);
         }
     }
 

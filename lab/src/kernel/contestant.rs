@@ -22,6 +22,10 @@ pub struct Contestant {
     /// See [`Contestant::briefly`].
     pub is_brief: bool,
     kind: Kind,
+    /// For `attune-load`, before the workload's own.
+    words: &'static str,
+    /// Programs of ours that these words start.
+    starts: &'static [&'static str],
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +66,17 @@ pub struct Lines {
 
 impl Contestant {
     fn new(name: impl Into<String>, kind: Kind) -> Contestant {
-        Contestant { name: name.into(), is_brief: false, kind }
+        Contestant { name: name.into(), is_brief: false, kind, words: "", starts: &[] }
+    }
+
+    /// The same under another name, with words for `attune-load` that start programs of ours.
+    pub fn with(
+        self,
+        name: &str,
+        words: &'static str,
+        starts: &'static [&'static str],
+    ) -> Contestant {
+        Contestant { name: name.to_owned(), words, starts, ..self }
     }
 
     /// The same as a baseline: in deterministic machines it runs once, with the first seed, each
@@ -162,6 +176,18 @@ impl Contestant {
     /// Builds what it needs in that machine; `programs` is the folder of the project's programs,
     /// `folder` a place to write. Err: why it cannot run.
     pub fn prepare(&self, programs: &Path, folder: &Path, place: Place) -> Result<Ready> {
+        let mut ready = self.scheduler(programs, folder, place)?;
+        ready.words.extend(split(self.words));
+        for program in self.starts.iter().map(|name| programs.join(name)) {
+            ensure!(program.exists(), "there is no {}; `make build` builds it", program.display());
+            if !ready.files.contains(&program) {
+                ready.files.push(program);
+            }
+        }
+        Ok(ready)
+    }
+
+    fn scheduler(&self, programs: &Path, folder: &Path, place: Place) -> Result<Ready> {
         let load = load(programs)?;
         let load_word = load.display().to_string();
         Ok(match &self.kind {

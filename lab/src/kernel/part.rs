@@ -84,6 +84,8 @@ pub struct Workload {
     pub films: Option<Films>,
     /// MiB of its machine.
     pub memory: u64,
+    /// `--quick` leaves it out.
+    pub is_thorough: bool,
     /// Length of a full and of a brief run; `{seconds}` in the words stands for it.
     pub seconds: Option<[u32; 2]>,
 }
@@ -97,6 +99,7 @@ impl Workload {
             needs: |_| Ok(vec![]),
             films: None,
             memory: MEMORY,
+            is_thorough: false,
             seconds: None,
         }
     }
@@ -111,6 +114,11 @@ impl Workload {
         Workload { seconds: Some([seconds, brief]), ..self }
     }
 
+    /// The same for full runs alone: `--quick` leaves it out.
+    pub const fn thorough(self) -> Workload {
+        Workload { is_thorough: true, ..self }
+    }
+
     /// The same in a machine with `memory` MiB.
     pub const fn with_memory(self, memory: u64) -> Workload {
         Workload { memory, ..self }
@@ -118,7 +126,12 @@ impl Workload {
 
     /// The same with the machine's C compiler.
     pub const fn with_compiler(self) -> Workload {
-        Workload { needs: compiler, ..self }
+        self.needing(compiler)
+    }
+
+    /// The same with files that a deterministic machine needs.
+    pub const fn needing(self, needs: fn(&Options) -> Result<Vec<PathBuf>>) -> Workload {
+        Workload { needs, ..self }
     }
 
     /// The same with programs and films, in a larger machine: files may take half of its memory,
@@ -129,6 +142,11 @@ impl Workload {
         needs: fn(&Options) -> Result<Vec<PathBuf>>,
     ) -> Workload {
         Workload { needs, films: Some(films), memory: MEMORY + 512, ..self }
+    }
+
+    /// Whether such a run of the experiment has it.
+    pub fn is_in(&self, quick: bool) -> bool {
+        !(quick && self.is_thorough)
     }
 
     /// How long a run lasts, if the lab says so.
@@ -147,7 +165,7 @@ impl Workload {
 }
 
 /// The programs that `cc` starts when it does not link.
-fn compiler(_: &Options) -> Result<Vec<PathBuf>> {
+pub fn compiler(_: &Options) -> Result<Vec<PathBuf>> {
     let place = |name: &str| -> Result<PathBuf> {
         let output = Command::new("cc").arg(format!("-print-prog-name={name}")).output();
         let output = output.context("there is no C compiler named cc")?;

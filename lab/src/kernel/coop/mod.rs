@@ -19,7 +19,7 @@ pub mod misbehave;
 pub mod outside;
 pub mod overhead;
 pub mod periodic;
-mod real;
+pub(super) mod real;
 pub mod user_level;
 pub mod x11;
 
