@@ -70,6 +70,30 @@ fn desktop_serves_ratings_and_releases_at_once() {
     assert!(latency(&outcome) * 2 < latency(&coop), "{}\n{}", outcome.table(), coop.table());
 }
 
+/// Rated threads that want everything are favoured for 85 % of the time and share the rest; worker
+/// threads of the kernel are as soon as what the person types into.
+#[test]
+fn desktop_leaves_the_others_their_part_and_serves_the_kernel_at_once() {
+    for rated in [1, 2] {
+        let text = format!(
+            "duration = \"20s\"\ncontext_switch = \"3us\"\n\
+             [[thread]]\nname = \"rated\"\ncount = {rated}\n\
+             imports = {{ output_rating = \"1000\" }}\n\
+             repeat = \"forever\"\ndo = [{{ compute = \"50ms\" }}]\n\
+             [[thread]]\nname = \"other\"\ncount = 10\n\
+             repeat = \"forever\"\ndo = [{{ compute = \"50ms\" }}]\n"
+        );
+        let outcome = run("desktop", &text);
+        let share = outcome.share(group(&outcome, "other"));
+        let promised = 0.15 * 10.0 / (10 + rated) as f64;
+        assert!(share > 0.98 * promised, "{share}, {promised}\n{}", outcome.table());
+        assert!(outcome.share(group(&outcome, "rated")) > 0.8, "{}", outcome.table());
+    }
+    let outcome = run("desktop", &desktop());
+    let latency = group(&outcome, "kernel").latency.quantile(0.99);
+    assert!(latency <= MS, "{latency} ns\n{}", outcome.table());
+}
+
 /// What desktops ran before: they know what a thread has used, and not what it is for.
 #[test]
 fn policies_that_know_only_past_use_lose_the_film_beside_ten_programs_that_compute() {
