@@ -100,9 +100,6 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     diary.set_again(&running);
     diary.schedules(running.scheduler());
     tell!("attune: {}", whom(&running, args));
-    for loss in attune_kernel::losses() {
-        tell!("attune: {loss}");
-    }
     let mut child = born(&running, args, alone)?;
     let status = watch(&mut running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     // Another run may listen there while this one waits for its command.
@@ -355,9 +352,6 @@ fn summary(running: &Running, statistics: &Statistics) -> String {
     }
     if statistics.rescues > 0 {
         all += &format!(", {} times a thread that had waited too long", statistics.rescues);
-    }
-    if statistics.throttles > 0 {
-        all += &format!(", {} times a thread whose cgroup had no time left", statistics.throttles);
     }
     match statistics.policies.as_slice() {
         [policy] => format!("{all}; handler calls: {}\n", calls(policy)),

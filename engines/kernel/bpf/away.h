@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A policy gives a thread out of its hands, and takes it back: for another instance (move.h), or
- * because the engine itself runs the thread for a while (rescue.h), or holds it (hold.h).
+ * because the engine itself runs the thread for a while (rescue.h).
  *
  * Invariant: in between, the thread sits in no container, has no alarm, and no handler sees it.
  */
@@ -18,7 +18,6 @@ static inline void attune_goes_away(struct thread ATTUNE_ARENA *t, uint8_t as)
         attune_domains[attune_held()][attune_domain_of(&t->attune)].ready--;
         attune_unlist(t);
         attune_counts_no_more(t);
-        attune_weighs_no_more(t);
     }
     own->rings_at = attune_alarm_of(t);
     attune_alarm(&attune_answer, &t->attune, 0);
@@ -35,43 +34,4 @@ static inline void attune_comes_back(struct thread ATTUNE_ARENA *t, uint32_t cpu
     ATTUNE_CALL(ARRIVES, cpu, &t->attune);
     if (own->rings_at)
         attune_alarm(&attune_answer, &t->attune, own->rings_at);
-}
-
-/* Under the lock: the policy gives a READY thread to the engine. */
-static __attribute__((noinline)) void attune_take_away(struct thread ATTUNE_ARENA *t, uint32_t cpu)
-{
-    attune_hear(t);
-    if (ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES))
-        ATTUNE_CALL(LEAVES, cpu, &t->attune);
-    else
-        ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
-    attune_goes_away(t, ATTUNE_AWAY);
-    attune_events[attune_held()]++;
-}
-
-/* Under the lock: no CPU's guest any more. */
-static inline void attune_forget_guest(struct thread ATTUNE_ARENA *t)
-{
-    struct attune_cpu ATTUNE_ARENA *host = &attune_cpus[t->attune_task.cpu];
-    if (host->guest != t)
-        return;
-    host->guest = NULL;
-    host->deadline = 0;
-    attune_spends_no_more(t);
-}
-
-/* Under the lock: the policy has the thread, which can run, back. */
-static __attribute__((noinline)) void attune_end_stay(struct thread ATTUNE_ARENA *t,
-                                                      struct task_struct *task, uint32_t cpu)
-{
-    attune_forget_guest(t);
-    if (!ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES)) {
-        attune_meet(t, task, cpu);
-        return;
-    }
-    attune_weigh(t);
-    attune_know(t, task);
-    attune_hear(t);
-    attune_comes_back(t, cpu);
-    attune_becomes_ready(t);
 }

@@ -75,7 +75,6 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     t->attune_task.leaving = 0;
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
-        attune_weigh(t);
         attune_know(t, task);
         if (flags & SCX_ENQ_WAKEUP)
             attune_know_waker(t);
@@ -90,8 +89,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         break;
     case ATTUNE_AWAY:
         /* It has blocked in its stay, or something has come in between. */
-        if (!t->attune_task.held)
-            attune_end_stay(t, task, attune_chosen(task, cpu));
+        attune_end_stay(t, task, attune_chosen(task, cpu));
         break;
     case ATTUNE_READY:
         /* It comes back to its queue after it stopped, or with another affinity. CPUs that looked
@@ -149,12 +147,7 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     if (previous && known == running) {
         running->attune_task.placed = 0;
         if (previous->scx.flags & SCX_TASK_QUEUED) {
-            int over = attune_is_over(me) || running->attune_task.yielded;
-            if (running->attune_task.spends && !attune_has_time(me, running)) {
-                attune_stop_spenders(cpu);
-                over = 1;
-            }
-            if (!over) {
+            if (!attune_is_over(me) && !running->attune_task.yielded) {
                 attune_statistics.kept++;
                 scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
                 return 1;
@@ -239,14 +232,6 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_domains[attune_held()][domain].dispatches++;
         if (slice >= 0)
             me->deadline = attune_answer.now + (slice ? slice : 1);
-        if (attune_quotas) {
-            attune_spends(t);
-            if (!attune_has_time(me, t)) {
-                attune_switch_out(me, cpu, t, 0);
-                attune_hold(t, cpu);
-                continue;
-            }
-        }
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
             t->attune_task.leaving = 0;
             scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
@@ -364,7 +349,6 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         return;
     }
     attune_ring(cpu);
-    attune_release_due(cpu);
     /* It ran when the scheduler was attached: this is its first enqueue, as it were. */
     if (known && known->attune_task.state == ATTUNE_UNKNOWN &&
         (previous->scx.flags & SCX_TASK_QUEUED)) {

@@ -168,7 +168,6 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
 #endif
         attune_thread_init(&attune_answer, head);
     attune_supply_thread(t);
-    attune_weigh(t);
     attune_know(t, task);
     attune_hear(t);
     attune_open_account(t);
@@ -185,7 +184,6 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
         attune_unlist(t);
     }
     attune_close_account(t);
-    attune_weighs_no_more(t);
     t->attune_task.state = ATTUNE_GONE;
     attune_alarm(&attune_answer, &t->attune, 0);
     t->attune_task.was = t->attune.where; /* a stall's message wants to know */
@@ -196,7 +194,6 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
 static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
                                      struct thread ATTUNE_ARENA *t, int expired)
 {
-    attune_weigh(t);
     attune_hear(t);
     attune_stay_ends(me);
     if (expired)
@@ -204,7 +201,6 @@ static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
     attune_ends(me);
     attune_was_served(t);
-    attune_spends_no_more(t);
     attune_becomes_ready(t);
 }
 
@@ -222,9 +218,7 @@ static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
     attune_ends(me);
     attune_was_served(t);
-    attune_spends_no_more(t);
     attune_counts_no_more(t);
-    attune_weighs_no_more(t);
     attune_events[attune_held()]++;
     t->attune_task.state = ATTUNE_WAITING;
     if (ended)

@@ -6,18 +6,12 @@
  * a kick is noted in `kicked`, and the next tick of a CPU that was kicked and has not been asked
  * since ends the stay.
  */
-/* An alarm, or the end of a period of quota. */
-static inline int64_t attune_next_event(uint32_t cpu)
-{
-    return attune_earlier(attune_next_alarm(cpu), attune_next_release(cpu));
-}
-
 /* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the
  * look: the timer stays armed for the earliest end that it ever had, and finds out when it fires.
  */
 static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
-    int64_t at = attune_earlier(attune_end(me), attune_next_event(cpu));
+    int64_t at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
     struct attune_timer *timer;
     if (!at || (me->armed && me->armed <= at))
         return;
@@ -35,7 +29,7 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
     int64_t now = attune_clock(), at;
     attune_statistics.timers++;
     attune_look_at_turn(me, now);
-    at = attune_earlier(attune_end(me), attune_next_event(cpu));
+    at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
     if (!at) {
         me->armed = 0;
     } else if (at <= now) {

@@ -22,8 +22,6 @@
 /* clang-format on */
 #define ATTUNE_LOOK       50000000ll
 #define ATTUNE_STAY       10000000ll
-/* The stay of one that its cgroup's quota holds. */
-#define ATTUNE_GLIMPSE    100000ll
 /* The bound is no shorter, unless the loader's is: `fair` itself promises 1.2 s for 50 threads. */
 #define ATTUNE_LEAST_WAIT 1500000000ll
 /* The bound of a thread that the policy has not dispatched since it was a guest: so one that is
@@ -84,16 +82,6 @@ static inline int attune_waits_too_long(const struct thread ATTUNE_ARENA *t, int
            attune_waited(t, now) > attune_bound_of(t);
 }
 
-/* The same of one that is held. The bound must be smaller than the kernel's by what the policy may
- * let the thread wait before and after. */
-static inline int attune_is_overdue(const struct thread ATTUNE_ARENA *t, int64_t now)
-{
-    int64_t since = t->attune_task.held_since;
-    if (!t->attune_task.held)
-        return attune_waits_too_long(t, now);
-    return now - (since > attune_stood_until ? since : attune_stood_until) > attune_longest_wait;
-}
-
 /* The CPU that is to run it: where it was last, if it may; ATTUNE_CPUS: none. */
 static inline uint32_t attune_host_of(const struct thread ATTUNE_ARENA *t)
 {
@@ -124,10 +112,10 @@ static __attribute__((noinline)) int attune_name_in(struct attune_chunk ATTUNE_A
     for (uint64_t i = (uint64_t)ATTUNE_ZERO; i < chunk->records && ATTUNE_MAY_GO_ON; i++) {
         struct thread ATTUNE_ARENA *t = &chunk->record[i];
         uint32_t cpu;
-        if (t->attune_task.state != ATTUNE_READY && !t->attune_task.held)
+        if (t->attune_task.state != ATTUNE_READY)
             continue;
         ready = 1;
-        if (!attune_is_overdue(t, now))
+        if (!attune_waits_too_long(t, now))
             continue;
         cpu = attune_host_of(t);
         if (cpu < ATTUNE_CPUS && attune_is_first(t, attune_cpus[cpu].named))
@@ -235,7 +223,7 @@ static inline struct task_struct *attune_rescuable(const struct thread ATTUNE_AR
                                                    uint32_t cpu)
 {
     struct task_struct *task;
-    if (!attune_is_overdue(t, attune_answer.now))
+    if (!attune_waits_too_long(t, attune_answer.now))
         return NULL;
 #if ATTUNE_INSTANCES > 1
     if (t->attune_task.instance != attune_held())
@@ -260,8 +248,6 @@ static __attribute__((noinline)) int attune_invite(struct attune_cpu ATTUNE_AREN
 {
     struct thread ATTUNE_ARENA *t = me->named, *running = me->running;
     struct task_struct *task;
-    int64_t left;
-    int held;
     /* Its own thread is on its way here: later. */
     if (!t || (running && !(previous && known == running)))
         return 0;
@@ -269,33 +255,52 @@ static __attribute__((noinline)) int attune_invite(struct attune_cpu ATTUNE_AREN
     task = attune_rescuable(t, cpu);
     if (!task)
         return 0;
-    held = t->attune_task.held;
-    if (!held && attune_quotas &&
-        attune_look_at_quotas(t->attune_task.cgroup, attune_answer.now, &left)) {
-        attune_hold(t, cpu);
-        return 0;
-    }
     if (running) {
         attune_switch_out(me, cpu, running, 0);
         running->attune_task.leaving = 1;
         scx_bpf_task_set_slice(previous, 0);
     }
     attune_chooses(me);
-    if (held) {
-        attune_unhold(t);
-        t->attune_task.held_since = 0;
-    } else {
-        attune_note_rescue(t);
-        attune_take_away(t, cpu);
-    }
+    attune_note_rescue(t);
+    attune_hear(t);
+    if (ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES))
+        ATTUNE_CALL(LEAVES, cpu, &t->attune);
+    else
+        ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
+    attune_goes_away(t, ATTUNE_AWAY);
+    attune_events[attune_held()]++;
     t->attune_task.cpu = cpu;
     t->attune_task.yielded = 0;
     t->attune_task.rescued = t->attune_task.dispatches + 1;
     me->guest = t;
-    me->deadline = attune_answer.now + (held ? ATTUNE_GLIMPSE : ATTUNE_STAY);
-    attune_spends(t);
+    me->deadline = attune_answer.now + ATTUNE_STAY;
     scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
     return 1;
+}
+
+/* Under the lock: no CPU's guest any more. */
+static inline void attune_forget_guest(struct thread ATTUNE_ARENA *t)
+{
+    struct attune_cpu ATTUNE_ARENA *host = &attune_cpus[t->attune_task.cpu];
+    if (host->guest != t)
+        return;
+    host->guest = NULL;
+    host->deadline = 0;
+}
+
+/* Under the lock: the policy has the thread, which can run, back. */
+static __attribute__((noinline)) void attune_end_stay(struct thread ATTUNE_ARENA *t,
+                                                      struct task_struct *task, uint32_t cpu)
+{
+    attune_forget_guest(t);
+    if (!ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES)) {
+        attune_meet(t, task, cpu);
+        return;
+    }
+    attune_know(t, task);
+    attune_hear(t);
+    attune_comes_back(t, cpu);
+    attune_becomes_ready(t);
 }
 
 /* It cannot run: the policy has it back when it wakes, unless it has ended. */

@@ -65,8 +65,6 @@ struct attune_statistics {
      * ATTUNE_COUNTS_IDLE (the lab) */
     uint64_t idles, neglects;
     uint64_t rescues;
-    /* times that a thread was held because its cgroup had no time left */
-    uint64_t throttles;
 };
 
 /* A thread that the engine has run in the policy's place: see rescue.h. */

@@ -30,13 +30,11 @@ enum attune_state {
     ATTUNE_GONE,
     /* between two instances (move.h): it sits in no container, and no handler sees it */
     ATTUNE_MOVING,
-    /* the engine runs it, or has let it run until it blocked (rescue.h), or its cgroup has no time
-     * left (hold.h): the same */
+    /* the engine runs it, or has let it run until it blocked (rescue.h): the same */
     ATTUNE_AWAY
 };
 
 struct thread;
-struct attune_cgroup;
 
 #define ATTUNE_WORDS ((ATTUNE_CPUS + 63) / 64)
 
@@ -85,7 +83,7 @@ struct attune_task {
     uint8_t domain;
     /* stopped, but still on the CPU where it ran: enqueue follows */
     uint8_t leaving;
-    uint32_t weight;                /* its own: 1024 at nice 0 */
+    uint32_t weight;                /* 1024 at nice 0 */
     uint32_t bound;                 /* whose values it has: see values.h */
     uint32_t changes;               /* of tables that it has seen: see table.h */
     uint64_t process;               /* the key of its process there */
@@ -95,16 +93,6 @@ struct attune_task {
     int64_t rings_at;    /* MOVING, AWAY: when its alarm rings, 0: never */
     uint64_t rescued;    /* dispatches + 1 when the engine ran it last, 0: it never did */
     uint8_t of_kernel;   /* a thread of the kernel's own */
-    uint8_t spends;      /* the time of its cgroups: see quota.h */
-    /* AWAY: in its instance's list since then, or since it last ran (hold.h) */
-    uint8_t held;
-    int64_t held_since;
-    struct thread ATTUNE_ARENA *held_before, *held_behind;
-    struct attune_cgroup ATTUNE_ARENA *cgroup; /* NULL: the kernel has told of none */
-#ifdef ATTUNE_WEIGHED                          /* see cgroup.h */
-    uint64_t counted;                          /* in the loads; 0: it is not */
-    uint32_t part, rest;
-#endif
 #if ATTUNE_INSTANCES > 1 /* see move.h */
     uint32_t instance;
     uint8_t moves_as; /* MOVING: READY or WAITING */

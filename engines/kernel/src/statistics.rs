@@ -40,8 +40,6 @@ pub struct Statistics {
     pub rescues: u64,
     /// Times that the policy read a value out of its import's range.
     pub clamped: u64,
-    /// Times that a thread was held because its cgroup had no time left.
-    pub throttles: u64,
 }
 
 /// The counters of one policy.
@@ -102,7 +100,6 @@ impl Statistics {
                 .filter_map(|instance| memory.instance(image, instance))
                 .map(|at| word(at + image.layout().clamped))
                 .sum(),
-            throttles: word(counters + layout.throttles),
         })
     }
 

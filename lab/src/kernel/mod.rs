@@ -18,7 +18,6 @@
 //! row that says why. It never makes a claim hold.
 
 mod bench;
-pub mod cgroups;
 mod contestant;
 pub mod coop;
 mod description;
@@ -33,7 +32,6 @@ mod report;
 pub mod reserve;
 mod results;
 mod run_cache;
-pub mod starvation;
 pub mod switch_cost;
 pub mod wakeup_latency;
 
