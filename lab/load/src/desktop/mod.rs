@@ -125,17 +125,18 @@ impl Desktop {
         if manager.is_some() {
             person::wait_for_manager(&display)?;
         }
-        let typed = options.typed.as_ref().map(start).transpose()?;
-        let person = typed
-            .as_ref()
-            .map(|_| person::Person::sit_down(&display, &options.class, options.drag));
-        let person = person.transpose()?;
         let first = options.players.first().into_iter();
         let players = first
             .flat_map(|player| (1..=options.copies).map(|number| numbered(player, number)))
             .chain(options.players.iter().skip(1).cloned())
             .map(|player| start(&player))
             .collect::<Result<Vec<_>>>()?;
+        // Last, so that a window manager puts it on top and gives it the focus.
+        let typed = options.typed.as_ref().map(start).transpose()?;
+        let person = typed
+            .as_ref()
+            .map(|_| person::Person::sit_down(&display, &options.class, options.drag));
+        let person = person.transpose()?;
         thread::sleep(options.begin);
         Ok(Desktop { person, players, typed, manager, favoured, server })
     }

@@ -34,6 +34,8 @@ const PERIOD: u64 = 125_000_000;
 /// Between two moves of the pointer.
 const MOVE: u64 = 40_000_000;
 const MOVES: usize = 25;
+/// From the end of a drag to the next key.
+const AFTER_DRAG: Duration = Duration::from_millis(500);
 /// A key or a move that is not shown by then is lost.
 const PATIENCE: u64 = 2_000_000_000;
 /// A person says it when the typing begins.
@@ -268,7 +270,10 @@ impl Screen {
             clock::sleep_until(begin + MOVE);
         }
         self.fake(BUTTON_RELEASE, 1, 0, 0)?;
-        self.fake(KEY_RELEASE, alt, 0, 0)
+        self.fake(KEY_RELEASE, alt, 0, 0)?;
+        // A window manager has the keyboard during a drag, and would swallow what comes too soon.
+        thread::sleep(AFTER_DRAG);
+        Ok(())
     }
 }
 
