@@ -276,7 +276,7 @@ fn two_schedulers_become_one_program_for_the_kernel() {
     assert_eq!(status(&both), 0, "{}", err(&both));
     let text = folder.text("both.bpf.c");
     assert!(text.contains(" on_schedule(") && text.contains(" others_on_schedule("));
-    assert_eq!(text.matches("\"scheduler\\011edf\\011").count(), 2);
+    assert_eq!(text.matches(r#"{\"scheduler\":{\"name\":\"edf\""#).count(), 2);
     assert_eq!(status(&build(&["--others", "fair"], "both.so")), 2, "the threads engine runs one");
     // A machine for all, or a command.
     assert_eq!(status(&folder.attune(&["run", "edf"])), 2);
