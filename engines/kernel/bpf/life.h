@@ -249,9 +249,15 @@ static __attribute__((noinline)) void attune_begin_instance(uint32_t instance)
     bpf_local_irq_restore(&interrupts);
 }
 
-ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
+/* Says where the arena's variables are: the loader asks before anything is attached. */
+ATTUNE_SECTION("syscall") int32_t attune_tell_origin(void *context)
 {
     attune_origin = (uint64_t)&attune_failure;
+    return 0;
+}
+
+ATTUNE_SECTION("struct_ops.s/init") int32_t attune_init(unsigned long long *context)
+{
     attune_record_size = sizeof(struct thread);
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++) {
         uint32_t key = cpu;

@@ -45,6 +45,7 @@ pub fn prepare(image: Image, settings: &Settings) -> Result<Prepared, Error> {
         return Err(Error::OtherInstances { scheduler: image.scheduler(), made, wanted });
     }
     let object = load::object(&image, settings)?;
+    tell_origin(&object).map_err(|error| load::refused(&image, error))?;
     let memory = load::memory_of(&image, &object)?;
     let copier =
         Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
@@ -91,6 +92,13 @@ impl Drop for Prepared {
         // Threads that ask it for something wait for that.
         let _ = self.loaded.begun.set(());
     }
+}
+
+/// Lets the program say where its memory is, which [`load::memory_of`] reads.
+fn tell_origin(object: &Object) -> libbpf_rs::Result<()> {
+    let program = object.progs().find(|program| program.name() == "attune_tell_origin");
+    let program = program.ok_or_else(|| io::Error::other("the object lacks attune_tell_origin"))?;
+    Ok(program_call::with(program.as_fd(), 0u64)?)
 }
 
 /// Makes the map of operations the machine's scheduler, until the link is dropped.
