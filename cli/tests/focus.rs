@@ -188,6 +188,14 @@ fn an_editor_that_is_typed_into_is_explained_drawn_recorded_and_replayed() {
     assert_eq!(second.status.code(), Some(2));
     assert!(text(&second.stderr).contains("a monitor runs already"), "{}", text(&second.stderr));
 
+    // The recording tells what a process used once a second, and only if it used something.
+    let used = format!("\"pid\":{editor},");
+    wait_for("what the editor used", || {
+        desktop.xdotool(&["type", "--delay", "50", "jumps over"]);
+        let text = std::fs::read_to_string(&recording).ok()?;
+        let told = |line: &str| line.split("\"used\":").nth(1).is_some_and(|it| it.contains(&used));
+        text.lines().any(told).then_some(())
+    });
     let replayed = desktop.focus(&["replay", recording.to_str().unwrap()]);
     assert!(text(&replayed.stdout).contains("xterm > vim"), "{}", text(&replayed.stderr));
     // The page's commands turn the session into a workload, and try a policy on it.

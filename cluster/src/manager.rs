@@ -82,6 +82,8 @@ pub struct Manager {
     /// The number of this run, which nodes tell one by that knows nothing of them.
     run: u64,
     happened: Vec<Happening>,
+    /// What has happened and is kept: it is told whatever comes next.
+    settled: Vec<Happening>,
     buffer: Vec<u8>,
 }
 
@@ -129,6 +131,7 @@ impl Manager {
             paced: false,
             run,
             happened: Vec::new(),
+            settled: Vec::new(),
             buffer: vec![0; LONGEST],
         }
     }
@@ -198,7 +201,8 @@ impl Manager {
                 }
             }
             let may_be_told = |it: &mut Happening| !self.stuck || it.is_of_managers();
-            let told: Vec<Happening> = self.happened.extract_if(.., may_be_told).collect();
+            let mut told = std::mem::take(&mut self.settled);
+            told.extend(self.happened.extract_if(.., may_be_told));
             for happening in told {
                 tell(&self.master, happening);
             }

@@ -57,7 +57,7 @@ static void request_read(void)
 
 static void request_add(void)
 {
-    must(attune_shared_change_int(last, ATTUNE_ADD, 1, NULL, ATTUNE_FOREVER) == 0, "add");
+    must(attune_shared_change_int(last, ATTUNE_SHARED_ADD, 1, NULL, ATTUNE_FOREVER) == 0, "add");
 }
 
 static double trips(void (*trip)(void))

@@ -42,10 +42,10 @@ static void draw(int count)
     int last = variable("last"), sold = variable("sold");
     for (int i = 0; i < count; i++) {
         int64_t ticket, begins = attune_now();
-        must(attune_shared_change_int(last, ATTUNE_ADD, 1, &ticket, ATTUNE_FOREVER) == 0, "draw");
+        must(attune_shared_change_int(last, ATTUNE_SHARED_ADD, 1, &ticket, ATTUNE_FOREVER) == 0, "draw");
         printf("{\"begins\": %lld, \"ends\": %lld, \"ticket\": %lld}\n", (long long)begins,
                (long long)attune_now(), (long long)ticket);
-        attune_shared_change_int(sold, ATTUNE_ADD, 1, NULL, 0);
+        attune_shared_change_int(sold, ATTUNE_SHARED_ADD, 1, NULL, 0);
     }
     must(attune_shared_flush(ATTUNE_FOREVER) == 0, "flush");
 }
@@ -62,7 +62,7 @@ static void sell(double rate, double seconds)
         now = attune_now();
         long due = (long)((now < end ? now - begin : end - begin) * rate / second);
         for (; count < due; count++)
-            attune_shared_change_int(sold, ATTUNE_ADD, 1, NULL, 0);
+            attune_shared_change_int(sold, ATTUNE_SHARED_ADD, 1, NULL, 0);
     }
     must(attune_shared_flush(ATTUNE_FOREVER) == 0, "flush");
     printf("{\"sold\": %ld, \"counted_after\": %.6f}\n", count,

@@ -65,6 +65,8 @@ pub(super) struct Common {
     /// The number of the last put, and whether its outcome is still to be told.
     puts: u64,
     putting: bool,
+    /// What was put last: if it is there, it took effect, although nobody said so.
+    put: Vec<u8>,
     /// The database could not be reached, and nothing has been kept since.
     away: bool,
     /// The next put, if nothing is urgent.
@@ -108,6 +110,7 @@ impl Manager {
             owners: BTreeMap::new(),
             puts: 0,
             putting: false,
+            put: Vec::new(),
             away: false,
             next_put: 0,
             urgent: true,
@@ -173,6 +176,7 @@ impl Manager {
         if self.common.as_mut().is_some_and(|common| std::mem::take(&mut common.away)) {
             self.happened.push(Happening::KeptAgain);
         }
+        self.settled.append(&mut self.happened);
         for client in &mut self.clients {
             client.unkept.clear();
             client.kept_node = client.node;
@@ -191,6 +195,11 @@ impl Manager {
             common.managers = found.managers;
         }
         let is_newer = found.revision > common.seen && !found.bytes.is_empty();
+        if is_newer && found.bytes == common.put {
+            common.seen = found.revision;
+            self.is_kept();
+            return self.let_lost_nodes_depart();
+        }
         // An older state, or none, is not what the database said it would keep: what the master is
         // takes its place.
         common.seen = found.revision;
@@ -324,6 +333,7 @@ impl Manager {
         state::write_shared(&mut to, run, clock, &self.master, &common.owners);
         self.kept_changes = Some(self.master.changes());
         common.puts += 1;
+        common.put.clone_from(&to.bytes);
         common.database.put(common.puts, common.seen, to.bytes);
         common.putting = true;
         common.urgent = false;

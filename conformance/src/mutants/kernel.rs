@@ -198,8 +198,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "bpf-check-lines",
         "a failed check is told with another line",
-        "\"check\\011",
-        "\"check\\0111",
+        "{\\\"check\\\":{\\\"number\\\":",
+        "{\\\"check\\\":{\\\"number\\\":1",
     ),
     mutant(
         "bpf-arrays-short",

@@ -327,7 +327,7 @@ double *attune_thread_import_float(attune_t thread, const char *name);
  *
  *     int tickets = attune_shared("tickets");
  *     int64_t mine;
- *     attune_shared_change_int(tickets, ATTUNE_ADD, 1, &mine, ATTUNE_FOREVER);
+ *     attune_shared_change_int(tickets, ATTUNE_SHARED_ADD, 1, &mine, ATTUNE_FOREVER);
  *
  * While the manager is away, requests wait for it; one that is repeated to it counts once. A
  * timeout that ends first is ETIMEDOUT, and the owner may perform the writes still. A request that
@@ -349,11 +349,11 @@ int attune_shared_read_int(int variable, int64_t *value, int64_t timeout);
 int attune_shared_read_float(int variable, double *value, int64_t timeout);
 
 enum attune_change {
-    ATTUNE_SET,
-    ATTUNE_ADD,
-    ATTUNE_MULTIPLY,
-    ATTUNE_DIVIDE,   /* by zero: 0 */
-    ATTUNE_REMAINDER /* by zero: as it was */
+    ATTUNE_SHARED_SET,
+    ATTUNE_SHARED_ADD,
+    ATTUNE_SHARED_MULTIPLY,
+    ATTUNE_SHARED_DIVIDE,   /* by zero: 0 */
+    ATTUNE_SHARED_REMAINDER /* by zero: as it was */
 };
 
 /* Changes a variable; *value (if value is not NULL) is its value after that. */

@@ -78,7 +78,9 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
         // Before anything is measured.
         let lacking: Vec<String> = said.drain(..2).collect();
         assert!(
-            lacking.iter().all(|text| text.starts_with("without attune no such scheduler (CPUs: ")),
+            lacking
+                .iter()
+                .all(|text| text.starts_with("without attune no such scheduler (machine: ")),
             "{lacking:?}"
         );
         (report, said)

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use attune_linux::process::Process;
+use attune_linux::procfs;
 use attune_values::page::{Page, ROWS, WORDS};
 use attune_values::wire::Refusal;
 
@@ -16,6 +17,8 @@ pub struct Account {
     pub slot: u32,
     pub user: u32,
     pub process: Process,
+    /// When it started, in clock ticks since boot; None: the kernel does not say.
+    pub start: Option<u64>,
     pub memory: OwnedFd,
     pub page: Page,
     /// Import to word.
@@ -51,6 +54,7 @@ impl Account {
             slot,
             user,
             process,
+            start: procfs::start_time(number as u32),
             memory,
             page,
             words: BTreeMap::new(),

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use attune_linux::process::{self, Process};
-use attune_linux::procfs;
 use attune_values::page::{ROWS, WORDS};
 use attune_values::wire::{Import, NAME, Refusal};
 
@@ -202,9 +201,8 @@ impl<S: Store> Registry<S> {
     pub fn kept(&self) -> Kept {
         let own = self.accounts.iter().filter(|(_, account)| account.own);
         let known = |(number, account): (&i32, &Account)| {
-            let start = procfs::start_time(*number as u32)?;
             let (words, rows) = account.named();
-            Some(Known { process: (*number, start), words, rows })
+            Some(Known { process: (*number, account.start?), words, rows })
         };
         Kept { clients: own.filter_map(known).collect(), hints: self.hints.all() }
     }

@@ -226,7 +226,14 @@ impl<S: Store> Service<S> {
             }
             Ok(Received::Ended) | Err(_) => return false,
         };
-        match self.answer(index, request, descriptor) {
+        let control =
+            matches!(request, Request::Set { .. } | Request::Tunables | Request::Snapshot);
+        let answer = self.answer(index, request, descriptor);
+        // What is refused changes nothing, however often it is asked.
+        if answer.is_ok() && !control {
+            self.changed.get_or_insert_with(time::now);
+        }
+        match answer {
             Ok(Some(reply)) => self.reply(index, &reply),
             Ok(None) => true,
             Err(refused) => self.reply(index, &refused.into()),
@@ -241,9 +248,6 @@ impl<S: Store> Service<S> {
         descriptor: Option<OwnedFd>,
     ) -> Answer<Option<Reply>> {
         let peer = self.clients[index].peer;
-        if !matches!(request, Request::Set { .. } | Request::Tunables | Request::Snapshot) {
-            self.changed.get_or_insert_with(time::now);
-        }
         match request {
             Request::Hello { version: VERSION } => return self.welcome(index).map(|()| None),
             Request::Table { version: VERSION, columns } => {

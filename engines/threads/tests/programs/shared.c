@@ -36,12 +36,12 @@ static void early(void)
     int tickets = attune_shared("tickets"), left = attune_shared("left");
     CHECK(attune_shared_age() == INT64_MAX);
     /* The copy works, and does not wait. */
-    CHECK(attune_shared_change_int(left, ATTUNE_ADD, 5, &value, 0) == 0 && value == 5);
+    CHECK(attune_shared_change_int(left, ATTUNE_SHARED_ADD, 5, &value, 0) == 0 && value == 5);
     CHECK(*attune_shared_int(left) == 5);
     CHECK(attune_shared_flush(20 * ms) == -1 && errno == ETIMEDOUT);
     /* The owner is not there. */
     CHECK(attune_shared_read_int(tickets, &value, 20 * ms) == -1 && errno == ETIMEDOUT);
-    CHECK(attune_shared_change_int(tickets, ATTUNE_ADD, 1, NULL, 20 * ms) == -1);
+    CHECK(attune_shared_change_int(tickets, ATTUNE_SHARED_ADD, 1, NULL, 20 * ms) == -1);
     CHECK(errno == ETIMEDOUT && value == 5);
 }
 
@@ -52,7 +52,7 @@ static void *draws(void *argument)
     int tickets = attune_shared("tickets");
     for (int i = 0; i < 25; i++) {
         int64_t ticket;
-        CHECK(attune_shared_change_int(tickets, ATTUNE_ADD, 1, &ticket, ATTUNE_FOREVER) == 0);
+        CHECK(attune_shared_change_int(tickets, ATTUNE_SHARED_ADD, 1, &ticket, ATTUNE_FOREVER) == 0);
         CHECK(ticket >= 1 && ticket <= 100 && !drawn[ticket]);
         drawn[ticket] = 1;
         /* What was answered is in the copy. */
@@ -87,8 +87,8 @@ static void all(void)
 
     /* Both, at once and together. */
     struct attune_write both[] = {
-        {.variable = left, .change = ATTUNE_ADD, .integer = 1},
-        {.variable = right, .change = ATTUNE_ADD, .integer = 1},
+        {.variable = left, .change = ATTUNE_SHARED_ADD, .integer = 1},
+        {.variable = right, .change = ATTUNE_SHARED_ADD, .integer = 1},
     };
     for (int i = 0; i < 1000; i++) {
         CHECK(attune_shared_write(both, 2, 0) == 0);
@@ -97,16 +97,16 @@ static void all(void)
     CHECK(attune_shared_flush(ATTUNE_FOREVER) == 0);
     /* With one that is the owner's, the owner does both. */
     struct attune_write asked[] = {
-        {.variable = left, .change = ATTUNE_ADD, .integer = 1},
-        {.variable = right, .change = ATTUNE_ADD, .integer = 1},
-        {.variable = tickets, .change = ATTUNE_MULTIPLY, .integer = 1},
+        {.variable = left, .change = ATTUNE_SHARED_ADD, .integer = 1},
+        {.variable = right, .change = ATTUNE_SHARED_ADD, .integer = 1},
+        {.variable = tickets, .change = ATTUNE_SHARED_MULTIPLY, .integer = 1},
     };
     CHECK(attune_shared_write(asked, 3, ATTUNE_FOREVER) == 0);
     CHECK(*l == 1001 && *r == 1001 && *attune_shared_int(tickets) == 100);
     CHECK(attune_shared_write(asked, 0, 0) == -1 && errno == EINVAL);
 
     CHECK(*s == 0.5);
-    CHECK(attune_shared_change_float(share, ATTUNE_MULTIPLY, 3, &real, 0) == 0 && real == 1.5);
+    CHECK(attune_shared_change_float(share, ATTUNE_SHARED_MULTIPLY, 3, &real, 0) == 0 && real == 1.5);
     CHECK(attune_shared_read_float(share, &real, 0) == 0 && real == *s);
     CHECK(attune_shared_flush(ATTUNE_FOREVER) == 0);
 }
