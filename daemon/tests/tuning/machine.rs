@@ -150,6 +150,13 @@ impl Daemon {
         daemon
     }
 
+    /// What lies in its folder, apart from the lock, which tells two daemons apart and no more.
+    pub fn left_behind(&self) -> Vec<std::ffi::OsString> {
+        let names =
+            std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name != "attuned.lock").collect()
+    }
+
     pub fn ask(&self, request: &str) -> serde_json::Value {
         use std::io::{BufRead, BufReader, Write};
         let mut stream =

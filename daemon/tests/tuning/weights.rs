@@ -67,7 +67,7 @@ fn threads_count_more_by_their_rating_and_get_their_attributes_back() {
     daemon.running.signal(TERMINATE);
     daemon.running.0.wait().unwrap();
     assert_eq!(nice_values(other.id()), [0]);
-    assert_eq!(std::fs::read_dir(&daemon.folder).unwrap().count(), 0);
+    assert!(daemon.left_behind().is_empty(), "{:?}", daemon.left_behind());
 }
 
 /// What `attune focus` does: it tells each second, whether a daemon runs or not.
