@@ -42,7 +42,8 @@ static void draw(int count)
     int last = variable("last"), sold = variable("sold");
     for (int i = 0; i < count; i++) {
         int64_t ticket, begins = attune_now();
-        must(attune_shared_change_int(last, ATTUNE_SHARED_ADD, 1, &ticket, ATTUNE_FOREVER) == 0, "draw");
+        must(attune_shared_change_int(last, ATTUNE_SHARED_ADD, 1, &ticket, ATTUNE_FOREVER) == 0,
+             "draw");
         printf("{\"begins\": %lld, \"ends\": %lld, \"ticket\": %lld}\n", (long long)begins,
                (long long)attune_now(), (long long)ticket);
         attune_shared_change_int(sold, ATTUNE_SHARED_ADD, 1, NULL, 0);

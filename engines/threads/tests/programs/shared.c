@@ -52,7 +52,8 @@ static void *draws(void *argument)
     int tickets = attune_shared("tickets");
     for (int i = 0; i < 25; i++) {
         int64_t ticket;
-        CHECK(attune_shared_change_int(tickets, ATTUNE_SHARED_ADD, 1, &ticket, ATTUNE_FOREVER) == 0);
+        CHECK(attune_shared_change_int(tickets, ATTUNE_SHARED_ADD, 1, &ticket, ATTUNE_FOREVER) ==
+              0);
         CHECK(ticket >= 1 && ticket <= 100 && !drawn[ticket]);
         drawn[ticket] = 1;
         /* What was answered is in the copy. */
@@ -106,7 +107,8 @@ static void all(void)
     CHECK(attune_shared_write(asked, 0, 0) == -1 && errno == EINVAL);
 
     CHECK(*s == 0.5);
-    CHECK(attune_shared_change_float(share, ATTUNE_SHARED_MULTIPLY, 3, &real, 0) == 0 && real == 1.5);
+    CHECK(attune_shared_change_float(share, ATTUNE_SHARED_MULTIPLY, 3, &real, 0) == 0);
+    CHECK(real == 1.5);
     CHECK(attune_shared_read_float(share, &real, 0) == 0 && real == *s);
     CHECK(attune_shared_flush(ATTUNE_FOREVER) == 0);
 }
