@@ -70,7 +70,7 @@ until_says "attuned: keeps" $attune status
 [ "$(now)" != "$first" ] && echo "another holder: $(now)"
 echo "top $($attune top --json)"
 echo "set $($attune set --json)"
-echo "status $($attune status --json)"
+printf "status %s\n" "$($attune status --json)"
 kill $service; wait $service; echo "end: $?"
 cat /sys/kernel/sched_ext/state
 $attune run kept.bpf.o --all --timeout 30000 -- sh -c \
@@ -156,7 +156,7 @@ echo "missing: $($attune status | tail -n +2 | head -1)"
 kill $service; wait $service
 $attuned --config traps.toml & service=$!
 until_says "\"cause\":\"kernel\"" $attune status --json
-echo "ended $($attune status --json)"
+printf "ended %s\n" "$($attune status --json)"
 until_says "\"starts\":2" $attune status --json
 kill $service; wait $service; echo "end: $?"
 cat /sys/kernel/sched_ext/state

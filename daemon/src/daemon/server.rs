@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 use attune_linux::socket;
 use serde_json::Value;
 
+/// Says at which step of listening an error happened.
+fn while_doing(step: &str) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{step}: {error}"))
+}
+
 /// Clients at a time, and bytes of a request.
 const CLIENTS: usize = 32;
 const LONGEST: usize = 4096;
@@ -30,17 +35,18 @@ impl Server {
     /// replaced, that of a living one is not.
     pub fn listen(path: &Path) -> io::Result<Server> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(folder).map_err(while_doing("making its folder"))?;
         }
         if path.exists() {
             if UnixStream::connect(path).is_ok() {
                 return Err(io::Error::new(ErrorKind::AddrInUse, "another attuned listens there"));
             }
-            std::fs::remove_file(path)?;
+            std::fs::remove_file(path).map_err(while_doing("removing what is left there"))?;
         }
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
+        let everybody = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(path, everybody).map_err(while_doing("opening it to all"))?;
         Ok(Server { path: path.to_owned(), listener, clients: Vec::new() })
     }
 
