@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use attune_linux::procfs;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -27,16 +28,28 @@ pub fn own_socket(folder: &Path) -> PathBuf {
     folder.join(format!("tune-{}.sock", std::process::id()))
 }
 
+/// The process that listens at such a place.
+fn tuner(socket: &Path) -> Option<u32> {
+    socket.file_name()?.to_str()?.strip_prefix("tune-")?.strip_suffix(".sock")?.parse().ok()
+}
+
 /// The statuses of a state folder's tuners, the daemon's first. Sockets of tuners that were killed
 /// are removed where this is allowed.
 pub fn statuses(folder: &Path) -> Vec<Status> {
     let entries =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let is_tuner = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name == "attuned.sock" || (name.starts_with("tune-") && name.ends_with(".sock"))
+    let daemon = folder.join("attuned.sock");
+    let is_listened_at = |path: &PathBuf| match tuner(path) {
+        Some(process) if procfs::start_time(process).is_some() => true,
+        Some(_) => {
+            // Not ours perhaps; then it stays.
+            let _ = std::fs::remove_file(path);
+            false
+        }
+        // The next daemon replaces what a killed one left. It may be about to listen just now.
+        None => *path == daemon,
     };
-    let mut sockets: Vec<PathBuf> = entries.filter(is_tuner).collect();
+    let mut sockets: Vec<PathBuf> = entries.filter(is_listened_at).collect();
     sockets.sort();
     let status = |path: &PathBuf| Some(ask::<Answer>(path, "status").ok()?.status);
     sockets.iter().filter_map(status).collect()
@@ -60,12 +73,7 @@ pub fn policy(folder: &Path) -> io::Result<Option<policy::Status>> {
 
 /// The answer to a question of one word.
 fn ask<T: DeserializeOwned>(path: &Path, question: &str) -> io::Result<T> {
-    let mut stream = UnixStream::connect(path).inspect_err(|error| {
-        if error.kind() == ErrorKind::ConnectionRefused {
-            // Not ours perhaps; then it stays.
-            let _ = std::fs::remove_file(path);
-        }
-    })?;
+    let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{}\n", json!({ "request": question })).as_bytes())?;
@@ -119,5 +127,31 @@ impl Rater {
         let news = refused.clone().filter(|why| self.refused.as_ref() != Some(why));
         self.refused = refused;
         news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn looking_takes_no_place_from_a_process_that_is_about_to_listen() {
+        let folder = std::env::temp_dir().join(format!("attune-client-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let ended = folder.join(format!("tune-{}.sock", child.id()));
+        let about_to_listen = [folder.join("attuned.sock"), own_socket(&folder)];
+        for path in about_to_listen.iter().chain([&ended]) {
+            File::create(path).unwrap();
+        }
+        assert!(statuses(&folder).is_empty());
+        assert!(policy(&folder).is_err());
+        assert!(about_to_listen.iter().all(|path| path.exists()));
+        assert!(!ended.exists());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

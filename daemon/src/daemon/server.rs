@@ -9,11 +9,6 @@ use std::path::{Path, PathBuf};
 use attune_linux::socket;
 use serde_json::Value;
 
-/// Says at which step of listening an error happened.
-fn while_doing(step: &str) -> impl Fn(io::Error) -> io::Error {
-    move |error| io::Error::new(error.kind(), format!("{step}: {error}"))
-}
-
 /// Clients at a time, and bytes of a request.
 const CLIENTS: usize = 32;
 const LONGEST: usize = 4096;
@@ -90,4 +85,9 @@ impl Drop for Server {
         // Another program may have removed it already.
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Says at which step of listening an error happened.
+fn while_doing(step: &str) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{step}: {error}"))
 }
