@@ -1,5 +1,8 @@
 //! What tests in a virtual machine share.
 
+#[allow(dead_code, reason = "not every file of tests runs scripts there")]
+pub mod machine;
+
 use std::process::{Command, Output};
 
 /// Whether a machine is set up; where all tests must run, it has to be.

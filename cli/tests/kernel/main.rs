@@ -1,5 +1,5 @@
-//! The kernel engine on a real kernel, in the virtual machine: every library scheduler under a
-//! mixed load, and bad days.
+//! The kernel engine on a real kernel, in the virtual machine: what a policy is told and tells, and
+//! bad days.
 //!
 //! Without a set-up machine (`attune vm setup`) the tests say so and pass; where CI=true they fail.
 
@@ -17,140 +17,17 @@ mod starvation;
 mod trust;
 mod typed;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::{Mutex, OnceLock};
+use std::path::Path;
+use std::process::Command;
 
+use common::machine::{ATTUNE, MACHINE, folder, in_machine, in_machine_with, run};
 use common::set_up;
 use shared::in_quiet_machine;
-
-const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
-
-/// A folder for a test alone, with the load in it.
-fn folder(test: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kernel_{test}"));
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    let load = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/mixed.c");
-    run(Command::new("cc")
-        .args(["-O1", "-Wall", "-pthread", "-o"])
-        .arg(path.join("mixed"))
-        .arg(load));
-    path
-}
-
-fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
 
 fn build(folder: &Path, scheduler: &str, object: &str) {
     run(Command::new(ATTUNE)
         .current_dir(folder)
         .args(["build", scheduler, "--engine", "kernel", "-o", object]));
-}
-
-/// One machine at a time: each has up to four CPUs.
-static MACHINE: Mutex<()> = Mutex::new(());
-
-/// What a script says in the machine, standard error included.
-fn in_machine(folder: &Path, cpus: u32, script: &str) -> String {
-    in_machine_with(folder, &["--cpus", &cpus.to_string()], script)
-}
-
-/// The same, with these words of `attune vm`. `$run` is `attune run` with the longest watchdog, for
-/// a busy host lets the machine stand still for seconds, and the machine's clock goes on.
-fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> String {
-    let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
-    let script =
-        format!("exec 2>&1; attune={ATTUNE}; run=\"$attune run --timeout 30000\"; {script}");
-    let mut machine = Command::new(ATTUNE);
-    machine.current_dir(folder);
-    machine.args(["vm", "--timeout", "1800", "--memory", "1024"]);
-    machine.args(machine_words).args(["--", "sh", "-c", &script]);
-    let output = common::output(&mut machine);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    said
-}
-
-/// The library's schedulers as objects, each in its folder, made once for all tests. Bases alone
-/// are none.
-fn library() -> &'static (PathBuf, Vec<&'static str>) {
-    static LIBRARY: OnceLock<(PathBuf, Vec<&'static str>)> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let folder = folder("library");
-        let whole = |name: &&'static str| {
-            let object = format!("{name}.bpf.o");
-            let mut build = Command::new(ATTUNE);
-            let build = build
-                .current_dir(&folder)
-                .args(["build", name, "--engine", "kernel", "-o", &object]);
-            let output = build.output().unwrap();
-            let refusal = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success() || refusal.contains("the scheduler is partial"),
-                "{name}: {refusal}"
-            );
-            output.status.success()
-        };
-        let names: Vec<&str> = attune_schedulers::LIBRARY.iter().map(|entry| entry.name).collect();
-        let (some, others) = names.split_at(names.len() / 2);
-        let built = |names: &[&'static str]| -> Vec<&'static str> {
-            names.iter().copied().filter(whole).collect()
-        };
-        let names = std::thread::scope(|scope| {
-            let others = scope.spawn(|| built(others));
-            [built(some), others.join().unwrap()].concat()
-        });
-        (folder, names)
-    })
-}
-
-/// The mixed load, and stress-ng's hogs, forks, switches, yields, timers and changes of affinity.
-const UNDER_STRESS: &str = "./mixed 1 & mixed=$!
-stress-ng --quiet --cpu 1 --fork 1 --switch 1 --yield 1 --timer 1 --affinity 2 --timeout 1 & \
-    stress=$!
-wait $mixed && wait $stress
-";
-
-/// All of them in one machine, one after the other.
-fn run_well(cpus: u32) {
-    if !set_up() {
-        return;
-    }
-    let (folder, library) = library();
-    std::fs::write(folder.join("under-stress"), UNDER_STRESS).unwrap();
-    let script: String = library
-        .iter()
-        .map(|scheduler| {
-            format!(
-                "if $run {scheduler}.bpf.o --all -- sh ./under-stress; then echo \
-                    {scheduler}: well; fi; grep -q disabled /sys/kernel/sched_ext/state || echo \
-                    {scheduler}: still there; "
-            )
-        })
-        .collect();
-    let said = in_machine(folder, cpus, &script);
-    for scheduler in library {
-        assert!(
-            said.contains(&format!("{scheduler}: well")),
-            "{scheduler} on {cpus} CPUs:\n{said}"
-        );
-    }
-    assert!(!said.contains("has ended") && !said.contains("still there"), "{said}");
-    assert_eq!(said.matches("mixed: all came back").count(), library.len(), "{said}");
-}
-
-#[test]
-fn the_library_runs_under_stress_on_one_cpu() {
-    run_well(1);
-}
-
-#[test]
-fn the_library_runs_under_stress_on_four_cpus() {
-    run_well(4);
 }
 
 /// An index that grows until it is outside.

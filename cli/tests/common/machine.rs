@@ -1,0 +1,52 @@
+//! Runs scripts in the virtual machine, in a folder that holds a mixed load.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+use super::output;
+
+pub const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
+
+/// A folder for a test alone, with the load in it.
+pub fn folder(test: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine_{test}"));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    let load = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/mixed.c");
+    run(Command::new("cc")
+        .args(["-O1", "-Wall", "-pthread", "-o"])
+        .arg(path.join("mixed"))
+        .arg(load));
+    path
+}
+
+pub fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// One machine at a time: each has up to four CPUs.
+pub static MACHINE: Mutex<()> = Mutex::new(());
+
+/// What a script says in the machine, standard error included.
+pub fn in_machine(folder: &Path, cpus: u32, script: &str) -> String {
+    in_machine_with(folder, &["--cpus", &cpus.to_string()], script)
+}
+
+/// The same, with these words of `attune vm`. `$run` is `attune run` with the longest watchdog, for
+/// a busy host lets the machine stand still for seconds, and the machine's clock goes on.
+pub fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> String {
+    let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
+    let script =
+        format!("exec 2>&1; attune={ATTUNE}; run=\"$attune run --timeout 30000\"; {script}");
+    let mut machine = Command::new(ATTUNE);
+    machine.current_dir(folder);
+    machine.args(["vm", "--timeout", "1800", "--memory", "1024"]);
+    machine.args(machine_words).args(["--", "sh", "-c", &script]);
+    let output = output(&mut machine);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
