@@ -6,7 +6,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use attune_daemon::daemon::{self, Server};
-use attune_daemon::{Error, Options, Status, Supervisor, display, guardian};
+use attune_daemon::{Account, Error, Options, Status, Supervisor, Target, display, guardian};
+use attune_linux::process;
 use attune_rhythm::{Method, Settings, spectrum_2010};
 use serde_json::json;
 
@@ -33,7 +34,8 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
     let mut supervisor = Supervisor::start(options).map_err(failure)?;
     let mut weights = args.weights.iter().copied().chain(std::iter::repeat(1.0));
     for &process in &args.processes {
-        supervisor.add(process, weights.next().unwrap_or(1.0)).map_err(failure)?;
+        let target = Target::open(process).map_err(failure)?;
+        supervisor.add(target, Account::Machine, weights.next().unwrap_or(1.0));
     }
     if args.display {
         let server = std::env::var("DISPLAY").ok().and_then(|display| display::server(&display));
@@ -43,19 +45,21 @@ pub fn run(args: &TuneArgs) -> Result<ExitCode, Failure> {
                     DISPLAY",
             )
         })?;
-        supervisor.add_display(server, 1.0).map_err(failure)?;
+        supervisor.add_display(Target::open(server).map_err(failure)?, 1.0);
     }
     let mut started = (!args.words.is_empty()).then(|| child::start(&args.words)).transpose()?;
     if let Some(child) = &started {
         // It may have ended just now; then its status is all that is left to tell.
-        let _ = supervisor.add(child.id(), weights.next().unwrap_or(1.0));
+        if let Ok(target) = Target::open(child.id()) {
+            supervisor.add(target, Account::Machine, weights.next().unwrap_or(1.0));
+        }
     }
 
     // For `attune top`; tuning does without.
     let mut server = Server::listen(&daemon::own_socket(&attune_daemon::state_folder())).ok();
     let result = tune(&mut supervisor, args, started.as_mut(), &interrupt, server.as_mut());
     if result.is_ok() && !args.json {
-        eprint!("{}", summary(&supervisor.status()));
+        eprint!("{}", summary(&supervisor.status(process::effective_user())));
     }
     // First everybody is as before, then a command that was started for it ends.
     drop(supervisor);
@@ -82,10 +86,13 @@ fn tune(
         }
         if args.json && told.elapsed() >= STATUS {
             told += STATUS;
-            output::print(&format!("{}\n", json!({ "status": supervisor.status() })))?;
+            output::print(&format!(
+                "{}\n",
+                json!({ "status": supervisor.status(process::effective_user()) })
+            ))?;
         }
         if let Some(server) = &mut server {
-            server.serve(|_, request| daemon::answer_status(supervisor, request));
+            server.serve(|peer, request| daemon::answer_status(supervisor, peer, request));
         }
         let time_left = args.seconds.is_none_or(|limit| begun.elapsed() < limit);
         let alive = started.as_mut().is_none_or(|child| matches!(child.try_wait(), Ok(None)));

@@ -1,4 +1,5 @@
-//! Shares the bandwidth among threads that together want more than there is. Pure.
+//! Shares the bandwidth among threads that together want more than there is: first among accounts,
+//! then among the threads of each. Pure.
 //!
 //! Bandwidths are shares of one CPU: 0.2 is a fifth. A request says what its thread needs by the
 //! use just seen (`floor`) and what its controller wants. Grants keep, for any requests:
@@ -9,6 +10,20 @@
 //! - if not even the floors fit, they are shared by weight, and no thread gets more than its floor.
 //!
 //! Sharing by weight gives every thread the same amount per weight, except threads that want less.
+//!
+//! The same holds for accounts: an account wants and uses what its threads do together, a user's
+//! at most `user_bound`. Users weigh the same, however many programs each has and whatever these
+//! weigh.
+
+use std::collections::BTreeMap;
+
+/// On whose account a thread has its bandwidth.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Account {
+    /// The administrator asked for it: it weighs what the administrator says.
+    Machine,
+    User(u32),
+}
 
 /// What one thread asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,18 +36,28 @@ pub struct Request {
     pub weight: f64,
 }
 
+fn sane(number: f64) -> f64 {
+    if number.is_finite() && number > 0.0 { number } else { 0.0 }
+}
+
+impl Request {
+    /// The same without numbers that make no sense, and with a floor that is not above what is
+    /// wanted.
+    fn sane(&self) -> Request {
+        let wanted = sane(self.wanted);
+        let floor = sane(self.floor).min(wanted);
+        Request { floor, wanted, weight: sane(self.weight).max(1e-6) }
+    }
+}
+
 /// The shares of one CPU that are granted, in the order of the requests. Numbers that make no sense
 /// count as zero.
 pub fn admit(requests: &[Request], bound: f64) -> Vec<f64> {
-    let sane = |number: f64| if number.is_finite() && number > 0.0 { number } else { 0.0 };
     let bound = sane(bound);
-    let weights: Vec<f64> = requests.iter().map(|request| sane(request.weight).max(1e-6)).collect();
-    let wanted: Vec<f64> = requests.iter().map(|request| sane(request.wanted)).collect();
-    let floors: Vec<f64> = requests
-        .iter()
-        .zip(&wanted)
-        .map(|(request, wanted)| sane(request.floor).min(*wanted))
-        .collect();
+    let requests: Vec<Request> = requests.iter().map(Request::sane).collect();
+    let weights: Vec<f64> = requests.iter().map(|request| request.weight).collect();
+    let wanted: Vec<f64> = requests.iter().map(|request| request.wanted).collect();
+    let floors: Vec<f64> = requests.iter().map(|request| request.floor).collect();
 
     let least = share(&floors, &weights, bound);
     let left = bound - least.iter().sum::<f64>();
@@ -40,6 +65,35 @@ pub fn admit(requests: &[Request], bound: f64) -> Vec<f64> {
     let more =
         if fits(&floors, bound) { share(&more, &weights, left) } else { vec![0.0; requests.len()] };
     least.iter().zip(&more).map(|(least, more)| least + more).collect()
+}
+
+/// [`admit`] for accounts and then for the requests of each. `user_bound`: what all threads on one
+/// user's account get at most.
+pub fn admit_by_account(requests: &[(Account, Request)], bound: f64, user_bound: f64) -> Vec<f64> {
+    let mut accounts: BTreeMap<Account, Vec<usize>> = BTreeMap::new();
+    for (place, (account, _)) in requests.iter().enumerate() {
+        accounts.entry(*account).or_default().push(place);
+    }
+    let own = |places: &[usize]| -> Vec<Request> {
+        places.iter().map(|&place| requests[place].1.sane()).collect()
+    };
+    let whole = |(account, places): (&Account, &Vec<usize>)| {
+        let own = own(places);
+        let (most, weight) = match account {
+            Account::Machine => (bound, own.iter().map(|request| request.weight).sum()),
+            Account::User(_) => (user_bound, 1.0),
+        };
+        let sum = |of: fn(&Request) -> f64| own.iter().map(of).sum::<f64>().min(most);
+        Request { floor: sum(|it| it.floor), wanted: sum(|it| it.wanted), weight }
+    };
+    let wholes: Vec<Request> = accounts.iter().map(whole).collect();
+    let mut grants = vec![0.0; requests.len()];
+    for (places, granted) in accounts.values().zip(admit(&wholes, bound)) {
+        for (&place, grant) in places.iter().zip(admit(&own(places), granted)) {
+            grants[place] = grant;
+        }
+    }
+    grants
 }
 
 fn fits(amounts: &[f64], bound: f64) -> bool {
@@ -79,6 +133,10 @@ mod tests {
             wanted,
             weight,
         })
+    }
+
+    fn account() -> impl Strategy<Value = Account> {
+        prop_oneof![Just(Account::Machine), (0..3u32).prop_map(Account::User)]
     }
 
     proptest! {
@@ -123,6 +181,40 @@ mod tests {
                     prop_assert!(gain(other) <= gain(cut) + 1e-6);
                 }
             }
+        }
+
+        #[test]
+        fn a_user_gets_no_more_than_a_user_may(
+            requests in prop::collection::vec((account(), request()), 0..20),
+            bound in 0.0..4.0f64,
+            user_bound in 0.0..2.0f64,
+        ) {
+            let grants = admit_by_account(&requests, bound, user_bound);
+            prop_assert!(grants.iter().sum::<f64>() <= bound + SLACK);
+            for user in 0..3 {
+                let of_user = |place: &usize| requests[*place].0 == Account::User(user);
+                let places: Vec<usize> = (0..requests.len()).filter(of_user).collect();
+                let sum: f64 = places.iter().map(|&place| grants[place]).sum();
+                prop_assert!(sum <= user_bound + SLACK);
+            }
+            for ((_, request), grant) in requests.iter().zip(&grants) {
+                prop_assert!(*grant >= 0.0 && *grant <= request.wanted + SLACK);
+            }
+        }
+
+        /// Programs and weights make no user more than a user.
+        #[test]
+        fn many_programs_take_no_more_from_another_user_than_one(
+            wanted in 0.1..1.0f64,
+            crowd in prop::collection::vec(request(), 1..20),
+        ) {
+            let other = Request { floor: 0.0, wanted, weight: 0.1 };
+            let mut requests = vec![(Account::User(1), other)];
+            // The crowd uses nothing yet, so that all is shared anew.
+            let new = |request| (Account::User(2), Request { floor: 0.0, weight: 10.0, ..request });
+            requests.extend(crowd.into_iter().map(new));
+            let grants = admit_by_account(&requests, 1.0, 1.0);
+            prop_assert!(grants[0] >= wanted.min(0.5) - SLACK);
         }
 
         #[test]

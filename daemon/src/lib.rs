@@ -34,11 +34,14 @@ mod program;
 mod report;
 mod reservation;
 mod supervisor;
+mod target;
 mod task;
 pub mod weights;
 
+pub use admission::Account;
 pub use report::{Note, ProgramStatus, Status, TaskStatus};
-pub use supervisor::{Error, Options, Supervisor};
+pub use supervisor::{Error, Options, Supervisor, USER_BOUND};
+pub use target::Target;
 
 /// Where journals lie: of the machine's root, or where ATTUNE_STATE_DIR says.
 pub fn state_folder() -> std::path::PathBuf {

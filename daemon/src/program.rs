@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use attune_linux::process::Process;
 use attune_linux::procfs;
 use attune_linux::time::{MILLISECOND, SECOND};
 use attune_rhythm::controller::Law;
 use attune_rhythm::{Analysis, Period, Settings};
 use attune_tracer::descendants;
 
+use crate::admission::Account;
 use crate::listener::{AGREE, Heard, Listener};
 use crate::pace::Pace;
 use crate::report::{Note, ProgramStatus, TaskStatus};
+use crate::target::Target;
 use crate::task::Task;
 
 /// How often new threads and children are looked for.
@@ -78,7 +81,12 @@ pub struct Program {
     pub weight: f64,
     /// A display server keeps the beat of the programs that draw.
     pub follows: bool,
-    pub processes: Vec<u32>,
+    /// Whose it is.
+    pub user: u32,
+    pub account: Account,
+    /// The process and its children by number. The descriptor keeps a number from being taken for
+    /// another process that has it later.
+    pub processes: BTreeMap<u32, Process>,
     pub tasks: BTreeMap<u32, Task>,
     pub beat: Option<Beat>,
     pub listener: Option<Listener>,
@@ -91,13 +99,15 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn new(process: u32, weight: f64, follows: bool, now: u64) -> Program {
+    pub fn new(target: Target, account: Account, weight: f64, follows: bool, now: u64) -> Program {
         Program {
-            process,
-            name: procfs::name(process),
+            process: target.process,
+            name: target.name,
+            user: target.user,
             weight,
             follows,
-            processes: Vec::new(),
+            account,
+            processes: BTreeMap::from([(target.process, target.descriptor)]),
             tasks: BTreeMap::new(),
             beat: None,
             listener: None,
@@ -116,15 +126,9 @@ impl Program {
             return true;
         }
         self.next_scan = now + SCAN;
-        let mut processes = self.processes.clone();
-        processes.push(self.process);
-        // A child whose parent has ended is no longer below it, but still belongs to the program.
-        let mut alive: Vec<u32> = processes.into_iter().flat_map(descendants).collect();
-        alive.sort_unstable();
-        alive.dedup();
-        self.processes = alive;
+        self.find_processes();
         let mut found = Vec::new();
-        for &process in &self.processes {
+        for &process in self.processes.keys() {
             for thread in procfs::threads(process) {
                 found.push(thread);
                 let known = self.tasks.get(&thread);
@@ -138,6 +142,22 @@ impl Program {
         self.tasks.retain(|thread, _| found.binary_search(thread).is_ok());
         // An ended process stays in the table until its parent has asked for its status.
         !self.tasks.is_empty()
+    }
+
+    fn find_processes(&mut self) {
+        // A child whose parent has ended is no longer below it, but still belongs to the program.
+        self.processes.retain(|_, descriptor| descriptor.lives());
+        let below: Vec<u32> = self.processes.keys().copied().flat_map(descendants).collect();
+        for process in below {
+            if self.processes.contains_key(&process) {
+                continue;
+            }
+            let Ok(descriptor) = Process::open(process) else { continue };
+            // The number may be another process's since it was listed.
+            if procfs::parent(process).is_some_and(|parent| self.processes.contains_key(&parent)) {
+                self.processes.insert(process, descriptor);
+            }
+        }
     }
 
     /// It was never listened to.

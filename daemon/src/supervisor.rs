@@ -3,19 +3,19 @@
 use std::io;
 use std::path::PathBuf;
 
-use attune_linux::procfs;
 use attune_linux::scheduling::{Attributes, RESET_ON_FORK};
 use attune_linux::time::{self, MILLISECOND, NEVER, SECOND, Time};
 use attune_rhythm::Settings;
 use attune_rhythm::controller::Law;
 use attune_tracer::{Event, Tracer};
 
-use crate::admission::{Request, admit};
+use crate::admission::{Account, Request, admit_by_account};
 use crate::guardian::Guardian;
 use crate::journal::{self, Journal};
 use crate::kernel::{self, Kernel, Refusal};
 use crate::program::{Beat, Program};
 use crate::report::{Note, Status};
+use crate::target::Target;
 use crate::task::Seen;
 
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Options {
     pub settings: Settings,
     /// Share of each CPU that may be given, 0 to 1; the kernel's own bound is never exceeded.
     pub bound: f64,
+    /// Share of each CPU that all programs on one user's account may be given together, 0 to 1.
+    pub user_bound: f64,
     /// Where the journal lies.
     pub state: PathBuf,
 }
@@ -35,6 +37,7 @@ impl Default for Options {
             law: Law::default(),
             settings: Settings::default(),
             bound: 0.9,
+            user_bound: USER_BOUND,
             state: crate::state_folder(),
         }
     }
@@ -59,6 +62,8 @@ pub enum Error {
     NoProcess(u32),
 }
 
+/// What a user's programs may be given, unless the administrator says otherwise: half of each CPU.
+pub const USER_BOUND: f64 = 0.5;
 /// Share of each CPU that may be given at most, where the kernel gives more: a person must be able
 /// to end a program that loops.
 const MOST: f64 = 0.95;
@@ -92,6 +97,8 @@ pub struct Supervisor {
     /// CPUs that may be given; less while the kernel refuses.
     bound: f64,
     limit: f64,
+    /// CPUs that may be given on one user's account.
+    user_bound: f64,
     recover: u64,
     /// When it was last told that budgets are cut.
     compressed: Option<u64>,
@@ -124,6 +131,7 @@ impl Supervisor {
         let kernel_share = kernel::kernel_share();
         let bound =
             options.bound.clamp(0.01, 1.0).min(kernel_share.unwrap_or(1.0)).min(MOST) * cpus;
+        let user_bound = options.user_bound.clamp(0.01, 1.0) * cpus;
         let notes =
             if repaired > 0 { vec![Note::Repaired { threads: repaired }] } else { Vec::new() };
         Ok(Supervisor {
@@ -137,6 +145,7 @@ impl Supervisor {
             kernel,
             bound,
             limit: bound,
+            user_bound,
             recover: 0,
             compressed: None,
             notes,
@@ -145,23 +154,20 @@ impl Supervisor {
 
     /// Tunes a process and its children from now on. `weight`: its part when there is not enough
     /// for all, above zero.
-    pub fn add(&mut self, process: u32, weight: f64) -> Result<(), Error> {
-        self.insert(process, weight, false)
+    pub fn add(&mut self, target: Target, account: Account, weight: f64) {
+        self.insert(target, account, weight, false);
     }
 
     /// Gives a display server a share of its own, in the beat of the fastest program.
-    pub fn add_display(&mut self, process: u32, weight: f64) -> Result<(), Error> {
-        self.insert(process, weight, true)
+    pub fn add_display(&mut self, target: Target, weight: f64) {
+        self.insert(target, Account::Machine, weight, true);
     }
 
-    fn insert(&mut self, process: u32, weight: f64, follows: bool) -> Result<(), Error> {
-        if procfs::start_time(process).is_none() {
-            return Err(Error::NoProcess(process));
+    fn insert(&mut self, target: Target, account: Account, weight: f64, follows: bool) {
+        if !self.has(target.process) {
+            let weight = weight.max(1e-3);
+            self.programs.push(Program::new(target, account, weight, follows, time::now()));
         }
-        if !self.has(process) {
-            self.programs.push(Program::new(process, weight.max(1e-3), follows, time::now()));
-        }
-        Ok(())
     }
 
     /// Gives its threads back and forgets it. False if it was not tuned.
@@ -185,7 +191,7 @@ impl Supervisor {
     }
 
     fn let_go(&mut self, mut program: Program) {
-        for &process in &program.processes {
+        for &process in program.processes.keys() {
             self.tracer.deselect(process);
         }
         for task in program.tasks.values_mut() {
@@ -251,7 +257,7 @@ impl Supervisor {
     fn listen(&mut self, now: u64) -> Result<(), Error> {
         for program in self.programs.iter_mut().filter(|program| program.wants_to_listen(now)) {
             self.tracer.attach()?;
-            for &process in &program.processes {
+            for &process in program.processes.keys() {
                 self.tracer.select(process, true)?;
             }
             if program.is_new() {
@@ -273,8 +279,10 @@ impl Supervisor {
             self.lost = lost;
         }
         for event in self.events.drain(..) {
-            let of =
-                self.programs.iter_mut().find(|program| program.processes.contains(&event.process));
+            let of = self
+                .programs
+                .iter_mut()
+                .find(|program| program.processes.contains_key(&event.process));
             if let Some(listener) = of.and_then(|program| program.listener.as_mut()) {
                 listener.push(&event);
             }
@@ -337,7 +345,8 @@ impl Supervisor {
                 match task.request() {
                     Some((floor, wanted)) => {
                         places.push((index, thread));
-                        requests.push(Request { floor, wanted, weight: program.weight });
+                        let request = Request { floor, wanted, weight: program.weight };
+                        requests.push((program.account, request));
                     }
                     None => {
                         // Without a line in the journal the thread is given back all the same.
@@ -346,8 +355,8 @@ impl Supervisor {
                 }
             }
         }
-        let grants = admit(&requests, self.limit);
-        let wanted: f64 = requests.iter().map(|request| request.wanted).sum();
+        let grants = admit_by_account(&requests, self.limit, self.user_bound);
+        let wanted: f64 = requests.iter().map(|(_, request)| request.wanted).sum();
         let news = self.compressed.is_none_or(|told| now - told > TELL_AGAIN);
         if wanted > self.limit + 1e-9 && news {
             self.notes.push(Note::Compressed { wanted, bound: self.limit });
@@ -391,13 +400,15 @@ impl Supervisor {
         }
     }
 
-    pub fn status(&self) -> Status {
+    /// What a user may know: the sums, and the programs that are theirs. Root knows all.
+    pub fn status(&self, user: u32) -> Status {
         let tasks = self.programs.iter().flat_map(|program| program.tasks.values());
+        let may_see = |program: &&Program| user == 0 || program.user == user;
         Status {
             bound: self.bound,
             given: tasks.map(|task| task.share()).sum(),
             guardian: self.guardian.as_ref().map_or(0, Guardian::id),
-            programs: self.programs.iter().map(Program::status).collect(),
+            programs: self.programs.iter().filter(may_see).map(Program::status).collect(),
         }
     }
 }

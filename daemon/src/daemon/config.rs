@@ -2,13 +2,15 @@
 //!
 //! ```toml
 //! bound = 0.8              # share of each CPU that may be given
+//! user_bound = 0.4         # of that, all programs that one user asks for
 //! controller = "ours"      # or "lfs++", "lfs"
 //! display = ":0"           # the display server of it gets a share of its own
 //! display_weight = 1.0
 //! socket = "/run/attune/attuned.sock"
 //!
 //! [[program]]
-//! name = "mplayer"         # as ps -o comm tells it
+//! path = "/usr/bin/mplayer"
+//! user = "anna"            # or a number; without it, each user who runs it
 //! weight = 2.0             # its part when there is not enough for all
 //!
 //! [policy]                 # see policy/config.rs
@@ -21,29 +23,70 @@ use attune_rhythm::controller::Law;
 use serde::{Deserialize, Deserializer};
 
 use crate::policy::Policy;
+use crate::{Account, Target};
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     pub bound: f64,
+    pub user_bound: f64,
     #[serde(rename = "controller", deserialize_with = "law")]
     pub law: Law,
     pub display: Option<String>,
     pub display_weight: f64,
     pub socket: Option<PathBuf>,
     #[serde(rename = "program")]
-    pub programs: Vec<Named>,
+    pub programs: Vec<Listed>,
     /// What schedules this machine.
     pub policy: Option<Policy>,
 }
 
-/// A program that is tuned whenever it runs.
+/// A program that is tuned whenever it runs. It is known by its file and its user, which no other
+/// program can take on.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct Named {
-    pub name: String,
+pub struct Listed {
+    pub path: PathBuf,
+    /// None: every user's.
+    #[serde(default, deserialize_with = "user")]
+    pub user: Option<u32>,
     #[serde(default = "one")]
     pub weight: f64,
+}
+
+impl Listed {
+    pub fn is(&self, target: &Target) -> bool {
+        self.user.is_none_or(|user| user == target.user) && target.runs(&self.path)
+    }
+
+    /// The administrator means it for the user that is named; any other user has it on their own.
+    pub fn account(&self, user: u32) -> Account {
+        match self.user.is_some() || user == 0 {
+            true => Account::Machine,
+            false => Account::User(user),
+        }
+    }
+}
+
+/// A user's number, or the name of one that this machine knows.
+fn user<'de, D: Deserializer<'de>>(input: D) -> Result<Option<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum User {
+        Number(u32),
+        Name(String),
+    }
+    let name = match User::deserialize(input)? {
+        User::Number(number) => return Ok(Some(number)),
+        User::Name(name) => name,
+    };
+    match nix::unistd::User::from_name(&name) {
+        Ok(Some(known)) => Ok(Some(known.uid.as_raw())),
+        Ok(None) => Err(serde::de::Error::custom(format!("this machine has no user {name}"))),
+        Err(error) => {
+            Err(serde::de::Error::custom(format!("cannot look up the user {name}: {error}")))
+        }
+    }
 }
 
 fn one() -> f64 {
@@ -58,6 +101,7 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             bound: 0.9,
+            user_bound: crate::USER_BOUND,
             law: Law::default(),
             display: None,
             display_weight: 1.0,
@@ -72,11 +116,12 @@ impl Config {
     /// Err: what is wrong and where, for a person.
     pub fn parse(text: &str) -> Result<Config, String> {
         let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
-        if !(config.bound > 0.0 && config.bound <= 1.0) {
-            return Err(format!(
-                "bound = {}: it is a share of each CPU, above 0 and at most 1",
-                config.bound
-            ));
+        for (word, bound) in [("bound", config.bound), ("user_bound", config.user_bound)] {
+            if !(bound > 0.0 && bound <= 1.0) {
+                return Err(format!(
+                    "{word} = {bound}: it is a share of each CPU, above 0 and at most 1"
+                ));
+            }
         }
         config.policy.as_ref().map_or(Ok(()), Policy::check)?;
         let weights =
@@ -99,12 +144,18 @@ mod tests {
 
     #[test]
     fn all_words_are_read() {
-        let text = "bound = 0.5\ncontroller = \"lfs++\"\ndisplay = \":0\"\n[[program]]\nname \
-            = \"mplayer\"\nweight = 2.0\n[[program]]\nname = \"sox\"\n";
+        let text = "bound = 0.5\nuser_bound = 0.2\ncontroller = \"lfs++\"\ndisplay = \":0\"\n\
+            [[program]]\npath = \"/usr/bin/mplayer\"\nuser = \"root\"\nweight = 2.0\n\
+            [[program]]\npath = \"/usr/bin/sox\"\n[[program]]\npath = \"/a\"\nuser = 7\n";
         let config = Config::parse(text).unwrap();
-        assert_eq!((config.bound, config.law), (0.5, Law::LfsPlusPlus));
-        assert_eq!(config.programs[0], Named { name: "mplayer".to_owned(), weight: 2.0 });
-        assert_eq!(config.programs[1].weight, 1.0);
+        assert_eq!((config.bound, config.user_bound), (0.5, 0.2));
+        assert_eq!(config.law, Law::LfsPlusPlus);
+        let path = PathBuf::from("/usr/bin/mplayer");
+        assert_eq!(config.programs[0], Listed { path, user: Some(0), weight: 2.0 });
+        assert_eq!((config.programs[1].weight, config.programs[1].user), (1.0, None));
+        assert_eq!(config.programs[2].user, Some(7));
+        assert_eq!(config.programs[1].account(7), Account::User(7));
+        assert_eq!(config.programs[2].account(7), Account::Machine);
     }
 
     #[test]
@@ -114,9 +165,14 @@ mod tests {
         assert!(Config::parse("[policy]\nschedule = \"fair\"").unwrap_err().contains("schedule"));
         assert!(Config::parse("controller = \"magic\"").unwrap_err().contains("lfs++"));
         assert!(
-            Config::parse("[[program]]\nname = \"x\"\nweight = 0.0")
+            Config::parse("[[program]]\npath = \"x\"\nweight = 0.0")
                 .unwrap_err()
                 .contains("above 0")
         );
+        assert!(Config::parse("user_bound = 0").unwrap_err().contains("user_bound"));
+        let unknown = Config::parse("[[program]]\npath = \"x\"\nuser = \"no such user\"");
+        assert!(unknown.unwrap_err().contains("no user no such user"));
+        // A name is what any program can call itself.
+        assert!(Config::parse("[[program]]\nname = \"x\"").unwrap_err().contains("path"));
     }
 }

@@ -24,7 +24,7 @@ use attune_linux::time::{self, MILLISECOND, NEVER, SECOND};
 use crate::kernel::Kernel;
 use crate::policy::{Keeper, keeper};
 use crate::weights::Weights;
-use crate::{Error, Options, Supervisor, display};
+use crate::{Error, Options, Supervisor, Target, display};
 
 /// How often new programs are looked for.
 const SEARCH: u64 = 2 * SECOND;
@@ -65,15 +65,19 @@ pub fn run(
             }
         }
     }
-    let mut supervisor =
-        Supervisor::start(Options { bound: config.bound, law: config.law, ..Options::default() })?;
+    let mut supervisor = Supervisor::start(Options {
+        bound: config.bound,
+        user_bound: config.user_bound,
+        law: config.law,
+        ..Options::default()
+    })?;
     let mut weights = Weights::start(&state, kernel)
         .map_err(|error| Error::State { folder: state.display().to_string(), error })?;
     let mut server = Server::listen(&path)
         .map_err(|error| DaemonError::Socket { path: path.display().to_string(), error })?;
     say(&format!("listening at {}", path.display()));
     if let Some(process) = config.display.as_deref().and_then(display::server) {
-        supervisor.add_display(process, config.display_weight)?;
+        supervisor.add_display(Target::open(process)?, config.display_weight);
     }
     let mut search = 0;
     while !end.load(Ordering::Relaxed) {
@@ -117,13 +121,14 @@ fn find(supervisor: &mut Supervisor, weights: &mut Weights, config: &Config) {
     if config.programs.is_empty() {
         return;
     }
-    for process in procfs::processes() {
-        let name = procfs::name(process);
-        if let Some(program) = config.programs.iter().find(|program| program.name == name) {
-            // A journal that cannot be written is told by the next round; the program may have
-            // ended just now.
-            let _ = weights.release_process(process);
-            let _ = supervisor.add(process, program.weight);
+    let new = procfs::processes().into_iter().filter(|&process| !supervisor.has(process));
+    // One may have ended just now.
+    for target in new.filter_map(|process| Target::open(process).ok()).collect::<Vec<_>>() {
+        if let Some(program) = config.programs.iter().find(|program| program.is(&target)) {
+            // A journal that cannot be written is told by the next round.
+            let _ = weights.release_process(target.process);
+            let account = program.account(target.user);
+            supervisor.add(target, account, program.weight);
         }
     }
 }

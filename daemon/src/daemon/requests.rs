@@ -9,7 +9,8 @@
 //! anything else                                    {"ok":false,"error":".."}
 //! ```
 //!
-//! A user may ask for their own programs, root for all. Root rates: process, its start in clock
+//! A user may ask for their own programs, root for all, and each sees in the status what they may
+//! ask for. Root rates: process, its start in clock
 //! ticks since boot, input and output rating from 0 to 1000. So does the user at the machine, as
 //! systemd's logind knows, for their own processes. Ratings hold for five seconds, and those of one
 //! user keep others' away.
@@ -20,9 +21,9 @@ use attune_linux::process;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Supervisor;
 use crate::policy;
 use crate::weights::{Rating, Weights};
+use crate::{Account, Supervisor, Target};
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
@@ -67,10 +68,10 @@ pub fn answer(
 }
 
 /// The answer of a tuner for its own programs: it tells its status, and takes no others.
-pub fn answer_status(supervisor: &Supervisor, line: &str) -> Value {
+pub fn answer_status(supervisor: &Supervisor, peer: u32, line: &str) -> Value {
     told(parse(line).and_then(|request| {
         match request {
-            Request::Status => status(supervisor),
+            Request::Status => status(supervisor, peer),
             _ => {
                 Err("this tuner is for the programs that it was started for; attuned takes others"
                     .to_owned())
@@ -91,8 +92,8 @@ fn parse(line: &str) -> Result<Request, String> {
     serde_json::from_str(line).map_err(|error| error.to_string())
 }
 
-fn status(supervisor: &Supervisor) -> Result<Option<Value>, String> {
-    serde_json::to_value(supervisor.status()).map(Some).map_err(|error| error.to_string())
+fn status(supervisor: &Supervisor, peer: u32) -> Result<Option<Value>, String> {
+    serde_json::to_value(supervisor.status(peer)).map(Some).map_err(|error| error.to_string())
 }
 
 fn serve(
@@ -102,17 +103,19 @@ fn serve(
     request: Request,
 ) -> Result<Option<Value>, String> {
     match request {
-        Request::Status => status(supervisor),
+        Request::Status => status(supervisor, peer),
         Request::Policy => Err("only attuned keeps a policy".to_owned()),
         Request::Tune { process, weight } => {
-            may(peer, process)?;
+            let target = owned(peer, process)?;
             if !(weight.is_finite() && weight > 0.0 && (peer == 0 || weight <= MOST_WEIGHT)) {
                 return Err(format!(
                     "weight {weight}: a weight is above 0 and at most {MOST_WEIGHT}"
                 ));
             }
             weights.release_process(process).map_err(|error| error.to_string())?;
-            supervisor.add(process, weight).map(|()| None).map_err(|error| error.to_string())
+            let account = if peer == 0 { Account::Machine } else { Account::User(peer) };
+            supervisor.add(target, account, weight);
+            Ok(None)
         }
         Request::Rate { ratings } => {
             if weights.rater().is_some_and(|rater| rater != peer) {
@@ -125,7 +128,7 @@ fn serve(
                 .map_err(|error| error.to_string())
         }
         Request::Leave { process } => {
-            may(peer, process)?;
+            owned(peer, process)?;
             match supervisor.remove(process) {
                 true => Ok(None),
                 false => Err(format!("process {process} is not tuned")),
@@ -153,11 +156,12 @@ fn is_at_a_seat(user: u32, seats: &Path) -> bool {
     texts.into_iter().any(|text| text.lines().any(|said| said == line))
 }
 
-fn may(peer: u32, process: u32) -> Result<(), String> {
-    match process::user_of(process) {
-        Err(_) => Err(format!("there is no process {process}")),
-        Ok(owner) if peer == 0 || owner == peer => Ok(()),
-        Ok(_) => Err(format!("process {process} is another user's")),
+/// The process, if the user may ask for it.
+fn owned(peer: u32, process: u32) -> Result<Target, String> {
+    let target = Target::open(process).map_err(|error| error.to_string())?;
+    match peer == 0 || target.user == peer {
+        true => Ok(target),
+        false => Err(format!("process {process} is another user's")),
     }
 }
 

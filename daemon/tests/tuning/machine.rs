@@ -67,6 +67,20 @@ impl Running {
         beat
     }
 
+    /// A program of another user's.
+    pub fn of_user(user: u32, words: &[&str]) -> Running {
+        let program = Running(
+            Command::new("setpriv")
+                .args([&format!("--reuid={user}"), "--clear-groups"])
+                .args(words)
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
+        assert!(eventually(|| process::user_of(program.id()).ok() == Some(user)));
+        program
+    }
+
     pub fn id(&self) -> u32 {
         self.0.id()
     }

@@ -2,8 +2,6 @@
 
 use std::process::{Command, Stdio};
 
-use attune_linux::process;
-
 use crate::machine::{
     Daemon, Running, alone_where_possible, attuned_elsewhere, eventually, reserved, state,
 };
@@ -58,13 +56,7 @@ fn another_user_may_ask_for_his_own_programs_alone() {
     // A folder that every user may enter.
     let folder = std::env::temp_dir().join(format!("attune-stranger-{}", std::process::id()));
     let (ours, daemon) = (Running::beat(&["40", "2"]), Daemon::start(&folder));
-    let theirs = Running(
-        Command::new("setpriv")
-            .args([&format!("--reuid={NOBODY}"), "--clear-groups", "sleep", "100"])
-            .spawn()
-            .unwrap(),
-    );
-    assert!(eventually(|| process::user_of(theirs.id()).ok() == Some(NOBODY)));
+    let theirs = Running::of_user(NOBODY, &["sleep", "100"]);
     let (ours, theirs) = (ours.id(), theirs.id());
     let answers = std::thread::scope(|scope| {
         let stranger = scope.spawn(|| {
@@ -87,6 +79,16 @@ fn another_user_may_ask_for_his_own_programs_alone() {
     assert!(answers[0]["error"].as_str().is_some_and(|error| error.contains("another user's")));
     assert_eq!(answers[3]["error"], "root rates programs, and the user at the machine their own");
     assert_eq!(reserved(ours), 0);
+    // Each sees what is theirs, and root sees all.
+    let programs = |status: &serde_json::Value| -> Vec<u64> {
+        let programs = status["status"]["programs"].as_array().unwrap().iter();
+        programs.map(|program| program["process"].as_u64().unwrap()).collect()
+    };
+    let request = format!("{{\"request\":\"tune\",\"process\":{ours}}}");
+    assert_eq!(daemon.ask(&request)["ok"], true);
+    assert_eq!(programs(&answers[5]), [u64::from(theirs)]);
+    let all = daemon.ask("{\"request\":\"status\"}");
+    assert_eq!(programs(&all), [u64::from(theirs), u64::from(ours)]);
     drop(daemon);
     let _ = std::fs::remove_dir_all(&folder);
 }

@@ -1,6 +1,7 @@
 //! There is not enough for all: the bound, the kernel's own, other tuners, and the tuner's own
 //! part.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
@@ -23,7 +24,8 @@ fn the_sum_stays_below_the_bound_and_the_program_ends() {
     // A fifth of a CPU is needed; what the first budgets are on top of it is cut.
     let cpus = std::thread::available_parallelism().unwrap().get() as f64;
     let bound = 0.24;
-    let text = format!("bound = {}\n[[program]]\nname = \"attune-beat\"\n", bound / cpus);
+    let beat = env!("CARGO_BIN_EXE_attune-beat");
+    let text = format!("bound = {}\n[[program]]\npath = \"{beat}\"\n", bound / cpus);
     std::fs::write(&config, text).unwrap();
     let mut first = Running::beat(&["40", "4"]);
     let second = Running::beat(&["50", "5"]);
@@ -43,6 +45,46 @@ fn the_sum_stays_below_the_bound_and_the_program_ends() {
     daemon.signal(TERMINATE);
     daemon.0.wait().unwrap();
     assert_eq!(reserved(second.id()), 0);
+}
+
+#[test]
+fn a_users_programs_share_the_users_bound_and_a_name_makes_no_program() {
+    let Some(_alone) = alone_where_possible() else { return };
+    const NOBODY: u32 = 65534;
+    // A folder that every user may enter.
+    let folder = std::env::temp_dir().join(format!("attune-room-{}", std::process::id()));
+    let copy = |place: &str| {
+        let copy = folder.join(place).join("attune-beat");
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_attune-beat"), &copy).unwrap();
+        copy.display().to_string()
+    };
+    let (listed, namesake) = (copy("listed"), copy("namesake"));
+    let cpus = std::thread::available_parallelism().unwrap().get() as f64;
+    let user_bound = 0.12;
+    let text = format!("user_bound = {}\n[[program]]\npath = \"{listed}\"\n", user_bound / cpus);
+    let config = folder.join("config.toml");
+    std::fs::write(&config, text).unwrap();
+    let _namesake = Running::of_user(NOBODY, &[&namesake, "40", "4"]);
+    // Each wants a tenth of a CPU.
+    let programs = [(); 2].map(|()| Running::of_user(NOBODY, &[&listed, "40", "4"]));
+    let running = Running(attuned(&folder).arg("--config").arg(&config).spawn().unwrap());
+    assert!(eventually(|| folder.join("attuned.sock").exists()));
+    let daemon = Daemon { running, folder: folder.clone() };
+    let reservations = || programs.iter().flat_map(|program| attributes(program.id()));
+    assert!(eventually(|| reservations().all(|each| is_reservation(&each))));
+    let sum: f64 = reservations().map(|each| share(&each)).sum();
+    assert!(sum <= user_bound + 1e-6, "{sum}");
+    let status = daemon.ask("{\"request\":\"status\"}");
+    let tuned: BTreeSet<u64> = status["status"]["programs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|program| program["process"].as_u64().unwrap())
+        .collect();
+    assert_eq!(tuned, BTreeSet::from(programs.each_ref().map(|it| u64::from(it.id()))));
+    drop((daemon, programs));
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
