@@ -18,6 +18,7 @@ pub mod event;
 pub mod futex;
 pub mod memory;
 mod number;
+pub mod places;
 pub mod poll;
 pub mod process;
 pub mod procfs;

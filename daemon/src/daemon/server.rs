@@ -1,17 +1,25 @@
 //! Serves the daemon's socket. The daemon does so inside its round and never waits for a client: it
-//! drops one that sends no line or reads no answer.
+//! drops one that sends no line or reads no answer. In each round it answers one line of each, so a
+//! client that asks much waits for itself alone.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use attune_linux::places::Places;
 use attune_linux::socket;
-use serde_json::Value;
+use attune_linux::time::{self, SECOND, Time};
+use serde_json::{Value, json};
 
-/// Clients at a time, and bytes of a request.
-const CLIENTS: usize = 32;
+/// Clients at a time.
+const PLACES: Places = Places { of_user: 16, of_all: 128, kept_free: 16 };
+/// Bytes of a request.
 const LONGEST: usize = 4096;
+/// A client that asks nothing for so long gives its place up.
+const IDLE: Time = 60 * SECOND;
+/// New connections in one round.
+const COMERS: usize = 64;
 
 pub struct Server {
     path: PathBuf,
@@ -23,6 +31,8 @@ struct Client {
     stream: UnixStream,
     user: u32,
     read: Vec<u8>,
+    /// When it asked last.
+    asked: Time,
 }
 
 impl Server {
@@ -47,36 +57,56 @@ impl Server {
 
     /// Answers the requests that have come.
     pub fn serve(&mut self, mut answer: impl FnMut(u32, &str) -> Value) {
-        while self.clients.len() < CLIENTS {
+        let now = time::now();
+        for _ in 0..COMERS {
             let Ok((stream, _)) = self.listener.accept() else { break };
             let peer = socket::credentials(&stream);
             if let (Ok(peer), Ok(())) = (peer, stream.set_nonblocking(true)) {
-                self.clients.push(Client { stream, user: peer.user, read: Vec::new() });
+                self.seat(Client { stream, user: peer.user, read: Vec::new(), asked: now });
             }
         }
-        self.clients.retain_mut(|client| client.serve(&mut answer));
+        self.clients.retain_mut(|client| client.serve(now, &mut answer));
+    }
+
+    fn seat(&mut self, mut client: Client) {
+        let taken = self.clients.iter().map(|other| other.user);
+        match PLACES.find(client.user, client.user == 0, taken) {
+            Ok(()) => self.clients.push(client),
+            Err(why) => {
+                // It may not read it.
+                let _ = client.reply(&json!({ "ok": false, "error": why }));
+            }
+        }
     }
 }
 
 impl Client {
     /// Serves one client. False: its connection is over.
-    fn serve(&mut self, answer: &mut impl FnMut(u32, &str) -> Value) -> bool {
+    fn serve(&mut self, now: Time, answer: &mut impl FnMut(u32, &str) -> Value) -> bool {
+        let open = self.read.contains(&b'\n') || self.receive();
+        if let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
+            self.asked = now;
+            let line: Vec<u8> = self.read.drain(..=end).collect();
+            let reply = answer(self.user, String::from_utf8_lossy(&line).trim());
+            return self.reply(&reply).is_ok();
+        }
+        open && self.read.len() < LONGEST && now - self.asked < IDLE
+    }
+
+    /// Reads what has come. False: no more will.
+    fn receive(&mut self) -> bool {
         let mut bytes = [0; 1024];
-        let open = match self.stream.read(&mut bytes) {
+        match self.stream.read(&mut bytes) {
             Ok(length) => {
                 self.read.extend(&bytes[..length]);
                 length > 0
             }
             Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
-        };
-        while let Some(end) = self.read.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = self.read.drain(..=end).collect();
-            let reply = format!("{}\n", answer(self.user, String::from_utf8_lossy(&line).trim()));
-            if self.stream.write_all(reply.as_bytes()).is_err() {
-                return false;
-            }
         }
-        open && self.read.len() < LONGEST
+    }
+
+    fn reply(&mut self, reply: &Value) -> io::Result<()> {
+        self.stream.write_all(format!("{reply}\n").as_bytes())
     }
 }
 

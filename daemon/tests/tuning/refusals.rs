@@ -1,5 +1,7 @@
 //! Requests that the tuner refuses, and kernels that refuse the tuner, are told.
 
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use crate::machine::{
@@ -89,6 +91,32 @@ fn another_user_may_ask_for_his_own_programs_alone() {
     assert_eq!(programs(&answers[5]), [u64::from(theirs)]);
     let all = daemon.ask("{\"request\":\"status\"}");
     assert_eq!(programs(&all), [u64::from(theirs), u64::from(ours)]);
+    drop(daemon);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn one_users_connections_shut_nobody_else_out() {
+    let Some(_alone) = alone_where_possible() else { return };
+    const NOBODY: u32 = 65534;
+    // A folder that every user may enter.
+    let folder = std::env::temp_dir().join(format!("attune-crowd-{}", std::process::id()));
+    let daemon = Daemon::start(&folder);
+    let connect = || UnixStream::connect(folder.join("attuned.sock")).unwrap();
+    std::thread::scope(|scope| {
+        let crowd = scope.spawn(|| {
+            let nobody = Some(rustix::process::Uid::from_raw(NOBODY));
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            let silent: Vec<UnixStream> = (0..16).map(|_| connect()).collect();
+            let mut line = String::new();
+            BufReader::new(connect()).read_line(&mut line).unwrap();
+            (silent, line)
+        });
+        let (silent, line) = crowd.join().unwrap();
+        assert!(line.contains("user 65534 has 16 connections"), "{line}");
+        assert_eq!(daemon.ask("{\"request\":\"status\"}")["ok"], true);
+        drop(silent);
+    });
     drop(daemon);
     let _ = std::fs::remove_dir_all(&folder);
 }

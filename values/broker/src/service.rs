@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use attune_linux::event::Event;
+use attune_linux::places::Places;
 use attune_linux::poll;
 use attune_linux::process::{self, Process};
 use attune_linux::time::{self, MILLISECOND, NEVER, Time};
@@ -22,9 +23,10 @@ use crate::refused::{Answer, Refused};
 use crate::registry::Registry;
 use crate::store::Store;
 
-/// Connections of one user, and in all. Those beyond are closed at once.
-const CONNECTIONS_OF_USER: usize = 128;
-const CONNECTIONS: usize = 1024;
+/// Connections at a time. Root and the user who runs the scheduler always find a place.
+const PLACES: Places = Places { of_user: 128, of_all: 1024, kept_free: 32 };
+/// Connections beyond them that still wait to be told so. The first of more is closed at once.
+const TURNED_AWAY: usize = 32;
 
 /// How long a change waits to be written down, so that many are written at once.
 const WRITE_AFTER: Time = 10 * MILLISECOND;
@@ -110,6 +112,9 @@ struct Client {
     greeted: bool,
     /// The table that it supplies.
     table: Option<u32>,
+    /// Why it has no place: the answer to its first request, before which the kernel would not
+    /// deliver it.
+    turned_away: Option<String>,
 }
 
 struct Service<S: Store> {
@@ -207,10 +212,27 @@ impl<S: Store> Service<S> {
         };
         let Ok(Credentials { process, user, .. }) = connection.peer() else { return };
         let peer = Peer { process: process as i32, user };
-        let theirs = self.clients.iter().filter(|client| client.peer.user == peer.user).count();
-        if self.clients.len() < CONNECTIONS && (peer.user == 0 || theirs < CONNECTIONS_OF_USER) {
-            let process = Process::peer(&connection).ok();
-            self.clients.push(Client { connection, peer, process, greeted: false, table: None });
+        let seated = self.clients.iter().filter(|client| client.turned_away.is_none());
+        let preferred = self.registry.control(peer.user).is_ok() || peer.user == 0;
+        let place = PLACES.find(user, preferred, seated.map(|client| client.peer.user));
+        let (process, turned_away) = match place {
+            Ok(()) => (Process::peer(&connection).ok(), None),
+            Err(why) => {
+                self.keep_few_turned_away();
+                (None, Some(why))
+            }
+        };
+        let (greeted, table) = (false, None);
+        self.clients.push(Client { connection, peer, process, greeted, table, turned_away });
+    }
+
+    fn keep_few_turned_away(&mut self) {
+        let turned_away = |&place: &usize| self.clients[place].turned_away.is_some();
+        let mut waiting = (0..self.clients.len()).filter(turned_away);
+        if let Some(first) = waiting.next()
+            && waiting.count() + 1 >= TURNED_AWAY
+        {
+            self.clients.remove(first);
         }
     }
 
@@ -226,6 +248,10 @@ impl<S: Store> Service<S> {
             }
             Ok(Received::Ended) | Err(_) => return false,
         };
+        if let Some(why) = self.clients[index].turned_away.take() {
+            self.reply(index, &Refused::new(Refusal::Full, why).into());
+            return false;
+        }
         let control =
             matches!(request, Request::Set { .. } | Request::Tunables | Request::Snapshot);
         let answer = self.answer(index, request, descriptor);

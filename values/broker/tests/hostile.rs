@@ -1,9 +1,11 @@
 //! Hostile peers: the broker goes on, and other clients notice nothing.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
 use attune_broker::{Broker, Memory};
+use attune_linux::process;
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Received};
 use attune_values::wire::{Refusal, Reply, Request, Tunable, VERSION};
@@ -146,6 +148,38 @@ fn a_flood_of_connections_ends_at_its_limit() {
         (0..900).map_while(|_| Connection::to(&socket, Duration::from_millis(200)).ok()).collect();
     drop(flood);
     all_is_well(&socket);
+}
+
+/// Connections of one user that say nothing. The next one learns why it has no place; root has one.
+#[test]
+fn one_users_connections_shut_nobody_else_out() {
+    if process::effective_user() != 0 {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "this test needs root");
+        return eprintln!("not tested: only root can connect as another user");
+    }
+    process::raise_descriptor_limit();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let socket = folder.path().join("values");
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            let nobody = Some(rustix::process::Uid::from_raw(65534));
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            let silent: Vec<Connection> = (0..128).map(|_| connect(&socket)).collect();
+            let more = connect(&socket);
+            more.send(&Request::Hello { version: VERSION }, None).unwrap();
+            let Ok(Received::Message(Reply::Refused { why, message }, _)) = more.receive() else {
+                panic!("the connection beyond the limit has a place");
+            };
+            assert_eq!(why, Refusal::Full);
+            assert!(message.contains("user 65534 has 128 connections"), "{message}");
+            (silent, more)
+        });
+        let connections = stranger.join().unwrap();
+        all_is_well(&socket);
+        drop(connections);
+    });
 }
 
 #[test]
