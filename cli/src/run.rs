@@ -238,10 +238,10 @@ fn watch(
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        if let Some(exit) = running.exit() {
-            if !exit.cpus_changed || !reload::goes_on(running) {
-                return Ok(None);
-            }
+        if let Some(exit) = running.exit()
+            && (!exit.cpus_changed || !reload::goes_on(running))
+        {
+            return Ok(None);
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
             let now = running.statistics();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use attune_linux::process;
 use attune_linux::signal::INTERRUPT;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
 
@@ -291,7 +291,8 @@ fn the_daemon_is_told_what_the_monitor_has_found() {
     assert_eq!(rating[1], start, "{rating}");
     // What the daemon has against it, the monitor says once.
     for _ in 0..2 {
-        writeln!(connection, "{}", r#"{"ok":false,"error":"it is not the day for it"}"#).unwrap();
+        let refusal = json!({ "ok": false, "error": "it is not the day for it" });
+        writeln!(connection, "{refusal}").unwrap();
     }
     let seen = desktop.explain(terminal).map(|_| ()).is_some();
     assert!(seen, "the monitor goes on");

@@ -114,10 +114,10 @@ impl Scheduler for Watched {
             }
             let can_run = !known.waits && !known.suspended;
             match call.event {
-                Event::NewThread | Event::EventRaised | Event::ResumeThread | Event::SwitchOut => {
-                    if can_run && known.ready_since.is_none() {
-                        known.ready_since = Some(call.now);
-                    }
+                Event::NewThread | Event::EventRaised | Event::ResumeThread | Event::SwitchOut
+                    if can_run =>
+                {
+                    known.ready_since.get_or_insert(call.now);
                 }
                 Event::SuspendThread | Event::SetDead => known.ready_since = None,
                 _ => {}

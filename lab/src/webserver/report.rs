@@ -257,11 +257,11 @@ fn pictures(results: &Results) -> Result<Vec<Picture>> {
         results.open.values().next().into_iter().flatten().map(|(name, _)| name.clone()).collect();
     let mut lines = Vec::new();
     for name in &names {
-        let classes: [(_, _, fn(&Sample) -> f64); 2] =
-            [("all", false, |sample| sample.all.mean), ("1 MB", true, |sample| sample.large.mean)];
-        for (class, dashed, mean) in classes {
+        for (class, dashed) in [("all", false), ("1 MB", true)] {
             let points = results.open.iter().filter_map(|(percent, servers)| {
-                Some((f64::from(*percent), mean(find(servers, name)?)))
+                let sample = find(servers, name)?;
+                let mean = if class == "all" { sample.all.mean } else { sample.large.mean };
+                Some((f64::from(*percent), mean))
             });
             lines.push(Line { name: format!("{name}, {class}"), points: points.collect(), dashed });
         }

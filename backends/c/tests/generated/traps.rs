@@ -128,9 +128,7 @@ fn invariants_run_in_debug_builds_and_only_there() {
     event switch_out { if (|current| > 0) current => RQ; }
     invariant RQ { foreach t in RQ { if (|RQ| > 2) return 0; } }
 }";
-    let debug =
-        Compiled::new("watched_debug", text, &Options { debug: true, ..Options::default() }, &[])
-            .run(&THREE);
+    let debug = Compiled::new("watched_debug", text, &Options { debug: true }, &[]).run(&THREE);
     assert_eq!(
         debug.message().split_once(": ").unwrap().1,
         "the invariant of RQ does not hold (RQ holds threads 1, 2, 3)"
@@ -150,9 +148,7 @@ fn a_record_that_the_program_has_overwritten_is_noticed_in_debug_builds() {
 }";
     let commands: Vec<&str> =
         THREE.into_iter().chain(["call event_raised 2 0 0", "call alarm 1 0 0"]).collect();
-    let debug =
-        Compiled::new("overwritten", text, &Options { debug: true, ..Options::default() }, &[])
-            .run(&commands);
+    let debug = Compiled::new("overwritten", text, &Options { debug: true }, &[]).run(&commands);
     assert_eq!(
         debug.message(),
         "overwritten.sched:1:1: a container is inconsistent: the program has overwritten a \

@@ -132,7 +132,7 @@ impl X11 {
             let all_masters = 1;
             let mask = xinput::EventMask { deviceid: all_masters, mask: vec![raw] };
             for &root in &roots {
-                connection.xinput_xi_select_events(root, &[mask.clone()])?.check()?;
+                connection.xinput_xi_select_events(root, std::slice::from_ref(&mask))?.check()?;
             }
         }
         let active_window = connection.intern_atom(false, b"_NET_ACTIVE_WINDOW")?.reply()?.atom;
