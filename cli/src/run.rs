@@ -100,6 +100,9 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     diary.set_again(&running);
     diary.schedules(running.scheduler());
     tell!("attune: {}", whom(&running, args));
+    for loss in attune_kernel::losses() {
+        tell!("attune: {loss}");
+    }
     let mut child = born(&running, args, alone)?;
     let status = watch(&mut running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
     // Another run may listen there while this one waits for its command.

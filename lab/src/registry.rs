@@ -16,6 +16,8 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::wakeup_latency::EXPERIMENT,
     &kernel::random_schedulers::EXPERIMENT,
     &kernel::reserve::EXPERIMENT,
+    &kernel::cgroups::EXPERIMENT,
+    &kernel::starvation::EXPERIMENT,
     &kernel::coop::baseline::EXPERIMENT,
     &kernel::coop::many::EXPERIMENT,
     &kernel::coop::fairness::EXPERIMENT,

@@ -3,6 +3,7 @@
 //!
 //! Without a set-up machine (`attune vm setup`) the tests say so and pass; where CI=true they fail.
 
+mod cgroups;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;

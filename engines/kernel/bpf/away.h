@@ -19,6 +19,7 @@ static inline void attune_goes_away(struct thread ATTUNE_ARENA *t, uint8_t as)
         attune_unlist(t);
         attune_counts_no_more(t);
     }
+    attune_weighs_no_more(t);
     own->rings_at = attune_alarm_of(t);
     attune_alarm(&attune_answer, &t->attune, 0);
     attune_thread_remove(&t->attune);

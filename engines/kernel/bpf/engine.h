@@ -75,6 +75,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     t->attune_task.leaving = 0;
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
+        attune_weigh(t);
         attune_know(t, task);
         if (flags & SCX_ENQ_WAKEUP)
             attune_know_waker(t);

@@ -168,6 +168,8 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
 #endif
         attune_thread_init(&attune_answer, head);
     attune_supply_thread(t);
+    attune_is_unweighed(t);
+    attune_weigh(t);
     attune_know(t, task);
     attune_hear(t);
     attune_open_account(t);
@@ -184,6 +186,7 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
         attune_unlist(t);
     }
     attune_close_account(t);
+    attune_weighs_no_more(t);
     t->attune_task.state = ATTUNE_GONE;
     attune_alarm(&attune_answer, &t->attune, 0);
     t->attune_task.was = t->attune.where; /* a stall's message wants to know */
@@ -194,6 +197,7 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
 static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
                                      struct thread ATTUNE_ARENA *t, int expired)
 {
+    attune_weigh(t);
     attune_hear(t);
     attune_stay_ends(me);
     if (expired)
@@ -219,6 +223,7 @@ static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     attune_ends(me);
     attune_was_served(t);
     attune_counts_no_more(t);
+    attune_lingers(t);
     attune_events[attune_held()]++;
     t->attune_task.state = ATTUNE_WAITING;
     if (ended)

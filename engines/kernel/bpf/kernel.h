@@ -68,8 +68,18 @@ struct hrtimer {
 
 enum scx_exit_kind { SCX_EXIT_NONE };
 
+/* CONFIG_EXT_GROUP_SCHED. */
+struct cgroup {
+    int level;
+};
+
+struct scx_cgroup_init_args {
+    uint32_t weight;
+};
+
 struct scx_init_task_args {
     _Bool fork;
+    struct cgroup *cgroup;
 };
 
 struct scx_exit_info {
@@ -100,6 +110,13 @@ struct sched_ext_ops {
     uint32_t timeout_ms;
     char name[128];
     void (*update_idle)(int32_t cpu, _Bool idle);
+    /* A kernel may lack them: the loader leaves those out (src/optional.rs). */
+    int32_t (*cgroup_init)(struct cgroup *cgroup, struct scx_cgroup_init_args *args);
+    void (*cgroup_exit)(struct cgroup *cgroup);
+    void (*cgroup_move)(struct task_struct *task, struct cgroup *from, struct cgroup *to);
+    void (*cgroup_set_weight)(struct cgroup *cgroup, uint32_t weight);
+    void (*cgroup_set_idle)(struct cgroup *cgroup, _Bool idle);
+    _Bool (*core_sched_before)(struct task_struct *one, struct task_struct *other);
 };
 
 #define SCX_ENQ_WAKEUP                 1ull
@@ -137,6 +154,9 @@ ATTUNE_KFUNC void scx_bpf_error_bstr(char *text, unsigned long long *data, uint3
 ATTUNE_KFUNC const struct cpumask *scx_bpf_get_online_cpumask(void);
 ATTUNE_KFUNC void scx_bpf_put_cpumask(const struct cpumask *mask);
 ATTUNE_KFUNC _Bool bpf_cpumask_test_cpu(uint32_t cpu, const struct cpumask *mask);
+ATTUNE_KFUNC struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgroup, int level)
+    __attribute__((weak));
+ATTUNE_KFUNC void bpf_cgroup_release(struct cgroup *cgroup) __attribute__((weak));
 ATTUNE_KFUNC struct task_struct *bpf_task_from_pid(int32_t pid);
 ATTUNE_KFUNC void bpf_task_release(struct task_struct *task);
 ATTUNE_KFUNC void bpf_rcu_read_lock(void);
@@ -160,6 +180,9 @@ struct bpf_timer {
 
 /* Helpers, by their number in the kernel's interface. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
+                                         uint64_t flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static uint64_t (*const bpf_ktime_get_ns)(void) = (void *)5;
 static uint32_t (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_probe_read_kernel_str)(void *to, uint32_t size,

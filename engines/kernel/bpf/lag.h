@@ -96,7 +96,7 @@ static inline uint64_t attune_level_at(int64_t now)
 static inline uint32_t attune_weight_in_books(const struct thread ATTUNE_ARENA *t)
 {
 #ifdef ATTUNE_WEIGHED
-    uint32_t weight = t->attune_task.weight;
+    uint32_t weight = t->attune_task.part;
     return weight ? weight : 1;
 #else
     return 1024;

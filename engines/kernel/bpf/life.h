@@ -115,13 +115,15 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
 {
     struct task_struct *task = (void *)context[0];
     struct attune_slot *slot;
+    struct scx_init_task_args *args = (void *)context[1];
     struct attune_chunk ATTUNE_ARENA *fresh = NULL;
+    struct attune_cgroup ATTUNE_ARENA *cgroup = attune_cgroup_at_birth(args);
     struct thread ATTUNE_ARENA *t;
     unsigned long flags;
     slot = bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!slot)
         return 0; /* it will be a fall-back task */
-    attune_inherit(slot, task, (void *)context[1]);
+    attune_inherit(slot, task, args);
     slot->known = 1;
     if (!attune_free && !attune_fresh_left)
         fresh = bpf_arena_alloc_pages(&attune_arena, NULL, ATTUNE_CHUNK, -1, 0);
@@ -152,6 +154,10 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.dispatches = 0;
         t->attune_task.rescued = 0;
         t->attune_task.of_kernel = !!(task->flags & PF_KTHREAD);
+        t->attune_task.cgroup = cgroup;
+        attune_is_unweighed(t);
+        if (cgroup)
+            cgroup->users++;
         attune_start_timeouts(t);
         attune_find_values(t, slot);
         slot->record = (uint64_t)t;
@@ -166,11 +172,34 @@ ATTUNE_SECTION("struct_ops/set_weight") void attune_set_weight(unsigned long lon
 {
     struct task_struct *task = (void *)context[0];
     struct thread ATTUNE_ARENA *t = attune_record_of(task);
+    unsigned long interrupts;
     if (!t)
         return;
+    bpf_local_irq_save(&interrupts);
+    if (attune_lock_of(t)) {
+        attune_change_weight(t, attune_weight(task), t->attune_task.cgroup);
+        attune_unlock();
+    }
+    bpf_local_irq_restore(&interrupts);
+}
+
+/* Core scheduling: threads of different cookies do not run on CPUs of one core together, and the
+ * kernel asks which of two goes first. One that its policy has given a CPU, or else the one that
+ * has been ready longer. */
+ATTUNE_SECTION("struct_ops/core_sched_before")
+_Bool attune_core_sched_before(unsigned long long *context)
+{
+    struct thread ATTUNE_ARENA *one = attune_record_of((void *)context[0]);
+    struct thread ATTUNE_ARENA *other = attune_record_of((void *)context[1]);
+    int chosen, other_chosen;
     ATTUNE_USES_ARENA;
-    t->attune_task.weight = attune_weight(task);
-    attune_supply_thread(t);
+    if (!one || !other)
+        return one != NULL;
+    chosen = one->attune_task.state == ATTUNE_RUNNING;
+    other_chosen = other->attune_task.state == ATTUNE_RUNNING;
+    if (chosen != other_chosen)
+        return chosen;
+    return one->attune_task.waits_since < other->attune_task.waits_since;
 }
 
 /* Gives each instance its CPUs, as the loader has said. Those that are not there belong to it too,
@@ -301,6 +330,12 @@ struct sched_ext_ops attune_ops = {
     .yield = (void *)attune_yield,
     .set_weight = (void *)attune_set_weight,
     .init_task = (void *)attune_init_task,
+    .cgroup_init = (void *)attune_cgroup_init,
+    .cgroup_exit = (void *)attune_cgroup_exit,
+    .cgroup_move = (void *)attune_cgroup_move,
+    .cgroup_set_weight = (void *)attune_cgroup_set_weight,
+    .cgroup_set_idle = (void *)attune_cgroup_set_idle,
+    .core_sched_before = (void *)attune_core_sched_before,
     .exit_task = (void *)attune_exit_task,
     .disable = (void *)attune_disable,
     .init = (void *)attune_init,

@@ -56,6 +56,8 @@ static __attribute__((noinline)) int attune_come_in(struct thread ATTUNE_ARENA *
         own->state = ATTUNE_UNKNOWN;
         return own->ended == ATTUNE_EXITED;
     }
+    if (own->moves_as == ATTUNE_READY)
+        attune_weigh(t);
     attune_comes_back(t, cpu);
     if (own->moves_as == ATTUNE_READY) {
         int64_t since = own->waits_since;

@@ -33,9 +33,24 @@ static inline struct thread ATTUNE_ARENA *attune_take_record(void)
     return attune_fresh++;
 }
 
+/* Under the lock: a cgroup has lost a user. The record of one that has none is free. */
+static __attribute__((noinline)) void attune_drop_cgroup(struct attune_cgroup ATTUNE_ARENA *cgroup)
+{
+    while (cgroup && ATTUNE_MAY_LOOP) {
+        struct attune_cgroup ATTUNE_ARENA *parent = cgroup->parent;
+        if (--cgroup->users)
+            return;
+        cgroup->parent = attune_free_cgroups;
+        attune_free_cgroups = cgroup;
+        cgroup = parent;
+    }
+}
+
 /* Under the lock. */
 static inline void attune_give_record(struct thread ATTUNE_ARENA *t)
 {
+    attune_drop_cgroup(t->attune_task.cgroup);
+    t->attune_task.cgroup = NULL;
     t->attune.next = &attune_free->attune;
     attune_free = t;
 }

@@ -297,6 +297,7 @@ static __attribute__((noinline)) void attune_end_stay(struct thread ATTUNE_ARENA
         attune_meet(t, task, cpu);
         return;
     }
+    attune_weigh(t);
     attune_know(t, task);
     attune_hear(t);
     attune_comes_back(t, cpu);

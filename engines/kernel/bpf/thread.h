@@ -35,6 +35,7 @@ enum attune_state {
 };
 
 struct thread;
+struct attune_cgroup;
 
 #define ATTUNE_WORDS ((ATTUNE_CPUS + 63) / 64)
 
@@ -83,7 +84,7 @@ struct attune_task {
     uint8_t domain;
     /* stopped, but still on the CPU where it ran: enqueue follows */
     uint8_t leaving;
-    uint32_t weight;                /* 1024 at nice 0 */
+    uint32_t weight;                /* its own: 1024 at nice 0 */
     uint32_t bound;                 /* whose values it has: see values.h */
     uint32_t changes;               /* of tables that it has seen: see table.h */
     uint64_t process;               /* the key of its process there */
@@ -93,6 +94,13 @@ struct attune_task {
     int64_t rings_at;    /* MOVING, AWAY: when its alarm rings, 0: never */
     uint64_t rescued;    /* dispatches + 1 when the engine ran it last, 0: it never did */
     uint8_t of_kernel;   /* a thread of the kernel's own */
+    struct attune_cgroup ATTUNE_ARENA *cgroup; /* NULL: the kernel has told of none */
+#ifdef ATTUNE_WEIGHED                          /* see cgroup.h */
+    uint64_t counted;                          /* in the loads; 0: it is not */
+    uint64_t found_at, exact;                  /* attune_load_changes then; the part found */
+    uint32_t part, rest;
+    uint8_t lingers; /* its place among those of its instance + 1; 0: it does not */
+#endif
 #if ATTUNE_INSTANCES > 1 /* see move.h */
     uint32_t instance;
     uint8_t moves_as; /* MOVING: READY or WAITING */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The import `weight`: a thread's share as the fair class counts it, 1024 at nice 0 and 1.25 times
- * more for each step down.
+/* A thread's own weight as the fair class counts it: 1024 at nice 0, and 1.25 times more for each
+ * step down. cgroup.h makes the import `weight` of it.
  *
  * From the nice value, not from what sched_ext makes of it: its scale of 100 at nice 0 leaves one
  * digit for nice 19.

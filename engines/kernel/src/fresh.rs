@@ -1,16 +1,23 @@
 //! Puts the memory of a loaded scheduler back into the state in which the kernel loaded it, so that
 //! the same object can be attached again.
 //!
-//! What stays: counters, the notes of rescued threads, and the chunks of records, all of which are
-//! free again. Invariant: the scheduler is not attached, and the caller keeps the copier away. Only
-//! callbacks of timers may run meanwhile; they look, kick, and change nothing that matters.
+//! What stays: counters, the notes of rescued threads, and the records of threads and cgroups, all
+//! of which are free again. Invariant: the scheduler is not attached, and the caller keeps the
+//! copier away. Only callbacks of timers may run meanwhile; they look, kick, and change nothing
+//! that matters.
 
 use crate::image::{ARENA, Image};
 use crate::memory::Memory;
 use crate::records;
 
 /// Variables of the engine that go on as they are.
-const KEPT: [&str; 4] = ["attune_statistics", "attune_rescues", "attune_domains", "attune_chunks"];
+const KEPT: [&str; 5] = [
+    "attune_statistics",
+    "attune_rescues",
+    "attune_domains",
+    "attune_chunks",
+    "attune_free_cgroups",
+];
 
 /// None if the object is not of this engine.
 pub(crate) fn restore(image: &Image, memory: &Memory) -> Option<()> {

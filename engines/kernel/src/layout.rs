@@ -103,6 +103,8 @@ pub(crate) struct Engine {
     pub idles: u64,
     pub neglects: u64,
     pub rescues: u64,
+    /// Bytes to each member of `struct sched_ext_ops`.
+    pub calls_at: HashMap<String, usize>,
     pub rescue: Rescue,
     pub chunk_before: u64,
     pub chunk_records: u64,
@@ -268,11 +270,21 @@ impl Types<'_> {
             idles: counter("idles")?,
             neglects: counter("neglects")?,
             rescues: counter("rescues")?,
+            calls_at: self.calls_at()?,
             rescue: self.rescue()?,
             chunk_before: chunk("before")?,
             chunk_records: chunk("records")?,
             chunk_first: chunk("record")?,
         })
+    }
+
+    fn calls_at(&self) -> Option<HashMap<String, usize>> {
+        let calls = self.0.type_by_name::<Struct>("sched_ext_ops")?;
+        let members = calls.iter().filter_map(|member| {
+            let MemberAttr::Normal { offset } = member.attr else { return None };
+            Some((member.name?.to_string_lossy().into_owned(), offset as usize / 8))
+        });
+        Some(members.collect())
     }
 
     fn rescue(&self) -> Option<Rescue> {

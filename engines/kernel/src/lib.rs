@@ -24,6 +24,7 @@ mod load;
 mod loaded;
 mod locked_copy;
 mod memory;
+mod optional;
 mod program_call;
 mod records;
 mod reload;
@@ -47,6 +48,7 @@ pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
+pub use optional::losses;
 pub use reload::{CpuChange, Reload};
 pub use replay::{
     Answer, Failed, INSTANCES as REPLAY_INSTANCES, Replay, THREADS as REPLAY_THREADS,

@@ -10,6 +10,7 @@ use libbpf_rs::{AsRawLibbpf, MapCore, MapType, ObjectBuilder, PrintLevel};
 use crate::division::Division;
 use crate::image::Image;
 use crate::memory::{Memory, Section};
+use crate::optional;
 use crate::support::Missing;
 use crate::timer_functions::{self, Hidden, Timers};
 
@@ -178,6 +179,9 @@ pub(crate) fn object(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
                 image.scheduler().replace(|c: char| !c.is_ascii_alphanumeric() && c != '_', "_");
             title.truncate(100);
             put("attune_ops", OPS_FLAGS_AT + 12, format!("attune_{title}\0").as_bytes());
+            for place in optional::missing(image) {
+                put("attune_ops", place, &[0; 8]);
+            }
         }
     }
     open.load().map_err(|error| refused(image, error))

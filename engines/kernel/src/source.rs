@@ -14,11 +14,12 @@ const BEFORE: [&str; 3] = [
 ];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 21] = [
+const BEHIND: [&str; 23] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
     include_str!("../bpf/ready.h"),
+    include_str!("../bpf/cgroup.h"),
     include_str!("../bpf/lag.h"),
     include_str!("../bpf/record.h"),
     include_str!("../bpf/copy.h"),
@@ -28,13 +29,14 @@ const BEHIND: [&str; 21] = [
     include_str!("../bpf/values.h"),
     include_str!("../bpf/implicit.h"),
     include_str!("../bpf/handlers.h"),
-    include_str!("../bpf/preempt.h"),
     include_str!("../bpf/away.h"),
+    include_str!("../bpf/preempt.h"),
     include_str!("../bpf/move.h"),
     include_str!("../bpf/balance.h"),
     include_str!("../bpf/rescue.h"),
     include_str!("../bpf/idle.h"),
     include_str!("../bpf/engine.h"),
+    include_str!("../bpf/hierarchy.h"),
     include_str!("../bpf/life.h"),
 ];
 
@@ -48,18 +50,12 @@ pub fn source(
     sources: &SourceMap,
 ) -> Result<String, c::Refusal> {
     let policy = c::Policy { program, verdicts, sources };
-    c::kernel::generate(policy, &engine(weighed(program).to_owned() + &BEHIND.join("\n")))
+    c::kernel::generate(policy, &engine(BEHIND.join("\n")))
 }
 
 /// Two schedulers that share the machine: one for the threads of a command, one for all others.
 pub fn shared_source(command: c::Policy<'_>, others: c::Policy<'_>) -> Result<String, c::Refusal> {
     c::kernel::generate_both(command, others, &engine(BEHIND.join("\n")))
-}
-
-/// Says to `bpf/lag.h` whether the policy knows weights.
-fn weighed(program: &Program) -> &'static str {
-    let asks = program.attributes.values().any(|it| it.import && it.name == "weight");
-    if asks { "#define ATTUNE_WEIGHED 1\n" } else { "" }
 }
 
 /// The scheduler with [`crate::Replay`] in the engine's place.

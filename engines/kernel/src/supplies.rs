@@ -17,10 +17,20 @@ const KERNEL: &[Supply] = &[
         request: None,
         yields: false,
         of_task: false,
-        imports: &[
-            Import { name: "weight", value: "thread->attune_task.weight", processes: false },
-            Import { name: "process", value: "thread->attune_task.tgid", processes: false },
-        ],
+        imports: &[Import { name: "process", value: "thread->attune_task.tgid", processes: false }],
+    },
+    // Loads of cgroups cost something: only policies that ask pay for it.
+    Supply {
+        function: "attune_supply_part",
+        comment: "The import that tells a thread's part of the machine.",
+        request: Some(Request {
+            import: "weight",
+            in_macro: "TAKES_WEIGHT",
+            before: "/* Some policy wants to know weights. */\n#define ATTUNE_WEIGHED 1\n",
+        }),
+        yields: false,
+        of_task: false,
+        imports: &[Import { name: "weight", value: "thread->attune_task.part", processes: false }],
     },
     Supply {
         function: "attune_supply_task",

@@ -6,9 +6,11 @@
 //! instruction, so that times are counts of instructions.
 
 mod attributes;
+mod cgroups;
 mod child;
 mod clock;
 mod commands;
+mod crowd;
 mod desktop;
 mod ext;
 mod films;
@@ -78,6 +80,9 @@ enum Workload {
         /// Turns that count, after a tenth as many that do not
         #[arg(long, default_value_t = 20_000)]
         turns: u32,
+        /// Each in a cgroup of its own, so many levels deep (needs root)
+        #[arg(long, default_value_t = 0)]
+        depth: usize,
     },
     /// Two processes yield to each other: cost of a switch through sched_yield
     Yields {
@@ -93,6 +98,32 @@ enum Workload {
         /// Nice values in turn, such as 0,5
         #[arg(long, value_delimiter = ',', allow_hyphen_values = true, default_value = "0")]
         nice: Vec<i32>,
+    },
+    /// Processes that compute in cgroups: whether weights and quotas count (needs root)
+    Cgroups {
+        /// PATH=WEIGHT:PROCESSES[:PERCENT], such as a/x=100:3, or b=100:3:20 for a fifth of a CPU
+        /// at most
+        #[arg(required = true)]
+        groups: Vec<cgroups::Group>,
+        #[arg(long, value_name = "S", default_value = "5", value_parser = seconds)]
+        seconds: Duration,
+    },
+    /// Crowds of threads with random affinities, nice values and classes: how long one waits (needs
+    /// root)
+    Crowd {
+        #[arg(long, default_value_t = 1)]
+        mixes: u64,
+        /// The most threads of a mix
+        #[arg(long, default_value_t = 5000)]
+        most: usize,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// A thread beside n others is to wait no longer than this ..
+        #[arg(long, value_name = "US")]
+        fixed_us: u64,
+        /// .. and n times this
+        #[arg(long, value_name = "US")]
+        per_thread_us: u64,
     },
     /// A process that wakes up periodically beside some that compute: how late it is
     Wakeups {
@@ -287,9 +318,15 @@ fn measure(args: &Args) -> Result<Value> {
     };
     let tracer = args.traced.then(Lateness::watch).transpose()?;
     let mut figures = match &args.workload {
-        Workload::PingPong { turns } => switches::ping_pong(*turns),
+        Workload::PingPong { turns, depth } => switches::ping_pong(*turns, *depth),
         Workload::Yields { turns } => switches::yields(*turns),
         Workload::Hogs { count, seconds, nice } => hogs::run(*count, *seconds, nice),
+        Workload::Cgroups { groups, seconds } => cgroups::run(groups, *seconds),
+        Workload::Crowd { mixes, most, seed, fixed_us, per_thread_us } => {
+            let (fixed, per_thread) =
+                (Duration::from_micros(*fixed_us), Duration::from_micros(*per_thread_us));
+            crowd::run(*mixes, *most, *seed, crowd::Bound { fixed, per_thread })
+        }
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,
             Duration::from_micros(*period),

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use crate::cgroups::{self, Made};
 use crate::child::{self, Child};
 use crate::clock;
 
 /// A byte goes to and fro through two pipes. Two switches a turn; each is a blocking read and a
-/// wake-up.
-pub fn ping_pong(turns: u32) -> Result<Value> {
+/// wake-up. With a depth each process has a cgroup of its own, so many levels below the root.
+pub fn ping_pong(turns: u32, depth: usize) -> Result<Value> {
     let ((mut here, mut to), (mut there, mut back)) = (io::pipe()?, io::pipe()?);
     let child = Child::start(|| {
         let mut byte = [0];
@@ -22,6 +23,12 @@ pub fn ping_pong(turns: u32) -> Result<Value> {
         }
         0
     })?;
+    let mut made = Made::default();
+    if depth > 0 {
+        let below = "/x".repeat(depth - 1);
+        cgroups::enter(&made.cgroup(&format!("here{below}"))?, 0)?;
+        cgroups::enter(&made.cgroup(&format!("there{below}"))?, child.pid())?;
+    }
     let figures = measured(turns, || {
         to.write_all(&[1])?;
         there.read_exact(&mut [0])

@@ -18,6 +18,7 @@
 //! row that says why. It never makes a claim hold.
 
 mod bench;
+pub mod cgroups;
 mod contestant;
 pub mod coop;
 mod description;
@@ -32,6 +33,7 @@ mod report;
 pub mod reserve;
 mod results;
 mod run_cache;
+pub mod starvation;
 pub mod switch_cost;
 pub mod wakeup_latency;
 

@@ -1,0 +1,119 @@
+//! Weights of cgroups count on a real kernel, also when threads or weights change, and nothing that
+//! happens to a cgroup ends the run. The machine is deterministic, so no other load disturbs it.
+
+use std::fs;
+
+use super::common::set_up;
+use super::shared::in_quiet_machine;
+use super::starvation::between;
+use super::{build, folder};
+
+/// `hog CGROUP..` starts a process that computes in each, and `end` ends them all. `measure MARK
+/// SECONDS CGROUP..` says the time and how many microseconds each has used, twice.
+const TOOLS: &str = r#"
+tree=/sys/fs/cgroup
+make() {
+    for path; do
+        mkdir $tree/$path
+        case $path in */*) ;; *) echo +cpu > $tree/$path/cgroup.subtree_control;; esac
+    done
+}
+hog() {
+    for path; do
+        sh -c "echo 0 > $tree/$path/cgroup.procs; while :; do :; done" & hogs="$hogs $!"
+    done
+}
+used() { while read name time; do [ $name = usage_usec ] && echo $path $time; done; }
+say() {
+    read now idle < /proc/uptime; echo clock $now
+    for path; do used < $tree/$path/cpu.stat; done
+}
+measure() {
+    mark=$1; span=$2; shift 2
+    sleep 0.4; echo "<$mark>"; say $*; sleep $span; say $*; echo "<end>"
+}
+end() { kill $hogs; wait $hogs 2>/dev/null; hogs=; }
+echo +cpu > $tree/cgroup.subtree_control
+"#;
+
+const PACKED: [&str; 3] = ["groups.sh", "/usr/bin/mkdir", "/usr/bin/rmdir"];
+
+/// What a script says under a scheduler in a machine with two CPUs.
+fn under(test: &str, scheduler: &str, words: &str, script: &str) -> String {
+    let folder = folder(test);
+    build(&folder, scheduler, "scheduler.bpf.o");
+    fs::write(folder.join("groups.sh"), format!("{TOOLS}{script}")).unwrap();
+    let packed = [&PACKED[..], &["scheduler.bpf.o"]].concat();
+    let run = format!("$attune run scheduler.bpf.o --all {words} -- sh ./groups.sh; echo exit $?");
+    let said = in_quiet_machine(&folder, 2, &packed, &run);
+    assert!(said.ends_with("exit 0\n") && !said.contains("has ended"), "{said}");
+    said
+}
+
+/// How many CPUs a cgroup had between the two times that were said.
+fn had(said: &str, mark: &str, cgroup: &str) -> f64 {
+    let grew = |what: &str| {
+        let said_of = |line: &str| line.strip_prefix(what)?.strip_prefix(' ')?.parse().ok();
+        let values: Vec<f64> = between(said, mark).lines().filter_map(said_of).collect();
+        let [before, after] = values[..] else { panic!("{mark}: {what}: {said}") };
+        after - before
+    };
+    grew(cgroup) / 1e6 / grew("clock")
+}
+
+/// The clock says hundredths of a second, and slices are a few of them.
+fn about(what: f64, expected: f64, said: &str) {
+    assert!((what / expected - 1.0).abs() < 0.05, "{what} and not {expected}:\n{said}");
+}
+
+#[test]
+fn cgroups_share_by_weight_whatever_changes() {
+    if !set_up() {
+        return;
+    }
+    let script = r#"
+        make a a/x a/y b
+        echo 1000 > $tree/b/cpu.weight
+        hog a/x a/x a/x b b b
+        measure flat 1 a b
+        echo 3000 > $tree/a/cpu.weight; echo 200 > $tree/a/y/cpu.weight; hog a/y a/y a/y
+        measure nested 1 a/x a/y b
+        for hog in $hogs; do echo $hog > $tree/a/x/cgroup.procs; done
+        measure moved 0.3 a/x a/y b
+        end; rmdir $tree/a/x $tree/a/y $tree/a $tree/b
+        make b; hog b b b
+        measure again 0.3 b
+    "#;
+    for scheduler in ["fair", "coop"] {
+        let said = under(&format!("cgroups_{scheduler}"), scheduler, "", script);
+        about(had(&said, "flat", "b") / had(&said, "flat", "a"), 10.0, &said);
+        let [x, y, b] = ["a/x", "a/y", "b"].map(|cgroup| had(&said, "nested", cgroup));
+        about(y / x, 2.0, &said);
+        about((x + y) / b, 3.0, &said);
+        let [x, y, b] = ["a/x", "a/y", "b"].map(|cgroup| had(&said, "moved", cgroup));
+        assert!(x > 1.8 && y < 0.01 && b < 0.01, "{said}");
+        assert!(had(&said, "again", "b") > 1.8, "{said}");
+    }
+}
+
+/// The slices and scopes that systemd makes.
+#[test]
+fn slices_have_their_parts() {
+    if !set_up() {
+        return;
+    }
+    let script = r#"
+        make init.scope system.slice system.slice/web.service user.slice
+        echo +cpu > $tree/system.slice/cgroup.subtree_control
+        mkdir -p $tree/user.slice/user-1000.slice/session-1.scope
+        echo +cpu > $tree/user.slice/user-1000.slice/cgroup.subtree_control
+        echo 300 > $tree/user.slice/cpu.weight
+        hog system.slice/web.service system.slice/web.service
+        hog user.slice/user-1000.slice/session-1.scope user.slice/user-1000.slice/session-1.scope
+        measure slices 1 system.slice user.slice
+        end
+    "#;
+    let said = under("cgroups_slices", "fair", "", script);
+    let [system, user] = ["system.slice", "user.slice"].map(|slice| had(&said, "slices", slice));
+    about(user / system, 3.0, &said);
+}

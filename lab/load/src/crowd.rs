@@ -1,0 +1,171 @@
+//! Crowds of computing threads with random affinities, nice values and classes: how long a ready
+//! thread waits, beside the bound that a policy promises. Needs root for nice values below 0.
+//!
+//! Each thread looks at the clock again and again; the longest time between two looks is its
+//! longest wait, and the switches are in it.
+
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::Builder;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::child::{self, Child};
+use crate::clock;
+
+/// What a policy promises with n other threads: `fixed` and n times `per_thread`.
+#[derive(Clone, Copy)]
+pub struct Bound {
+    pub fixed: Duration,
+    pub per_thread: Duration,
+}
+
+impl Bound {
+    fn of(self, others: usize) -> Duration {
+        self.fixed + self.per_thread * others as u32
+    }
+}
+
+/// Threads of the machine's own that may be ready meanwhile, and the process's first thread.
+const OTHERS: usize = 10;
+const STACK: usize = 64 << 10;
+
+/// Runs so many mixes of up to `most` threads, each for one and a half times its bound.
+pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
+    ensure!(mixes > 0 && most > 0, "at least one mix, and one thread");
+    let cpus = std::thread::available_parallelism()?.get();
+    let (mut longest, mut worst, mut threads) = (0.0, 0.0, 0);
+    for mix in 0..mixes {
+        let mut random = Random(seed.wrapping_mul(1_000_003) + mix);
+        let count = (most as f64).powf(random.part()).round().clamp(1.0, most as f64) as usize;
+        let bound = bound.of(count + OTHERS);
+        let waited = one(count, bound + bound / 2, cpus, &mut random)?;
+        threads += count;
+        longest = f64::max(longest, waited as f64);
+        worst = f64::max(worst, waited as f64 / bound.as_nanos() as f64);
+    }
+    Ok(json!({ "mixes": mixes, "threads": threads, "longest_wait_ns": longest,
+        "worst_part_of_bound": worst }))
+}
+
+/// One crowd in a process of its own; the longest wait.
+fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result<u64> {
+    let (waits, members) = (child::shared(count)?, random.members(count, cpus));
+    let child = Child::start(|| match compute(&members, waits, time) {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("attune-load: a crowd: {error:#}");
+            1
+        }
+    })?;
+    child.wait()?;
+    ensure!(waits.iter().all(|wait| wait.load(Relaxed) > 0), "a thread never ran");
+    Ok(waits.iter().map(|wait| wait.load(Relaxed)).max().unwrap_or(0))
+}
+
+fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()> {
+    let (gate, end) = (RwLock::new(()), AtomicU64::new(0));
+    std::thread::scope(|scope| -> Result<()> {
+        let closed = gate.write();
+        for (member, wait) in members.iter().zip(waits) {
+            let (gate, end) = (&gate, &end);
+            Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
+                drop(gate.read());
+                if member.apply().is_err() {
+                    return;
+                }
+                let mut last = clock::now();
+                while last < end.load(Relaxed) {
+                    let now = clock::now();
+                    // A look takes some time, so the wait of a thread that ran is never 0.
+                    wait.fetch_max((now - last).max(1), Relaxed);
+                    last = now;
+                }
+            })?;
+        }
+        end.store(clock::now() + time.as_nanos() as u64, Relaxed);
+        drop(closed);
+        Ok(())
+    })
+}
+
+/// What one thread is like.
+struct Member {
+    cpus: Vec<usize>,
+    nice: i32,
+    idle: bool,
+}
+
+impl Member {
+    fn apply(&self) -> std::io::Result<()> {
+        // SAFETY: zeroes are an empty set, and the calls read what they are given.
+        let done = unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            self.cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
+            let class = if self.idle { libc::SCHED_IDLE } else { libc::SCHED_OTHER };
+            let plain = libc::sched_param { sched_priority: 0 };
+            libc::sched_setaffinity(0, size_of_val(&set), &set) == 0
+                && libc::sched_setscheduler(0, class, &plain) == 0
+                && libc::setpriority(libc::PRIO_PROCESS, libc::gettid() as u32, self.nice) == 0
+        };
+        if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): the same mixes everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut number = self.0;
+        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ (number >> 31)
+    }
+
+    /// From 0 to 1.
+    fn part(&mut self) -> f64 {
+        self.next() as f64 / u64::MAX as f64
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    /// Half of them may run anywhere and have nice 0.
+    fn members(&mut self, count: usize, cpus: usize) -> Vec<Member> {
+        let member = |_| {
+            let plain = self.below(2) == 0;
+            let first = self.below(cpus as u64) as usize;
+            let allowed = (0..cpus).filter(|&cpu| plain || cpu == first || self.below(3) == 0);
+            let cpus = allowed.collect();
+            let nice = if plain { 0 } else { self.below(40) as i32 - 20 };
+            Member { cpus, nice, idle: !plain && self.below(8) == 0 }
+        };
+        (0..count).map(member).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixes_repeat_and_are_possible() {
+        let members = |seed| Random(seed).members(200, 3);
+        let some = members(1);
+        assert!(some.iter().zip(members(1)).all(|(one, other)| one.cpus == other.cpus));
+        assert!(some.iter().all(|member| !member.cpus.is_empty() && member.cpus[0] < 3));
+        assert!(some.iter().all(|member| (-20..20).contains(&member.nice)));
+        assert!(some.iter().any(|member| member.idle) && some.iter().any(|it| it.cpus.len() == 1));
+    }
+
+    #[test]
+    fn a_bound_grows_with_the_others() {
+        let bound = Bound { fixed: Duration::from_secs(1), per_thread: Duration::from_micros(100) };
+        assert_eq!(bound.of(50), Duration::from_millis(1005));
+    }
+}

@@ -1,0 +1,109 @@
+//! Experiment `machine-starvation`: how long a ready thread waits in random crowds, beside the
+//! bound that its policy's page states.
+
+use super::{Contestant, Description, Figure, Part, Place, Results, Workload};
+use crate::report::Claim;
+
+/// Policy and CPUs of each part, and its figures.
+const PARTS: [(&str, usize, &str, &str); 4] = [
+    ("fair", 1, "longest wait (ms), fair, 1 CPU", "part of the bound (%), fair, 1 CPU"),
+    ("fair", 2, "longest wait (ms), fair, 2 CPUs", "part of the bound (%), fair, 2 CPUs"),
+    ("coop", 1, "longest wait (ms), coop, 1 CPU", "part of the bound (%), coop, 1 CPU"),
+    ("coop", 2, "longest wait (ms), coop, 2 CPUs", "part of the bound (%), coop, 2 CPUs"),
+];
+
+pub const EXPERIMENT: Description = Description {
+    name: "machine-starvation",
+    about: "how long a ready thread waits under fair and coop in random crowds of 1 to 5000 \
+        threads, beside the bound that is promised",
+    title: "No ready thread starves",
+    text: &[
+        "Each mix is a process of 1 to 5000 computing threads, as many small ones as large ones. \
+            Half of the threads may run anywhere and have nice 0; the others have a random set of \
+            CPUs, a nice value from -20 to 19, and one in eight the class SCHED_IDLE. A mix lasts \
+            one and a half times the bound. The figures are the longest wait of any thread of any \
+            mix, and the largest part of its bound that any thread of a mix waited for.",
+        "The bounds are those of docs/kernel.md for the threads of the mix and ten others, and a \
+            switch of 20 us for each of them.",
+    ],
+    published: "nobody states such a bound of a sched_ext scheduler.",
+    parts: &[
+        part("Waits under fair on one CPU", 0, FAIR_1, Place::ONE_CPU, fair),
+        part(
+            "Waits under fair on two CPUs",
+            1,
+            FAIR_2,
+            Place::Deterministic { cpus: 2, sockets: 1 },
+            fair,
+        ),
+        part("Waits under coop on one CPU", 2, COOP_1, Place::ONE_CPU, coop),
+        part(
+            "Waits under coop on two CPUs",
+            3,
+            COOP_2,
+            Place::Deterministic { cpus: 2, sockets: 1 },
+            coop,
+        ),
+    ],
+    seeds: &[1],
+    drawn: PARTS[0].3,
+    claims,
+};
+
+/// 2 `patience` + 4 `min_slice` + (cpus + 4) `period`, and `min_slice` and a switch for each other
+/// thread; of coop, `min_slice` and `coop_slack`.
+const FAIR_1: &[Workload] =
+    &[mixes("crowd --mixes {seconds} --fixed-us 1100400 --per-thread-us 120")];
+const FAIR_2: &[Workload] =
+    &[mixes("crowd --mixes {seconds} --fixed-us 1120400 --per-thread-us 120")];
+const COOP_1: &[Workload] =
+    &[mixes("crowd --mixes {seconds} --fixed-us 1104400 --per-thread-us 1120")];
+const COOP_2: &[Workload] =
+    &[mixes("crowd --mixes {seconds} --fixed-us 1124400 --per-thread-us 1120")];
+
+/// A full run has 250 mixes, a brief one 10: `{seconds}` stands for their number.
+const fn mixes(words: &'static str) -> Workload {
+    Workload::new("crowd", words).lasting(250, 10).with_memory(2048)
+}
+
+const fn part(
+    title: &'static str,
+    number: usize,
+    workloads: &'static [Workload],
+    place: Place,
+    contestants: fn() -> Vec<Contestant>,
+) -> Part {
+    Part { title, place, contestants, workloads, figures: FIGURES[number] }
+}
+
+const FIGURES: [&[Figure]; 4] = [&figures(0), &figures(1), &figures(2), &figures(3)];
+
+const fn figures(number: usize) -> [Figure; 2] {
+    [
+        Figure::new(PARTS[number].2, "crowd", "/longest_wait_ns", 1e6),
+        Figure::new(PARTS[number].3, "crowd", "/worst_part_of_bound", 0.01),
+    ]
+}
+
+/// The bound of coop with 5000 threads is longer than the kernel's watchdog waits by itself.
+fn fair() -> Vec<Contestant> {
+    vec![Contestant::ours_changed("fair", "fair", "--timeout 30000")]
+}
+
+fn coop() -> Vec<Contestant> {
+    vec![Contestant::ours_changed("coop", "coop", "--timeout 30000")]
+}
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let claim = |(policy, cpus, _, part): (&str, usize, &str, &str)| {
+        let most = results.median(&format!("attune {policy}"), part);
+        Claim::new(
+            format!(
+                "no ready thread waits longer than the bound under {policy} on {cpus} CPUs, and no \
+                    run is ended"
+            ),
+            most.map(|most| (most <= 100.0, format!("{most:.1} % of the bound at most"))),
+        )
+    };
+    PARTS.into_iter().map(claim).collect()
+}
