@@ -8,8 +8,12 @@
  *
  * The threads share one operating-system thread and switch only inside the functions below, so
  * plain variables need no lock between two calls. Everything runs on the OS thread that called
- * attune_init (or, without it, made the first call). A call from any other OS thread, from a forked
- * child or from a signal handler fails with EPERM.
+ * attune_init (or, without it, made the first call), unless the program asks for more workers: then
+ * that is worker 1, and variables that threads of several workers use need a mutex or atomics. A
+ * call from any other OS thread, from a forked child or from a signal handler fails with EPERM.
+ *
+ * A thread stays on its worker. What the functions below do to a thread of another worker is done
+ * when that worker next switches threads; the caller waits for it, and others run meanwhile.
  *
  * Results are 0 or a count on success, and -1 with errno set on failure, as in POSIX. A call that
  *   succeeds leaves errno alone, also when other threads ran meanwhile. Each function lists its
@@ -48,6 +52,9 @@ typedef uint64_t attune_t;
 #define ATTUNE_SELF    ((attune_t)0)
 #define ATTUNE_FOREVER ((int64_t)-1)
 
+/* for a new thread: the worker with the fewest threads that have not ended */
+#define ATTUNE_LEAST_LOADED (-1)
+
 /* ---- Starting ---- */
 
 /* Zero means the default everywhere. Start from { .size = sizeof(struct attune_options) }. */
@@ -63,15 +70,17 @@ struct attune_options {
     uint64_t seed; /* of random(n) in the scheduler; default: a fixed number */
     /* the cluster whose node this process is, used when ATTUNE_CLUSTER is unset; NULL: none */
     const char *cluster;
+    /* OS threads that run threads, at most 64, used when ATTUNE_WORKERS is unset; default 1 */
+    unsigned workers;
 };
 
 /* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
  * defaults. Loads the scheduler, and ends the process with status 2 and a message if that fails.
  * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
  * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
- * ATTUNE_CLUSTER (the cluster whose node this process is).
- * EALREADY: it runs already. EINVAL: size is unknown. ENOMEM, EMFILE, ENFILE: no memory, no
- * descriptors for epoll. */
+ * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers).
+ * EALREADY: it runs already. EINVAL: size is unknown, or too many workers. ENOMEM, EMFILE, ENFILE:
+ * no memory, no descriptors for epoll. */
 int attune_init(const struct attune_options *options);
 
 /* The name of the scheduler that runs, or NULL with errno. */
@@ -89,11 +98,13 @@ struct attune_attributes {
     /* as with attune_set_userdata, in force before the scheduler sees the thread */
     void *userdata;
     int detached; /* non-zero: no thread will join it */
+    /* where it lives: 1 to attune_workers(), ATTUNE_LEAST_LOADED, or 0: the caller's worker */
+    int worker;
 };
 
 /* Starts a thread that runs start(argument) when the scheduler chooses it. attributes may be NULL,
  * and so may thread if the program does not need the number. EAGAIN: no memory for its stack.
- * EINVAL: stack size too large. */
+ * EINVAL: stack size too large, or no such worker. */
 int attune_create(attune_t *thread, const struct attune_attributes *attributes,
                   void *(*start)(void *), void *argument);
 
@@ -118,6 +129,10 @@ void attune_exit(void *result);
 
 attune_t attune_self(void); /* 0 with EPERM on a foreign OS thread */
 
+/* How many workers there are, and which one the caller runs on, from 1. */
+int attune_workers(void);
+int attune_worker(void);
+
 /* The thread's name; valid until it is forgotten. NULL with ESRCH. */
 const char *attune_name(attune_t thread);
 
@@ -125,12 +140,13 @@ const char *attune_name(attune_t thread);
 int attune_yield(void);
 
 /* Yields and asks the scheduler to choose thread next (its handler set_next_thread; a plain yield
- * where it has none). ESRCH; EAGAIN: thread is not ready to run, or the scheduler's can_switch_to
- * says no. */
+ * where it has none, and where thread is of another worker). ESRCH; EAGAIN: thread is not ready to
+ * run, or the scheduler's can_switch_to says no. */
 int attune_yield_to(attune_t thread);
 
 /* Keeps thread from running until attune_resume. A waiting thread goes on waiting meanwhile.
- * ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler has no suspend_thread and resume_thread.
+ * A thread that runs on another worker is suspended when it yields next. ESRCH; EALREADY: it is
+ * suspended; ENOTSUP: the scheduler has no suspend_thread and resume_thread.
  */
 int attune_suspend(attune_t thread);
 
@@ -383,10 +399,11 @@ int64_t attune_shared_age(void);
 
 /* ---- Numbers ---- */
 
+/* The sums over all workers. */
 struct attune_statistics {
     uint64_t created; /* all since the start, the main program too */
     uint64_t living;  /* have not ended */
-    /* living ones but the running one; a suspended one counts twice */
+    /* living ones but those that run; a suspended one counts twice */
     uint64_t ready, waiting;
     uint64_t suspended;
     uint64_t switches; /* times a thread was chosen */

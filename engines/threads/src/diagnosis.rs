@@ -4,18 +4,32 @@ use std::fmt::Write as _;
 
 use crate::report;
 use crate::scheduler::Scheduler;
-use crate::thread::{State, ThreadRef, WaitsFor};
+use crate::thread::{State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 
-/// Ends the process: no event can come that any thread waits for.
-pub fn deadlock(scheduler: &Scheduler, threads: &ThreadTable) -> ! {
-    let mut living: Vec<ThreadRef> =
-        threads.iter().filter(|thread| thread.state.get() != State::Dead).collect();
+/// A thread that has not ended, for [`deadlock`].
+#[derive(Clone)]
+pub struct Described {
+    id: ThreadId,
+    can_run: bool,
+    what: String,
+}
+
+/// What the threads of one worker are doing.
+pub fn threads(scheduler: &Scheduler, threads: &ThreadTable) -> Vec<Described> {
+    let living = threads.iter().filter(|thread| thread.state.get() != State::Dead);
+    let described = living.map(|thread| Described {
+        id: thread.id,
+        can_run: thread.state.get() == State::Ready && !thread.suspended.get(),
+        what: format!("{}, in {}", describe(thread), scheduler.container_of(thread)),
+    });
+    described.collect()
+}
+
+/// Ends the process: no event can come that any of the threads waits for.
+pub fn deadlock(scheduler: &Scheduler, mut living: Vec<Described>) -> ! {
     living.sort_by_key(|thread| thread.id);
-    let ready = living
-        .iter()
-        .filter(|thread| thread.state.get() == State::Ready && !thread.suspended.get())
-        .count();
+    let ready = living.iter().filter(|thread| thread.can_run).count();
     let name = scheduler.name().to_string_lossy();
     let mut message = if ready > 0 {
         format!(
@@ -26,7 +40,7 @@ pub fn deadlock(scheduler: &Scheduler, threads: &ThreadTable) -> ! {
         "deadlock: every thread waits, and nothing that they wait for can come".to_string()
     };
     for thread in living {
-        let _ = write!(message, "\n  {}, in {}", describe(thread), scheduler.container_of(thread));
+        let _ = write!(message, "\n  {}", thread.what);
     }
     report::stuck(&message)
 }
@@ -45,6 +59,7 @@ pub fn describe(thread: ThreadRef) -> String {
             WaitsFor::Mutex => "waiting for a mutex".into(),
             WaitsFor::Condition => "waiting for a condition".into(),
             WaitsFor::Semaphore => "waiting for a semaphore".into(),
+            WaitsFor::Worker(index) => format!("waiting for worker {}", index + 1),
             WaitsFor::Answer(_) => "waiting for an answer of the cluster's manager".into(),
             WaitsFor::Descriptors(fd, 1) => format!("waiting for descriptor {fd}"),
             WaitsFor::Descriptors(fd, n) => {

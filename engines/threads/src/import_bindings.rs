@@ -47,8 +47,10 @@ pub struct ImportBindings {
 }
 
 impl ImportBindings {
-    pub fn new(ignore_unknown: bool) -> ImportBindings {
+    pub fn new(decides: bool, ignore_unknown: bool) -> ImportBindings {
         let unknown = match std::env::var("ATTUNE_UNKNOWN_IMPORTS").as_deref() {
+            // The first worker hears of a name first, and decides.
+            _ if !decides => Unknown::Ignore,
             Ok("error") => Unknown::Error,
             Ok("warn") => Unknown::Warn,
             Ok("ignore") => Unknown::Ignore,

@@ -10,8 +10,10 @@
 use std::os::fd::RawFd;
 
 use crate::clock::{self, NEVER};
+use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
 use crate::process::{leave, with};
+use crate::remote;
 use crate::thread::{Leave, Waiter, WaitsFor};
 
 /// How long a connection waits for room at a local socket's peer, which no descriptor reports.
@@ -112,8 +114,12 @@ pub unsafe fn connect(
 
 /// Closes the descriptor; threads that wait for it get EBADF.
 pub fn close(fd: RawFd) -> Result<()> {
-    let waiting = with(|engine| engine.descriptors.forget(fd))?;
-    with(|engine| engine.fail_waits(waiting))?;
+    let fail = |engine: &mut Engine| {
+        let waiting = engine.descriptors.forget(fd);
+        engine.fail_waits(waiting);
+    };
+    with(fail)?;
+    remote::elsewhere(fail)?;
     // Linux closes the descriptor also when it says EINTR.
     // SAFETY: the caller owns the descriptor.
     match check(unsafe { libc::close(fd) }) {

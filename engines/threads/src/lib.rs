@@ -1,6 +1,6 @@
 //! User-level threads inside one process, scheduled by a compiled scheduler.
 //!
-//! A *thread* here has a stack of its own and shares one operating-system thread with all others;
+//! A *thread* here has a stack of its own and shares an operating-system thread with others;
 //! it gives up the processor only inside a call of this library. Which thread runs next is decided
 //! by a *scheduler* written in the scheduler language and compiled to a shared object;
 //! `ATTUNE_SCHED=path` chooses it when the program starts.
@@ -14,9 +14,11 @@
 //! C programs use `include/attune.h`; docs/threads.md is the manual for both.
 //!
 //! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
-//! `shared_variables` and `import_bindings`; these act on the one `engine` through `process`, which
-//! also switches stacks; the engine drives the `scheduler` that `load` found, with `thread_table`,
-//! `timers`, `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
+//! `shared_variables` and `import_operations`; these act on the `engine` of their worker through
+//! `process`, which also switches stacks, and on those of others through `remote`. A `worker` is an
+//! OS thread with its engine, and a program has one unless it asks for more. The engine drives the
+//! `scheduler` that `load` found, with `thread_table`, `timers`, `descriptors` and `stack` for its
+//! data. `thread` and its children are at the bottom.
 
 mod c_api;
 mod clock;
@@ -27,11 +29,13 @@ mod engine;
 mod errno;
 mod fiber;
 mod import_bindings;
+mod import_operations;
 mod io;
 mod load;
 mod operations;
 mod overflow;
 mod process;
+mod remote;
 mod report;
 mod rust_api;
 mod scheduler;
@@ -42,6 +46,7 @@ mod sync;
 mod thread;
 mod thread_table;
 mod timers;
+mod worker;
 
 pub use rust_api::*;
 pub use statistics::Statistics;

@@ -19,8 +19,21 @@ unsafe extern "C" {
     static BUILTIN: abi::Scheduler;
 }
 
+/// A scheduler that may be attached, any number of times and on any OS thread.
+#[derive(Clone, Copy)]
+pub struct Loaded(&'static abi::Scheduler);
+
+// SAFETY: it is a constant, with all that it points to; what handlers change is in the instances.
+unsafe impl Send for Loaded {}
+
+impl Loaded {
+    pub fn scheduler(self) -> &'static abi::Scheduler {
+        self.0
+    }
+}
+
 /// Loads and checks; does not return if that fails.
-pub fn load(from_options: Option<&CStr>) -> &'static abi::Scheduler {
+pub fn load(from_options: Option<&CStr>) -> Loaded {
     let wanted = std::env::var_os("ATTUNE_SCHED").filter(|path| !path.is_empty());
     let path = choose("ATTUNE_SCHED", wanted, from_options, is_privileged());
     let loaded = match &path {
@@ -30,6 +43,7 @@ pub fn load(from_options: Option<&CStr>) -> &'static abi::Scheduler {
     };
     let shown = path.as_deref().unwrap_or(c"the built-in scheduler").to_string_lossy();
     let checked = loaded.and_then(|scheduler| check(scheduler).map(|()| scheduler));
+    let checked = checked.map(Loaded);
     checked.unwrap_or_else(|problem| report::cannot_start(&format!("{shown}: {problem}")))
 }
 

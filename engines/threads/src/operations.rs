@@ -3,46 +3,77 @@
 use std::ffi::{CStr, c_void};
 
 use crate::clock::NEVER;
+use crate::engine::Engine;
 use crate::errno::{Errno, Result};
-use crate::process::{leave, with};
+use crate::process::{here, leave, with};
+use crate::remote;
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
+use crate::worker::{self, Worker};
+
+/// On which worker a new thread is to live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Here,
+    LeastLoaded,
+    /// From 0.
+    Worker(usize),
+}
+
+impl Place {
+    /// EINVAL: there is no such worker.
+    fn find(self) -> Result<&'static Worker> {
+        let here = here()?;
+        match self {
+            Place::Here => Ok(here),
+            Place::LeastLoaded => Ok(worker::least_loaded()),
+            Place::Worker(index) => worker::all().get(index).copied().ok_or(Errno(libc::EINVAL)),
+        }
+    }
+}
 
 pub fn create(
     name: &CStr,
     stack_size: usize,
     userdata: *mut c_void,
     detached: bool,
+    place: Place,
     body: Body,
 ) -> Result<ThreadId> {
-    with(|engine| {
+    let create = |engine: &mut Engine| {
         let thread = engine.create(name, stack_size, userdata, body)?;
         thread.detached.set(detached);
         Ok(thread.id)
-    })?
+    };
+    match place {
+        Place::Here => with(create)?,
+        _ => remote::on_worker(place.find()?, create)?,
+    }
 }
 
 /// Waits for the end of a thread and forgets it; what it returned.
 pub fn join(id: ThreadId) -> Result<*mut c_void> {
-    let waits = with(|engine| {
-        let thread = engine.thread(id)?;
-        let me = engine.current();
-        if thread.detached.get() || thread.joiner.get().is_some() {
-            return Err(Errno(libc::EINVAL));
+    if let Some(worker) = remote::other(id)? {
+        let me = with(|engine| engine.current())?;
+        // The end of the thread ends this wait, or else the call does.
+        let mut begun = Ok(false);
+        remote::ask(worker, WaitsFor::Join(id), |engine| {
+            begun = begin_join(engine, id, me);
+            begun != Ok(true)
+        })?;
+        begun?;
+    } else {
+        let waits = with(|engine| {
+            let waits = begin_join(engine, id, engine.current())?;
+            if waits {
+                engine.prepare_wait(WaitsFor::Join(id), NEVER);
+            }
+            Ok(waits)
+        })??;
+        if waits {
+            leave(Leave::Wait)?;
         }
-        if thread == me || waits_for_end_of(me, thread) {
-            return Err(Errno(libc::EDEADLK));
-        }
-        if thread.state.get() == State::Dead {
-            return Ok(false);
-        }
-        thread.joiner.set(Some(me));
-        engine.prepare_wait(WaitsFor::Join(thread.id), NEVER);
-        Ok(true)
-    })??;
-    if waits {
-        leave(Leave::Wait)?;
     }
-    with(|engine| {
+    remote::on(id, |engine| {
         let thread = engine.thread(id)?;
         let result = if thread.panicked.get() {
             Err(Errno(libc::ECANCELED))
@@ -54,20 +85,37 @@ pub fn join(id: ThreadId) -> Result<*mut c_void> {
     })?
 }
 
-/// Whether `thread` waits, directly or through others, for the end of `end`.
-fn waits_for_end_of(end: ThreadRef, thread: ThreadRef) -> bool {
-    let mut joiner = end.joiner.get();
-    while let Some(waiting) = joiner {
-        if waiting == thread {
+/// Whether the end of the thread, which belongs to this engine, will wake `me`. False: it has
+/// ended.
+fn begin_join(engine: &Engine, id: ThreadId, me: ThreadRef) -> Result<bool> {
+    let thread = engine.thread(id)?;
+    if thread.detached.get() || thread.joiner.get().is_some() {
+        return Err(Errno(libc::EINVAL));
+    }
+    if thread == me || waits_for_end_of(engine, me, thread) {
+        return Err(Errno(libc::EDEADLK));
+    }
+    if thread.state.get() == State::Dead {
+        return Ok(false);
+    }
+    thread.joiner.set(Some(me));
+    Ok(true)
+}
+
+/// Whether `thread` waits, directly or through others of its worker, for the end of `end`.
+fn waits_for_end_of(engine: &Engine, end: ThreadRef, thread: ThreadRef) -> bool {
+    let mut next = Some(end);
+    while let Some(ends) = next.filter(|ends| engine.has(*ends)) {
+        next = ends.joiner.get();
+        if next == Some(thread) {
             return true;
         }
-        joiner = waiting.joiner.get();
     }
     false
 }
 
 pub fn detach(id: ThreadId) -> Result<()> {
-    with(|engine| {
+    remote::on(id, |engine| {
         let thread = engine.thread(id)?;
         if thread.detached.get() || thread.joiner.get().is_some() {
             return Err(Errno(libc::EINVAL));
@@ -81,6 +129,9 @@ pub fn detach(id: ThreadId) -> Result<()> {
 }
 
 pub fn yield_to(id: ThreadId) -> Result<()> {
+    if remote::other(id)?.is_some() {
+        return leave(Leave::Yield);
+    }
     let next = with(|engine| {
         let thread = engine.living_thread(id)?;
         if thread == engine.current() {
@@ -92,9 +143,10 @@ pub fn yield_to(id: ThreadId) -> Result<()> {
 }
 
 pub fn suspend(id: ThreadId) -> Result<()> {
-    let myself = with(|engine| {
+    let me = with(|engine| engine.current())?;
+    let myself = remote::on(id, |engine| {
         let thread = engine.living_thread(id)?;
-        if thread == engine.current() {
+        if thread == me {
             return engine.may_suspend(thread).map(|()| true);
         }
         engine.suspend_other(thread).map(|()| false)
@@ -103,11 +155,11 @@ pub fn suspend(id: ThreadId) -> Result<()> {
 }
 
 pub fn resume(id: ThreadId) -> Result<()> {
-    with(|engine| engine.living_thread(id).and_then(|thread| engine.resume(thread)))?
+    remote::on(id, |engine| engine.living_thread(id).and_then(|thread| engine.resume(thread)))?
 }
 
 pub fn set_userdata(id: ThreadId, userdata: *mut c_void) -> Result<()> {
-    with(|engine| {
+    remote::on(id, |engine| {
         let thread = engine.thread(id)?;
         thread.set_userdata(userdata);
         engine.bindings.bind_thread_imports(thread);

@@ -8,16 +8,13 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::errno::{Result, check};
+use crate::process;
 use crate::stack::Extent;
-use crate::thread::{Thread, ThreadRef};
+use crate::thread::ThreadRef;
 
-/// The running thread and its guard, for the signal handler.
-static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(ptr::null_mut());
-/// The OS thread whose stack switches are watched.
-static WATCHED: AtomicUsize = AtomicUsize::new(0);
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
 /// The action that was in force before ours.
@@ -28,8 +25,20 @@ unsafe impl Sync for Before {}
 
 const ALTERNATE_SIZE: usize = 64 * 1024;
 
-/// Installs the handler for the calling OS thread.
+/// Installs the handler for the process.
 pub fn watch() -> Result<()> {
+    // SAFETY: plain system calls on valid structures.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_fault as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        check(libc::sigaction(libc::SIGSEGV, &action, (*BEFORE.0.get()).as_mut_ptr()))?;
+        Ok(())
+    }
+}
+
+/// Gives the calling OS thread a stack on which the handler runs.
+pub fn prepare() -> Result<()> {
     // SAFETY: plain system calls on valid structures.
     unsafe {
         let mut current: libc::stack_t = std::mem::zeroed();
@@ -43,27 +52,16 @@ pub fn watch() -> Result<()> {
             };
             check(libc::sigaltstack(&alternate, ptr::null_mut()))?;
         }
-        WATCHED.store(libc::pthread_self() as usize, Relaxed);
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_fault as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        check(libc::sigaction(libc::SIGSEGV, &action, (*BEFORE.0.get()).as_mut_ptr()))?;
         Ok(())
     }
-}
-
-/// The thread that runs from now on; None: the main program, whose stack the system guards.
-#[inline]
-pub fn runs(thread: Option<ThreadRef>) {
-    RUNNING.store(thread.map_or(ptr::null_mut(), |thread| thread.as_ptr().cast_mut()), Relaxed);
 }
 
 extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes a valid siginfo; the running thread's block lives while it runs.
     unsafe {
         let address = (*info).si_addr() as usize;
-        let ours = libc::pthread_self() as usize == WATCHED.load(Relaxed);
-        if let Some(thread) = ThreadRef::from_ptr(RUNNING.load(Relaxed)).filter(|_| ours)
+        let running = process::known().map(|worker| worker.running.load(Relaxed));
+        if let Some(thread) = running.and_then(|running| ThreadRef::from_ptr(running))
             && let Some(stack) = thread.stack.get().filter(|stack| stack.is_guard(address))
         {
             say(thread, stack);

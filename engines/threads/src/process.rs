@@ -1,18 +1,21 @@
-//! The one engine of this process: which OS thread may call it, and the switching of stacks.
+//! The engines of this process: which OS thread may call which, and the switching of stacks.
 //!
-//! The main program keeps the stack it came with, and that is also where all choosing happens: a
-//! thread that leaves suspends its fiber, the loop in [`choose_and_run`], on the main program's
-//! stack, asks the engine for the next and resumes that one; when it is the main program, the loop
-//! returns into it. So the scheduler's handlers never use up a small stack.
+//! Each worker has an engine, and the program's first OS thread is the first worker. The main
+//! program keeps the stack it came with, and that is also where all choosing happens: a thread that
+//! leaves suspends its fiber, the loop in [`run_from`], on the main program's stack, asks the
+//! engine for the next and resumes that one; when it is the main program, the loop returns into it.
+//! Other workers choose on the stack of their OS thread. So the scheduler's handlers never use up a
+//! small stack.
 //!
-//! Invariants: the engine is touched only by the OS thread `OWNER`, only inside [`with`], and
-//! `with` is never entered twice (`BUSY`): a handler's verbatim code or a signal handler that calls
+//! Invariants: an engine is touched only by its worker's OS thread, only inside [`with`], and
+//! `with` is never entered twice (`busy`): a handler's verbatim code or a signal handler that calls
 //! back gets EPERM. No stack is switched inside `with`, except that the main loop holds nothing of
 //! the engine while another thread runs.
 
-use std::cell::UnsafeCell;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
 
 use crate::engine::Engine;
 use crate::errno::{Errno, Result};
@@ -21,20 +24,12 @@ use crate::overflow;
 use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::StackPool;
-use crate::thread::Leave;
-
-static OWNER: AtomicUsize = AtomicUsize::new(NOBODY);
-static BUSY: AtomicBool = AtomicBool::new(false);
-static ENGINE: Slot = Slot(UnsafeCell::new(None));
+use crate::thread::{Leave, ThreadRef};
+use crate::worker::{self, MOST_WORKERS, Worker};
 
 const NOBODY: usize = 0;
 /// In a forked child, and while starting: every call fails.
 const CLOSED: usize = 1;
-
-struct Slot(UnsafeCell<Option<Engine>>);
-
-// SAFETY: touched only by OWNER, see the module's invariants.
-unsafe impl Sync for Slot {}
 
 /// See `struct attune_options`; zero means the default.
 #[derive(Clone, Copy, Default)]
@@ -45,21 +40,29 @@ pub struct Settings<'a> {
     pub ignore_unknown_imports: bool,
     pub seed: u64,
     pub cluster: Option<&'a CStr>,
+    pub workers: usize,
 }
 
-/// Starts the engine on the calling OS thread. EALREADY: it runs.
+/// Starts the engines, the first on the calling OS thread. EALREADY: they run.
 pub fn start(settings: Settings) -> Result<()> {
-    if OWNER.compare_exchange(NOBODY, CLOSED, Relaxed, Relaxed).is_err() {
+    let owner = &worker::first().owner;
+    if owner.compare_exchange(NOBODY, CLOSED, Relaxed, Relaxed).is_err() {
         return Err(Errno(libc::EALREADY));
     }
     let started = build(settings);
-    let owner = if started.is_ok() { this_os_thread() } else { NOBODY };
-    OWNER.store(owner, Relaxed);
-    started
+    owner.store(if started.is_ok() { this_os_thread() } else { NOBODY }, Release);
+    if let Some(gate) = started? {
+        gate.wait();
+    }
+    Ok(())
 }
 
-fn build(settings: Settings) -> Result<()> {
-    let stacks = StackPool::new(settings.stack_size, settings.stack_cache)?;
+/// The gate behind which the other workers wait, if there are any.
+fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
+    let stacks = || StackPool::new(settings.stack_size, settings.stack_cache);
+    let first_stacks = stacks()?;
+    let count = workers(settings.workers)?;
+    overflow::prepare()?;
     overflow::watch()?;
     // SAFETY: the handler only stores to an atomic.
     let watched = unsafe { libc::pthread_atfork(None, None, Some(close_in_child)) };
@@ -70,53 +73,141 @@ fn build(settings: Settings) -> Result<()> {
         .ok()
         .and_then(|seed| seed.parse().ok())
         .unwrap_or(settings.seed);
-    let mut scheduler = Scheduler::attach(load::load(settings.scheduler), seed);
-    if let Some(cluster) = load::cluster(settings.cluster)
-        && let Err(problem) = scheduler.join(&cluster)
-    {
-        report::cannot_start(&format!("{}: {problem}", scheduler.name().to_string_lossy()));
+    let loaded = load::load(settings.scheduler);
+    let mut scheduler = Scheduler::attach(loaded.scheduler(), seed);
+    if let Some(cluster) = load::cluster(settings.cluster) {
+        if count > 1 {
+            report::cannot_start(
+                "a node of a cluster has one worker, and ATTUNE_WORKERS or the \
+                                  program asks for more",
+            );
+        }
+        if let Err(problem) = scheduler.join(&cluster) {
+            report::cannot_start(&format!("{}: {problem}", scheduler.name().to_string_lossy()));
+        }
     }
-    let engine = Engine::start(scheduler, stacks, settings.ignore_unknown_imports)?;
-    // SAFETY: OWNER is CLOSED, so no call looks at it.
-    unsafe { *ENGINE.0.get() = Some(engine) };
+    worker::prepare(count)?;
+    let first = worker::first();
+    let ignore = settings.ignore_unknown_imports;
+    // SAFETY: the worker is CLOSED, so no call looks at it.
+    unsafe { *first.engine.get() = Some(Engine::start(first, scheduler, first_stacks, ignore)?) };
+    if count == 1 {
+        return Ok(None);
+    }
+    let gate = Arc::new(Barrier::new(count));
+    let (started, all_started) = mpsc::channel();
+    for &worker in &worker::all()[1..] {
+        let (gate, started, stacks) = (gate.clone(), started.clone(), stacks()?);
+        // Each instance draws from a stream of its own.
+        let seed = seed.wrapping_add(worker.index as u64);
+        let body = move || {
+            let scheduler = Scheduler::attach(loaded.scheduler(), seed);
+            let built = build_other(worker, scheduler, stacks, ignore);
+            // The first worker waits for this, or ends the process.
+            let _ = started.send(built);
+            gate.wait();
+            run_from(with(|engine| Some(engine.begin())));
+        };
+        let name = format!("attune-{}", worker.index + 1);
+        thread::Builder::new().name(name).spawn(body).map_err(|_| Errno(libc::EAGAIN))?;
+    }
+    for built in all_started.iter().take(count - 1) {
+        if let Err(Errno(errno)) = built {
+            let error = std::io::Error::from_raw_os_error(errno);
+            report::cannot_start(&format!("a worker cannot start: {error}"));
+        }
+    }
+    Ok(Some(gate))
+}
+
+/// On the OS thread of that worker.
+fn build_other(
+    worker: &'static Worker,
+    scheduler: Scheduler,
+    stacks: StackPool,
+    ignore_unknown_imports: bool,
+) -> Result<()> {
+    overflow::prepare()?;
+    let engine = Engine::start(worker, scheduler, stacks, ignore_unknown_imports)?;
+    // SAFETY: no call looks at it before this OS thread is known as the worker.
+    unsafe { *worker.engine.get() = Some(engine) };
+    worker::set_here(worker);
     Ok(())
+}
+
+/// How many workers the environment or else the options ask for. EINVAL: too many.
+fn workers(from_options: usize) -> Result<usize> {
+    let Some(wanted) = std::env::var_os("ATTUNE_WORKERS").filter(|wanted| !wanted.is_empty())
+    else {
+        return if from_options <= MOST_WORKERS {
+            Ok(from_options.max(1))
+        } else {
+            Err(Errno(libc::EINVAL))
+        };
+    };
+    let number = wanted.to_str().and_then(|wanted| wanted.parse().ok());
+    Ok(number.filter(|number| (1..=MOST_WORKERS).contains(number)).unwrap_or_else(|| {
+        let wanted = wanted.to_string_lossy();
+        report::cannot_start(&format!("ATTUNE_WORKERS={wanted}: it may be 1 to {MOST_WORKERS}"))
+    }))
 }
 
 /// A child shares its parent's epoll instance and would disturb it.
 extern "C" fn close_in_child() {
-    OWNER.store(CLOSED, Relaxed);
+    worker::first().owner.store(CLOSED, Relaxed);
 }
 
-/// Runs `f` on the engine, which is started with the defaults if need be.
-/// EPERM: not the engine's OS thread, or called from inside the engine. Errors of [`start`].
+/// Runs `f` on the engine of the calling worker; the engines are started with the defaults if need
+/// be. EPERM: not a worker's OS thread, or called from inside the engine. Errors of [`start`].
 #[inline]
 pub fn with<T>(f: impl FnOnce(&mut Engine) -> T) -> Result<T> {
-    if OWNER.load(Relaxed) != this_os_thread() {
-        start_or_refuse()?;
-    }
+    enter(here()?, f)
+}
+
+/// As [`with`], on the worker that the caller knows to be its own.
+#[inline]
+fn enter<T>(worker: &'static Worker, f: impl FnOnce(&mut Engine) -> T) -> Result<T> {
     // No locked exchange: only one OS thread gets here.
-    if BUSY.load(Relaxed) {
+    if worker.busy.load(Relaxed) {
         return Err(Errno(libc::EPERM));
     }
-    BUSY.store(true, Relaxed);
-    // SAFETY: this is the owner, and BUSY says that no other reference is in use.
-    let result = match unsafe { (*ENGINE.0.get()).as_mut() } {
+    worker.busy.store(true, Relaxed);
+    // SAFETY: this is the worker's OS thread, and `busy` says that no other reference is in use.
+    let result = match unsafe { (*worker.engine.get()).as_mut() } {
         Some(engine) => Ok(f(engine)),
         None => Err(Errno(libc::EPERM)),
     };
-    BUSY.store(false, Relaxed);
+    worker.busy.store(false, Relaxed);
     result
 }
 
-#[cold]
-fn start_or_refuse() -> Result<()> {
-    match OWNER.load(Relaxed) {
+/// The calling worker. Errors as of [`with`].
+#[inline]
+pub fn here() -> Result<&'static Worker> {
+    let first = worker::first();
+    if first.owner.load(Relaxed) == this_os_thread() { Ok(first) } else { not_first() }
+}
+
+#[inline(never)]
+fn not_first() -> Result<&'static Worker> {
+    match worker::first().owner.load(Acquire) {
         NOBODY => match start(Settings::default()) {
             // Another OS thread was faster.
             Err(Errno(libc::EALREADY)) => Err(Errno(libc::EPERM)),
-            other => other,
+            other => other.map(|()| worker::first()),
         },
-        _ => Err(Errno(libc::EPERM)),
+        CLOSED => Err(Errno(libc::EPERM)),
+        _ => worker::here_if_not_first().ok_or(Errno(libc::EPERM)),
+    }
+}
+
+/// The calling worker, if this OS thread is one. A signal handler may ask.
+pub fn known() -> Option<&'static Worker> {
+    let first = worker::first();
+    if first.owner.load(Relaxed) == this_os_thread() {
+        Some(first)
+    } else {
+        worker::here_if_not_first()
     }
 }
 
@@ -132,7 +223,7 @@ pub fn leave(leave: Leave) -> Result<()> {
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
         Some(yielder) => yielder.suspend(leave),
-        None => choose_and_run(leave),
+        None => run_from(with(|engine| engine.switch(leave))),
     }
     match me.outcome.get() {
         _ if !matches!(leave, Leave::Wait) => Ok(()),
@@ -150,18 +241,22 @@ pub fn exit() -> ! {
     std::process::abort()
 }
 
-/// Runs other threads until the main program is chosen. The main program has just left, and this
-/// runs on its stack.
-fn choose_and_run(mut leave: Leave) {
-    loop {
-        let Ok(next) = with(|engine| engine.switch(leave)) else { return };
-        let Some(next) = next else { std::process::exit(0) };
+/// Runs threads, from the given one on, until the main program is chosen. The main program has just
+/// left, and this runs on its stack; on other workers it never returns.
+fn run_from(mut next: Result<Option<ThreadRef>>) {
+    let Ok(worker) = here() else { return };
+    while let Ok(chosen) = next {
+        let Some(chosen) = chosen else { std::process::exit(0) };
         // SAFETY: the fiber belongs to a living thread that is not running.
-        let Some(fiber) = (unsafe { (*next.fiber.get()).as_mut() }) else {
-            overflow::runs(None);
+        let Some(fiber) = (unsafe { (*chosen.fiber.get()).as_mut() }) else {
+            worker.runs(None);
             return;
         };
-        overflow::runs(Some(next));
-        leave = fiber.resume(()).as_yield().unwrap_or(Leave::Exit);
+        worker.runs(Some(chosen));
+        next = match fiber.resume(()).as_yield() {
+            // A thread that yields has just asked which worker this is.
+            Some(leave) => enter(worker, |engine| engine.switch(leave)),
+            None => with(|engine| engine.switch(Leave::Exit)),
+        };
     }
 }

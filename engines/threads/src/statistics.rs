@@ -1,6 +1,8 @@
 //! Numbers about a running engine, for both interfaces.
 
 use crate::engine::Engine;
+use crate::errno::Result;
+use crate::remote;
 
 /// `struct attune_statistics`: numbers since the start, states of now.
 #[repr(C)]
@@ -11,7 +13,7 @@ pub struct Statistics {
     pub created: u64,
     /// Threads that have not ended.
     pub living: u64,
-    /// Living threads but the running one; a suspended one counts under `suspended` too.
+    /// Living threads but those that run; a suspended one counts under `suspended` too.
     pub ready: u64,
     pub waiting: u64,
     pub suspended: u64,
@@ -28,8 +30,33 @@ pub struct Statistics {
     pub clamped: u64,
 }
 
-/// Walks over all threads.
-pub fn collect(engine: &Engine) -> Statistics {
+impl Statistics {
+    fn add(&mut self, other: &Statistics) {
+        self.created += other.created;
+        self.living += other.living;
+        self.ready += other.ready;
+        self.waiting += other.waiting;
+        self.suspended += other.suspended;
+        self.switches += other.switches;
+        self.handler_calls += other.handler_calls;
+        self.polls += other.polls;
+        self.stack_bytes += other.stack_bytes;
+        self.divisions_by_zero += other.divisions_by_zero;
+        self.clamped += other.clamped;
+    }
+}
+
+/// The sums over all workers. Walks over all threads.
+pub fn collect() -> Result<Statistics> {
+    let mut sum = Statistics::default();
+    remote::everywhere(|engine| {
+        sum.add(&of(engine));
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+fn of(engine: &Engine) -> Statistics {
     let counts = engine.counts();
     Statistics {
         created: counts.created,

@@ -4,56 +4,84 @@
 //! already has what it waited for, so no other thread can take it in between. A waiter for a
 //! condition that is signalled while the mutex is taken moves to the mutex's queue without running.
 //!
-//! Invariant: all-zero bytes are a condition without waiters, a semaphore of 0.
+//! Invariants: all-zero bytes are a condition without waiters, a semaphore of 0. Where there are
+//! several workers, objects and the queues in them are touched under one lock of the process, which
+//! no handler runs under; a thread that another worker takes from a queue is told by message.
 
 use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 
 use crate::engine::Engine;
 use crate::errno::{Errno, Result};
 use crate::process::{leave, with};
-use crate::thread::{Leave, RawMutex, WaitQueue, WaitsFor};
+use crate::thread::{Leave, RawMutex, ThreadRef, WaitQueue, WaitsFor};
+use crate::worker;
+
+/// What the guard protects is in the programs' objects.
+static OBJECTS: Mutex<()> = Mutex::new(());
+
+/// Runs `f`, which touches objects and calls no handler, while no other worker touches any.
+#[inline]
+pub fn guarded<T>(f: impl FnOnce() -> T) -> T {
+    if worker::several() { locked(f) } else { f() }
+}
+
+/// Apart, so that programs with one worker do not pay for the registers that it needs.
+#[inline(never)]
+fn locked<T>(f: impl FnOnce() -> T) -> T {
+    let _guard = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
+    f()
+}
 
 impl RawMutex {
     /// EDEADLK, ETIMEDOUT.
     pub fn lock(&self, deadline: impl FnOnce() -> i64) -> Result<()> {
         let waits = with(|engine| {
             let me = engine.current();
-            match self.owner.get() {
-                0 => self.owner.set(me.id),
-                owner if owner == me.id => return Err(Errno(libc::EDEADLK)),
+            guarded(|| match self.owner.get() {
+                0 => {
+                    self.owner.set(me.id);
+                    Ok(false)
+                }
+                owner if owner == me.id => Err(Errno(libc::EDEADLK)),
                 _ => {
                     self.queue.push(me);
                     engine.prepare_wait(WaitsFor::Mutex, deadline());
-                    return Ok(true);
+                    Ok(true)
                 }
-            }
-            Ok(false)
+            })
         })??;
         if waits { leave(Leave::Wait) } else { Ok(()) }
     }
 
     /// EBUSY.
     pub fn try_lock(&self) -> Result<()> {
-        with(|engine| self.take(engine.current()).then_some(()).ok_or(Errno(libc::EBUSY)))?
+        with(|engine| {
+            let taken = guarded(|| self.take(engine.current()));
+            taken.then_some(()).ok_or(Errno(libc::EBUSY))
+        })?
     }
 
     /// EPERM.
     pub fn unlock(&self) -> Result<()> {
         with(|engine| {
-            if self.owner.get() != engine.current().id {
-                return Err(Errno(libc::EPERM));
+            let me = engine.current();
+            let next = guarded(|| {
+                let mine = self.owner.get() == me.id;
+                if mine { Ok(self.hand_over()) } else { Err(Errno(libc::EPERM)) }
+            })?;
+            if let Some((next, outcome)) = next {
+                engine.wake(next, outcome);
             }
-            self.hand_over(engine);
             Ok(())
         })?
     }
 
-    fn hand_over(&self, engine: &mut Engine) {
+    /// The thread that has the mutex now and is to be woken, and how.
+    fn hand_over(&self) -> Option<(ThreadRef, i32)> {
         let next = self.queue.pop();
         self.owner.set(next.map_or(0, |next| next.id));
-        if let Some(next) = next {
-            engine.wake(next, next.outcome.get());
-        }
+        next.map(|next| (next, next.outcome.get()))
     }
 }
 
@@ -77,13 +105,18 @@ impl RawCondition {
     pub fn wait(&self, mutex: &RawMutex, deadline: i64) -> Result<()> {
         with(|engine| {
             let me = engine.current();
-            if mutex.owner.get() != me.id {
-                return Err(Errno(libc::EPERM));
+            let next = guarded(|| {
+                if mutex.owner.get() != me.id {
+                    return Err(Errno(libc::EPERM));
+                }
+                me.retakes.set(mutex);
+                self.queue.push(me);
+                engine.prepare_wait(WaitsFor::Condition, deadline);
+                Ok(mutex.hand_over())
+            })?;
+            if let Some((next, outcome)) = next {
+                engine.wake(next, outcome);
             }
-            me.retakes.set(mutex);
-            self.queue.push(me);
-            engine.prepare_wait(WaitsFor::Condition, deadline);
-            mutex.hand_over(engine);
             Ok(())
         })??;
         leave(Leave::Wait)
@@ -98,11 +131,15 @@ impl RawCondition {
     }
 
     fn release_one(&self, engine: &mut Engine) -> bool {
-        let Some(waiter) = self.queue.pop() else { return false };
-        engine.end_timeout(waiter);
-        // SAFETY: a waiter for a condition names its mutex, which outlives the wait.
-        let mutex = unsafe { waiter.retakes.get().as_ref() };
-        if mutex.is_none_or(|mutex| mutex.retake(waiter, 0)) {
+        let released = guarded(|| {
+            let waiter = self.queue.pop()?;
+            engine.end_timeout(waiter);
+            // SAFETY: a waiter for a condition names its mutex, which outlives the wait.
+            let mutex = unsafe { waiter.retakes.get().as_ref() };
+            Some((waiter, mutex.is_none_or(|mutex| mutex.retake(waiter, 0))))
+        });
+        let Some((waiter, has_mutex)) = released else { return false };
+        if has_mutex {
             engine.wake(waiter, 0);
         }
         true
@@ -129,30 +166,36 @@ impl RawSemaphore {
     /// ETIMEDOUT.
     pub fn wait(&self, deadline: impl FnOnce() -> i64) -> Result<()> {
         let waits = with(|engine| {
-            if self.take() {
-                return false;
-            }
-            self.queue.push(engine.current());
-            engine.prepare_wait(WaitsFor::Semaphore, deadline());
-            true
+            guarded(|| {
+                if self.take() {
+                    return false;
+                }
+                self.queue.push(engine.current());
+                engine.prepare_wait(WaitsFor::Semaphore, deadline());
+                true
+            })
         })?;
         if waits { leave(Leave::Wait) } else { Ok(()) }
     }
 
     /// EAGAIN.
     pub fn try_wait(&self) -> Result<()> {
-        with(|_| self.take().then_some(()).ok_or(Errno(libc::EAGAIN)))?
+        with(|_| guarded(|| self.take()).then_some(()).ok_or(Errno(libc::EAGAIN)))?
     }
 
     /// EOVERFLOW.
     pub fn post(&self) -> Result<()> {
         with(|engine| {
-            match self.queue.pop() {
-                Some(waiter) => engine.wake(waiter, 0),
-                None => {
+            let waiter = guarded(|| {
+                let waiter = self.queue.pop();
+                if waiter.is_none() {
                     let more = self.value.get().checked_add(1).ok_or(Errno(libc::EOVERFLOW))?;
                     self.value.set(more);
                 }
+                Ok(waiter)
+            })?;
+            if let Some(waiter) = waiter {
+                engine.wake(waiter, 0);
             }
             Ok(())
         })?

@@ -1,8 +1,8 @@
 //! Threads by their numbers.
 //!
-//! Numbers grow and are never used again, so that an old number names no new thread. Slot of number
-//! n is `n % slots`; a number whose slot is taken is passed over, so no two threads ever share one,
-//! and doubling the slots keeps it so.
+//! Numbers grow and are never used again, so that an old number names no new thread. With one
+//! worker, the slot of number n is `(n - 1) % slots`; a number whose slot is taken is passed over,
+//! so no two threads ever share one, and doubling the slots keeps it so.
 //!
 //! Invariant: `slots` is a power of two and at most half full. Lookup is one comparison; numbering
 //! is O(1) on average.
@@ -13,11 +13,14 @@ pub struct ThreadTable {
     slots: Vec<Option<ThreadRef>>,
     next: ThreadId,
     used: usize,
+    /// The lowest so many bits of `number - 1` are the same for all numbers of this table: they say
+    /// which worker the threads belong to.
+    worker_bits: u32,
 }
 
 impl ThreadTable {
-    pub fn new() -> ThreadTable {
-        ThreadTable { slots: vec![None; 64], next: 1, used: 0 }
+    pub fn new(worker: usize, worker_bits: u32) -> ThreadTable {
+        ThreadTable { slots: vec![None; 64], next: worker as ThreadId + 1, used: 0, worker_bits }
     }
 
     /// A number for the thread that is inserted next.
@@ -26,7 +29,7 @@ impl ThreadTable {
             self.grow();
         }
         while self.slots[self.slot(self.next)].is_some() {
-            self.next += 1;
+            self.next += 1 << self.worker_bits;
         }
         self.next
     }
@@ -36,7 +39,7 @@ impl ThreadTable {
         let slot = self.slot(thread.id);
         self.slots[slot] = Some(thread);
         self.used += 1;
-        self.next = thread.id + 1;
+        self.next = thread.id + (1 << self.worker_bits);
     }
 
     pub fn remove(&mut self, thread: ThreadRef) {
@@ -55,7 +58,7 @@ impl ThreadTable {
     }
 
     fn slot(&self, id: ThreadId) -> usize {
-        id as usize & (self.slots.len() - 1)
+        (id.wrapping_sub(1) >> self.worker_bits) as usize & (self.slots.len() - 1)
     }
 
     fn grow(&mut self) {
@@ -86,7 +89,7 @@ mod tests {
 
     #[test]
     fn numbers_are_never_used_again_and_lookup_stays_right() {
-        let mut table = ThreadTable::new();
+        let mut table = ThreadTable::new(0, 0);
         let stay: Vec<ThreadRef> = (0..300).map(|_| add(&mut table)).collect();
         let mut last = stay[299].id;
         for _ in 0..5000 {

@@ -75,12 +75,27 @@ fn the_manual_shows_what_its_commands_print() {
     assert_eq!(printed.len(), 2);
 }
 
+/// The lines that create a thread on a worker are C, and name what the header declares.
+#[test]
+fn the_manual_s_lines_about_workers_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = blocks(&page, "c")[1];
+    let text = format!(
+        "#include <attune.h>\n\
+         void f(void *encode(void *), int picture) {{ attune_t thread; {lines} }}\n"
+    );
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
+}
+
 /// The lines about shared variables are C, and name what the header declares.
 #[test]
 fn the_manual_s_lines_about_shared_variables_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(&page, "c")[1];
+    let lines = blocks(&page, "c")[2];
     let text =
         format!("#include <attune.h>\nint64_t f(void) {{ {lines} return *copy + ticket; }}\n");
     let file = folder.path().join("lines.c");

@@ -7,7 +7,7 @@ use attune_values::Width;
 
 use super::{posix, status};
 use crate::errno::{Errno, Result};
-use crate::process::with;
+use crate::import_operations as operations;
 use crate::thread::ThreadId;
 
 fn name<'a>(name: *const c_char) -> Result<&'a CStr> {
@@ -30,7 +30,7 @@ extern "C" fn attune_register_variable(
 ) -> c_int {
     status(|| {
         let (name, width) = (name(import)?, width(kind)?);
-        with(|engine| engine.bindings.register(&engine.scheduler, name, variable, width))?
+        operations::register(name, variable, width)
     })
 }
 
@@ -42,9 +42,7 @@ extern "C" fn attune_register_thread_variable(
 ) -> c_int {
     status(|| {
         let (name, width) = (name(import)?, width(kind)?);
-        with(|engine| {
-            engine.bindings.register_thread(&engine.scheduler, &engine.threads, name, offset, width)
-        })?
+        operations::register_thread(name, offset, width)
     })
 }
 
@@ -57,7 +55,7 @@ extern "C" fn attune_register_thread(import: *const c_char, offset: usize) -> c_
 extern "C" fn attune_unregister(import: *const c_char) -> c_int {
     status(|| {
         let name = name(import)?;
-        with(|engine| engine.bindings.unregister(&engine.scheduler, &engine.threads, name))?
+        operations::unregister(name)
     })
 }
 
@@ -84,16 +82,13 @@ extern "C" fn attune_thread_import_float(thread: ThreadId, import: *const c_char
 fn global(import: *const c_char, width: Width) -> *mut c_void {
     posix(ptr::null_mut(), || {
         let name = name(import)?;
-        with(|engine| engine.bindings.import(&engine.scheduler, name, width))?
+        operations::import(name, width)
     })
 }
 
 fn of_thread(thread: ThreadId, import: *const c_char, width: Width) -> *mut c_void {
     posix(ptr::null_mut(), || {
         let name = name(import)?;
-        with(|engine| {
-            let thread = engine.living_thread(thread)?;
-            engine.bindings.thread_import(&engine.scheduler, thread, name, width)
-        })?
+        operations::thread_import(thread, name, width)
     })
 }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::status;
 use crate::clock::{self, NEVER};
 use crate::errno::{Errno, Result};
-use crate::sync::{RawCondition, RawSemaphore};
+use crate::sync::{self, RawCondition, RawSemaphore};
 use crate::thread::RawMutex;
 
 /// The object behind a pointer; EINVAL for null.
@@ -40,7 +40,7 @@ extern "C" fn attune_mutex_unlock(mutex: *const RawMutex) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_mutex_destroy(mutex: *const RawMutex) -> c_int {
-    status(|| idle(object(mutex)?.is_locked()))
+    status(|| idle(sync::guarded(|| Ok(object(mutex)?.is_locked()))?))
 }
 
 #[unsafe(no_mangle)]
@@ -72,7 +72,7 @@ extern "C" fn attune_condition_broadcast(condition: *const RawCondition) -> c_in
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_condition_destroy(condition: *const RawCondition) -> c_int {
-    status(|| idle(object(condition)?.has_waiters()))
+    status(|| idle(sync::guarded(|| Ok(object(condition)?.has_waiters()))?))
 }
 
 #[unsafe(no_mangle)]
@@ -97,5 +97,5 @@ extern "C" fn attune_semaphore_post(semaphore: *const RawSemaphore) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_semaphore_destroy(semaphore: *const RawSemaphore) -> c_int {
-    status(|| idle(object(semaphore)?.has_waiters()))
+    status(|| idle(sync::guarded(|| Ok(object(semaphore)?.has_waiters()))?))
 }

@@ -1,16 +1,21 @@
 //! Starting, threads, numbers.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use super::{posix, status};
 use crate::clock;
 use crate::errno::Errno;
 use crate::io;
-use crate::operations;
-use crate::process::{self, Settings, leave, with};
+use crate::operations::{self, Place};
+use crate::process::{self, Settings, here, leave, with};
+use crate::remote;
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave, ThreadId};
+use crate::worker;
+
+/// `ATTUNE_LEAST_LOADED`.
+const LEAST_LOADED: c_int = -1;
 
 /// `struct attune_options`.
 #[repr(C)]
@@ -22,6 +27,7 @@ pub struct Options {
     ignore_unknown_imports: c_int,
     seed: u64,
     cluster: *const c_char,
+    workers: c_uint,
 }
 
 /// `struct attune_attributes`.
@@ -31,6 +37,7 @@ pub struct Attributes {
     stack_size: usize,
     userdata: *mut c_void,
     detached: c_int,
+    worker: c_int,
 }
 
 #[unsafe(no_mangle)]
@@ -52,6 +59,7 @@ unsafe extern "C" fn attune_init(options: *const Options) -> c_int {
             ignore_unknown_imports: options.ignore_unknown_imports != 0,
             seed: options.seed,
             cluster: text(options.cluster),
+            workers: options.workers as usize,
         })
     })
 }
@@ -81,8 +89,13 @@ unsafe extern "C" fn attune_create(
         let stack_size = attributes.map_or(0, |attributes| attributes.stack_size);
         let userdata = attributes.map_or(ptr::null_mut(), |attributes| attributes.userdata);
         let detached = attributes.is_some_and(|attributes| attributes.detached != 0);
-        let id =
-            operations::create(name, stack_size, userdata, detached, Body::C { start, argument })?;
+        let place = match attributes.map_or(0, |attributes| attributes.worker) {
+            0 => Place::Here,
+            LEAST_LOADED => Place::LeastLoaded,
+            number => Place::Worker(usize::try_from(number - 1).unwrap_or(usize::MAX)),
+        };
+        let body = Body::C { start, argument };
+        let id = operations::create(name, stack_size, userdata, detached, place, body)?;
         if !thread.is_null() {
             // SAFETY: a place for the number.
             unsafe { thread.write(id) };
@@ -121,14 +134,25 @@ extern "C" fn attune_self() -> ThreadId {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn attune_workers() -> c_int {
+    posix(-1, || here().map(|_| worker::all().len() as c_int))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_worker() -> c_int {
+    posix(-1, || here().map(|worker| worker.index as c_int + 1))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn attune_name(thread: ThreadId) -> *const c_char {
     posix(ptr::null(), || {
-        with(|engine| {
+        let address = remote::on(thread, |engine| {
             let thread = engine.thread(thread)?;
             // The name lies in the thread's block, so it lives as long as the thread is known.
             // SAFETY: the block is alive.
             Ok(unsafe { (*thread.as_ptr()).name().as_ptr() })
-        })?
+        });
+        address?
     })
 }
 
@@ -164,7 +188,7 @@ extern "C" fn attune_sleep_for(nanoseconds: i64) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_userdata(thread: ThreadId) -> *mut c_void {
-    posix(ptr::null_mut(), || with(|engine| Ok(engine.thread(thread)?.userdata()))?)
+    posix(ptr::null_mut(), || remote::on(thread, |engine| Ok(engine.thread(thread)?.userdata()))?)
 }
 
 #[unsafe(no_mangle)]
@@ -178,7 +202,7 @@ unsafe extern "C" fn attune_stats(statistics: *mut Statistics, size: usize) -> c
         if size != size_of::<Statistics>() || statistics.is_null() {
             return Err(Errno(libc::EINVAL));
         }
-        let numbers = with(|engine| statistics::collect(engine))?;
+        let numbers = statistics::collect()?;
         // SAFETY: not null, and as large as said.
         unsafe { statistics.write(numbers) };
         Ok(())

@@ -13,6 +13,7 @@
 //! The engine never takes the processor away from a thread: `dispatch t for d` does not bound the
 //! stay, `quantum_expired` never comes and `preempt` has no effect.
 
+mod mail;
 mod node;
 mod outside;
 
@@ -26,13 +27,13 @@ use crate::diagnosis;
 use crate::errno::{Errno, Result};
 use crate::fiber;
 use crate::import_bindings::ImportBindings;
-use crate::overflow;
 use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::StackPool;
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
+use crate::worker::{self, Message, Worker};
 use attune_abi::Event;
 use node::Asking;
 
@@ -44,6 +45,9 @@ enum Pending {
 }
 
 pub struct Engine {
+    worker: &'static Worker,
+    /// Messages of other workers that have been taken from the inbox.
+    mail: VecDeque<Message>,
     pub scheduler: Scheduler,
     pub threads: ThreadTable,
     pub stacks: StackPool,
@@ -66,22 +70,32 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the scheduler with the program as its first thread, and lets it choose that.
+    /// Starts the scheduler. The first worker's has the program as its first thread, and chooses
+    /// that; the others' have no thread yet.
     pub fn start(
+        worker: &'static Worker,
         scheduler: Scheduler,
         stacks: StackPool,
         ignore_unknown_imports: bool,
     ) -> Result<Engine> {
-        let mut threads = ThreadTable::new();
+        let mut threads = ThreadTable::new(worker.index, worker::number_bits());
         let size = scheduler.record_size();
-        let main = ThreadRef::allocate(threads.next_id(), c"main", std::ptr::null_mut(), size);
-        threads.insert(main);
+        let runs_program = worker.index == 0;
+        let id = if runs_program { threads.next_id() } else { 0 };
+        // Elsewhere it stands for the OS thread until the first thread runs: no handler sees it.
+        let main = ThreadRef::allocate(id, c"main", std::ptr::null_mut(), size);
+        let mut descriptors = Descriptors::new()?;
+        if let Some(bell) = worker.bell() {
+            descriptors.watch(Some(bell));
+        }
         let mut engine = Engine {
-            bindings: ImportBindings::new(ignore_unknown_imports),
+            worker,
+            mail: VecDeque::new(),
+            bindings: ImportBindings::new(runs_program, ignore_unknown_imports),
             scheduler,
             threads,
             stacks,
-            descriptors: Descriptors::new()?,
+            descriptors,
             timers: Timers::default(),
             current: main,
             pending: VecDeque::new(),
@@ -90,16 +104,29 @@ impl Engine {
             next_poll: 0,
             next_sweep: 0,
             unswept: false,
-            living: 1,
-            created: 1,
+            living: runs_program.into(),
+            created: runs_program.into(),
             switches: 0,
         };
         let now = clock::now();
         engine.raise(Event::Init, None, now);
-        engine.scheduler.init_thread(main, now);
-        engine.raise(Event::NewThread, Some(main), now);
-        engine.choose(now);
+        if runs_program {
+            engine.threads.insert(main);
+            engine.scheduler.init_thread(main, now);
+            engine.raise(Event::NewThread, Some(main), now);
+            engine.choose(now);
+        }
         Ok(engine)
+    }
+
+    /// Waits for the first thread of a worker that began without one.
+    pub fn begin(&mut self) -> ThreadRef {
+        self.choose(clock::now())
+    }
+
+    /// Whether the thread belongs to this engine.
+    pub fn has(&self, thread: ThreadRef) -> bool {
+        self.worker.has(thread)
     }
 
     /// The running thread.
@@ -142,6 +169,7 @@ impl Engine {
         self.threads.insert(thread);
         self.living += 1;
         self.created += 1;
+        self.worker.count_in();
         let now = clock::now();
         self.scheduler.init_thread(thread, now);
         self.bindings.bind_thread_imports(thread);
@@ -154,20 +182,28 @@ impl Engine {
         let me = self.current;
         me.waits_for.set(waits_for);
         me.outcome.set(0);
+        me.untimed.set(false);
         if deadline != NEVER {
             self.timers.set(me, Kind::Wake, deadline);
         }
     }
 
-    /// A timeout that was set with [`Engine::prepare_wait`] does not happen any more.
+    /// A timeout that was set with [`Engine::prepare_wait`] does not happen any more. The timer of
+    /// a thread of another worker stays, and `untimed` makes it harmless.
     pub fn end_timeout(&mut self, thread: ThreadRef) {
-        self.timers.cancel(thread, Kind::Wake);
+        if self.worker.has(thread) {
+            self.timers.cancel(thread, Kind::Wake);
+        }
     }
 
     /// Ends the thread's wait: what it waits for has come (0), or will not (an errno).
     pub fn wake(&mut self, thread: ThreadRef, outcome: i32) {
-        self.end_wait(thread, outcome);
-        self.raise_ready(thread, clock::now());
+        if self.worker.has(thread) {
+            self.end_wait(thread, outcome);
+            self.raise_ready(thread, clock::now());
+        } else if let Ok(other) = worker::of(thread.id) {
+            other.post(Message::Wake(thread, outcome));
+        }
     }
 
     /// Descriptors that a thread waited for are gone.
@@ -180,9 +216,14 @@ impl Engine {
         }
     }
 
-    /// Another thread does not run until it is resumed. EALREADY, ENOTSUP.
+    /// Another thread does not run until it is resumed. One that runs, since the caller is another
+    /// worker or a cluster, is suspended when it yields next. EALREADY, ENOTSUP.
     pub fn suspend_other(&mut self, thread: ThreadRef) -> Result<()> {
         self.may_suspend(thread)?;
+        if thread.state.get() == State::Running {
+            let before = thread.suspend_next.replace(true);
+            return if before { Err(Errno(libc::EALREADY)) } else { Ok(()) };
+        }
         thread.suspended.set(true);
         // A scheduler that knows blocking as suspending has been told already.
         if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
@@ -200,6 +241,9 @@ impl Engine {
 
     /// EINVAL: it is not suspended.
     pub fn resume(&mut self, thread: ThreadRef) -> Result<()> {
+        if thread.suspend_next.take() {
+            return Ok(());
+        }
         if !thread.suspended.replace(false) {
             return Err(Errno(libc::EINVAL));
         }
@@ -262,7 +306,7 @@ impl Engine {
         }
         if matches!(leave, Leave::Exit) {
             self.retire(me);
-            if self.living == 0 {
+            if self.worker.count_out(self.living) {
                 return None;
             }
         }
@@ -339,7 +383,7 @@ impl Engine {
             self.stacks.give_back(fiber.into_stack());
         }
         thread.stack.set(None);
-        overflow::runs(None);
+        self.worker.runs(None);
         self.living -= 1;
         if thread.detached.get() {
             self.forget(thread);

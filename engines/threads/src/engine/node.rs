@@ -70,10 +70,13 @@ impl Engine {
         }
         for command in heard.commands {
             match command {
-                Command::Suspend(threads) => self.each(threads, Engine::suspend_by_command),
+                // One that is suspended already needs nothing, and a scheduler may know no
+                // suspending.
+                Command::Suspend(threads) => self.each(threads, |engine, thread| {
+                    let _ = engine.suspend_other(thread);
+                }),
                 // One that the program has resumed meanwhile needs nothing.
                 Command::Resume(threads) => self.each(threads, |engine, thread| {
-                    thread.suspend_next.set(false);
                     let _ = engine.resume(thread);
                 }),
             }
@@ -86,16 +89,6 @@ impl Engine {
             if let Ok(thread) = self.living_thread(id) {
                 act(self, thread);
             }
-        }
-    }
-
-    fn suspend_by_command(&mut self, thread: ThreadRef) {
-        if thread.state.get() == State::Running {
-            // It suspends itself when it yields next.
-            thread.suspend_next.set(self.may_suspend(thread).is_ok());
-        } else {
-            // It is suspended already, or the scheduler knows no suspending.
-            let _ = self.suspend_other(thread);
         }
     }
 

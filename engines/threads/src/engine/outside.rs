@@ -5,8 +5,10 @@ use super::{Engine, Pending};
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::diagnosis;
+use crate::sync;
 use crate::thread::{self, State, ThreadRef, Waiter, WaitsFor};
 use crate::timers::Kind;
+use crate::worker;
 use attune_abi::Event;
 
 /// How long threads run before the engine polls descriptors again. A poll takes about half a
@@ -29,10 +31,17 @@ impl Engine {
             if self.raise_next(now) || news {
                 return now;
             }
+            match self.read_one_message() {
+                Some(true) => return now,
+                Some(false) => continue,
+                None => {}
+            }
             let waiting = self.descriptors.waiting() > 0;
             let next = self.timers.next();
-            if next.is_none() && !waiting && !self.news_may_help() {
-                diagnosis::deadlock(&self.scheduler, &self.threads);
+            let hopeless = next.is_none() && !waiting && !self.news_may_help();
+            if hopeless && !worker::several() {
+                let threads = diagnosis::threads(&self.scheduler, &self.threads);
+                diagnosis::deadlock(&self.scheduler, threads);
             }
             let look = self.scheduler.cluster().and_then(Cluster::next);
             let next = next.into_iter().chain(look).min();
@@ -41,7 +50,7 @@ impl Engine {
             if sweep {
                 timeout = SWEEP_EVERY;
             }
-            let heard = self.poll_descriptors(timeout);
+            let heard = self.sleep(timeout, hopeless);
             if sweep && !heard {
                 self.sweep(usize::MAX);
                 self.unswept = false;
@@ -50,7 +59,7 @@ impl Engine {
         }
     }
 
-    /// Raises the events that have come meanwhile, while a thread counts as running. Costs two
+    /// Raises the events that have come meanwhile, while a thread counts as running. Costs three
     /// comparisons most of the time.
     #[inline]
     pub(super) fn raise_pending(&mut self, now: i64) {
@@ -67,6 +76,9 @@ impl Engine {
                 self.next_sweep = now + SWEEP_SOME_EVERY;
                 self.sweep(SWEEP_SOME);
             }
+        }
+        if self.worker.has_mail() {
+            self.read_mail();
         }
         while !self.pending.is_empty() {
             self.raise_next(now);
@@ -107,22 +119,15 @@ impl Engine {
     }
 
     pub(super) fn end_wait_by_time(&mut self, thread: ThreadRef) {
-        let outcome = if thread.waits_for.get() == WaitsFor::Time { 0 } else { libc::ETIMEDOUT };
-        // SAFETY: a waiter for a condition names its mutex, which outlives the wait.
-        if let Some(mutex) = unsafe { thread.retakes.get().as_ref() } {
-            thread::unlink(thread);
-            if !mutex.retake(thread, outcome) {
-                return;
-            }
+        if let Some(outcome) = sync::guarded(|| timed_out(thread)) {
+            self.end_wait(thread, outcome);
+            self.pending.push_back(Pending::Ready(thread));
         }
-        self.end_wait(thread, outcome);
-        self.pending.push_back(Pending::Ready(thread));
     }
 
     /// Ends a wait, whatever it was for; the scheduler is not told yet.
     pub(super) fn end_wait(&mut self, thread: ThreadRef, outcome: i32) {
         self.timers.cancel(thread, Kind::Wake);
-        thread::unlink(thread);
         // SAFETY: the slice lies on the stack of the thread, which is still blocked.
         for waiter in unsafe { &*thread.waiters.replace(&[] as *const [Waiter]) } {
             self.descriptors.remove(waiter);
@@ -148,4 +153,20 @@ impl Engine {
             self.raise(Event::ResumeThread, Some(thread), now);
         }
     }
+}
+
+/// How the wait of a thread whose time has come ends; None: it goes on. The thread is in no queue
+/// of an object any more if its wait ends.
+fn timed_out(thread: ThreadRef) -> Option<i32> {
+    let waits_for = thread.waits_for.get();
+    let in_queue = matches!(waits_for, WaitsFor::Mutex | WaitsFor::Condition | WaitsFor::Semaphore);
+    if in_queue && (thread.queue.get().is_null() || thread.untimed.get()) {
+        // Another worker was faster, and its message is on the way.
+        return None;
+    }
+    let outcome = if waits_for == WaitsFor::Time { 0 } else { libc::ETIMEDOUT };
+    thread::unlink(thread);
+    // SAFETY: a waiter for a condition names its mutex, which outlives the wait.
+    let mutex = unsafe { thread.retakes.get().as_ref() };
+    mutex.is_none_or(|mutex| mutex.retake(thread, outcome)).then_some(outcome)
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{
 pub use attune_values::Width;
 
 use super::ThreadId;
-use crate::process::with;
+use crate::import_operations as operations;
 
 /// A variable that may be registered.
 pub trait Import: Sync {
@@ -55,7 +55,7 @@ pub fn register<V: Import>(name: &str, variable: &'static V) -> io::Result<()> {
 /// runs.
 pub unsafe fn register_raw(name: &str, variable: *mut c_void, width: Width) -> io::Result<()> {
     let name = CString::new(name)?;
-    Ok(with(|engine| engine.bindings.register(&engine.scheduler, &name, variable, width))??)
+    Ok(operations::register(&name, variable, width)?)
 }
 
 /// Lets the scheduler read and write a field of every thread's userdata.
@@ -65,22 +65,20 @@ pub unsafe fn register_raw(name: &str, variable: *mut c_void, width: Width) -> i
 /// userdata.
 pub unsafe fn register_thread(name: &str, offset: usize, width: Width) -> io::Result<()> {
     let name = CString::new(name)?;
-    Ok(with(|engine| {
-        engine.bindings.register_thread(&engine.scheduler, &engine.threads, &name, offset, width)
-    })??)
+    Ok(operations::register_thread(&name, offset, width)?)
 }
 
 /// The default holds again. EINVAL: nothing is registered.
 pub fn unregister(name: &str) -> io::Result<()> {
     let name = CString::new(name)?;
-    Ok(with(|engine| engine.bindings.unregister(&engine.scheduler, &engine.threads, &name))??)
+    Ok(operations::unregister(&name)?)
 }
 
 /// A variable that the engine owns, starting with the value in force.
 pub fn import_int(name: &str) -> io::Result<&'static AtomicI64> {
     let name = CString::new(name)?;
-    let place = with(|engine| engine.bindings.import(&engine.scheduler, &name, Width::I64))??;
-    // SAFETY: eight aligned bytes that live for ever; everything happens on one OS thread.
+    let place = operations::import(&name, Width::I64)?;
+    // SAFETY: eight aligned bytes that live for ever.
     Ok(unsafe { AtomicI64::from_ptr(place.cast()) })
 }
 
@@ -105,8 +103,5 @@ pub fn set_thread_float(thread: ThreadId, name: &str, value: f64) -> io::Result<
 
 fn thread_place(thread: ThreadId, name: &str, width: Width) -> io::Result<*mut c_void> {
     let name = CString::new(name)?;
-    Ok(with(|engine| {
-        let thread = engine.living_thread(thread.0)?;
-        engine.bindings.thread_import(&engine.scheduler, thread, &name, width)
-    })??)
+    Ok(operations::thread_import(thread.0, &name, width)?)
 }

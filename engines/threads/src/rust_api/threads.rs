@@ -15,7 +15,7 @@ use super::nanoseconds;
 use crate::clock;
 use crate::errno::Errno;
 use crate::io::sleep_until as sleep_to;
-use crate::operations;
+use crate::operations::{self, Place};
 use crate::process::{self, Settings, leave, with};
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave};
@@ -39,6 +39,8 @@ pub struct Options {
     pub seed: u64,
     /// The cluster whose node this process is, used when ATTUNE_CLUSTER is unset.
     pub cluster: Option<String>,
+    /// Workers, used when ATTUNE_WORKERS is unset; 0: one.
+    pub workers: usize,
 }
 
 /// Starts the library on the calling OS thread. Optional: any other call starts it with the
@@ -60,6 +62,7 @@ pub fn init(options: &Options) -> io::Result<()> {
         ignore_unknown_imports: options.ignore_unknown_imports,
         seed: options.seed,
         cluster: cluster.as_deref(),
+        workers: options.workers,
     })?)
 }
 
@@ -106,7 +109,7 @@ impl Builder {
         let ours = packet.clone();
         let body = Body::Rust(Box::new(move || ours.set(Some(catch_unwind(AssertUnwindSafe(f))))));
         let userdata = self.userdata.map_or(ptr::null_mut(), ptr::NonNull::as_ptr);
-        let id = operations::create(&name, self.stack_size, userdata, false, body)?;
+        let id = operations::create(&name, self.stack_size, userdata, false, Place::Here, body)?;
         Ok(JoinHandle { id: ThreadId(id), packet, joined: false })
     }
 }
@@ -202,5 +205,5 @@ pub fn scheduler_name() -> io::Result<String> {
 
 /// Numbers about the engine and its threads.
 pub fn statistics() -> io::Result<Statistics> {
-    Ok(with(|engine| statistics::collect(engine))?)
+    Ok(statistics::collect()?)
 }

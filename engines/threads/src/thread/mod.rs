@@ -8,7 +8,9 @@
 //!
 //! Invariant: a [`ThreadRef`] is held only by structures that the engine clears before it frees the
 //! thread: the table, the wait queue, the timers, the descriptors' waiters, `joiner`. Fields are
-//! cells because several of these structures refer to a thread at a time, all on one OS thread.
+//! cells because several of these structures refer to a thread at a time, all on the OS thread of
+//! its worker. `waits_for`, `outcome`, `retakes`, `untimed` and the places in a queue may change by
+//! the hand of another worker while the thread is in a queue, under the lock of sync.rs.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -62,6 +64,8 @@ pub enum WaitsFor {
     Semaphore,
     /// The first of the descriptors, and how many there are.
     Descriptors(i32, usize),
+    /// What it asked another worker to do; that worker's index.
+    Worker(usize),
     /// The answer to the request of that number, from the cluster's manager.
     Answer(u64),
 }
@@ -104,6 +108,8 @@ pub struct Thread {
 
     /// Places in the timer heap, see timers.rs.
     pub timer_places: [Cell<u32>; 2],
+    /// It was signalled, and waits for the mutex now, so its wait's timeout means nothing.
+    pub untimed: Cell<bool>,
     /// The queue it waits in, and its neighbours there.
     pub queue: Cell<*const WaitQueue>,
     pub queue_previous: Cell<Option<ThreadRef>>,
@@ -160,6 +166,7 @@ impl ThreadRef {
             detached: Cell::new(false),
             joiner: Cell::new(None),
             timer_places: Default::default(),
+            untimed: Cell::new(false),
             queue: Cell::new(ptr::null()),
             queue_previous: Cell::new(None),
             queue_next: Cell::new(None),

@@ -101,6 +101,7 @@ impl RawMutex {
         if !taken {
             waiter.outcome.set(outcome);
             waiter.waits_for.set(WaitsFor::Mutex);
+            waiter.untimed.set(true);
             self.queue.push(waiter);
         }
         taken
