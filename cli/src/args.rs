@@ -131,6 +131,13 @@ pub struct SourceArgs {
     pub aspects: Vec<PathBuf>,
 }
 
+impl SourceArgs {
+    /// For the other threads' scheduler: aspects are the command's.
+    pub fn without_aspects(&self) -> SourceArgs {
+        SourceArgs { include: self.include.clone(), aspects: Vec::new() }
+    }
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 pub enum EngineArg {
     Simulator,

@@ -138,7 +138,9 @@ fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
             "--debug is for engines in programs: the kernel engine has no debug build",
         ));
     }
-    let text = bpf_text(&args.scheduler, args.others.as_deref(), &args.source)?;
+    let plain = args.source.without_aspects();
+    let others = args.others.as_deref().map(|others| (others, &plain));
+    let text = bpf_text(&args.scheduler, others, &args.source)?;
     if args.instances > 1 {
         may_be_split(&text, args.others.is_none())
             .map_err(|why| Failure::usage(format!("--instances: {why}")))?;

@@ -12,7 +12,7 @@ use attune_daemon::policy::keeper::STANDBY;
 use attune_daemon::policy::kept::Kept;
 use attune_daemon::policy::record::wall_clock;
 use attune_daemon::policy::turn::{self, Turn};
-use attune_daemon::policy::{Cause, Record, Runs};
+use attune_daemon::policy::{Cause, Joined, Record, Runs};
 use attune_daemon::state_folder;
 use attune_kernel::{Layout, Running, Values, support};
 
@@ -22,6 +22,14 @@ use crate::output::tell;
 /// So long the kernel has to detach what a killed process held.
 const DETACHED: Duration = Duration::from_secs(10);
 
+/// The kernel takes its time to detach what a process held that is gone.
+pub fn wait_until_detached() {
+    let asked = Instant::now();
+    while support::busy().is_some() && asked.elapsed() < DETACHED {
+        sleep(Duration::from_millis(2));
+    }
+}
+
 pub struct Diary {
     folder: PathBuf,
     record: Record,
@@ -30,6 +38,8 @@ pub struct Diary {
     /// The right to hold the service's policy.
     turn: Option<Turn>,
     begun: bool,
+    /// This run has joined another one, which writes down what happens to both.
+    joins: bool,
 }
 
 impl Diary {
@@ -40,7 +50,7 @@ impl Diary {
         let words = service.then(|| words.collect::<Vec<String>>());
         let kept = words.as_ref().map(|words| Kept::read(&folder, words));
         let record = Record::new(scheduler.display().to_string(), words);
-        Diary { folder, record, kept, turn: None, begun: false }
+        Diary { folder, record, kept, turn: None, begun: false, joins: false }
     }
 
     /// Whether `attuned` has started what runs.
@@ -65,11 +75,7 @@ impl Diary {
             return Ok(false);
         };
         self.has_turn(turn);
-        // The kernel takes its time to detach what the other one held.
-        let asked = Instant::now();
-        while support::busy().is_some() && asked.elapsed() < DETACHED {
-            sleep(Duration::from_millis(2));
-        }
+        wait_until_detached();
         Ok(true)
     }
 
@@ -87,10 +93,31 @@ impl Diary {
         self.begun = true;
         self.record.scheduler = scheduler;
         self.record.since = Some(wall_clock());
+        if !self.joins {
+            note(self.record.begin(&self.folder));
+        }
+    }
+
+    pub fn joins(&mut self) {
+        self.joins = true;
+    }
+
+    /// The run that this one has joined has ended.
+    pub fn is_left_alone(&mut self) {
+        self.joins = false;
+        note(self.record.begin(&self.folder));
+    }
+
+    /// Which run has joined this one; None: it has left.
+    pub fn lends(&mut self, joined: Option<Joined>) {
+        self.record.joined = joined;
         note(self.record.begin(&self.folder));
     }
 
     pub fn ends(&mut self, cause: Cause, why: &str) {
+        if self.joins {
+            return;
+        }
         note(self.record.end(&self.folder, cause, why.trim().to_owned()));
     }
 

@@ -2,6 +2,7 @@
 //! laid out in another way where the kernel's own compiler gives up.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use attune_backend_c as c;
@@ -108,24 +109,32 @@ pub struct Text {
     pub scheduler: String,
     /// It can run as several instances.
     pub may_be_split: bool,
+    /// Tells whether another text came from the same words, wherever its files are.
+    pub print: u64,
 }
 
-/// One scheduler as a BPF program, or two that share the machine. Aspects are for the first.
+fn print(sources: &SourceMap) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    sources.ids().for_each(|id| sources.text(id).hash(&mut hasher));
+    hasher.finish()
+}
+
+/// One scheduler as a BPF program, or two that share the machine, each with where its files are.
 pub fn bpf_text(
     scheduler: &Path,
-    others: Option<&Path>,
+    others: Option<(&Path, &SourceArgs)>,
     source: &SourceArgs,
 ) -> Result<Text, Failure> {
     let refused = |refusal: c::Refusal| Failure::wrong(refusal.to_string());
     let first = checked(scheduler, source)?;
     let (program, report) = accepted(&first, Engine::Kernel)?;
-    let text = |c| Text { c, scheduler: program.name.clone(), may_be_split: program.may_be_split };
-    let Some(others) = others else {
+    let (may_be_split, print) = (program.may_be_split, print(&first.sources));
+    let text = |c| Text { c, scheduler: program.name.clone(), may_be_split, print };
+    let Some((others, other_source)) = others else {
         let c = attune_kernel::source(program, &report.verdicts, &first.sources);
         return c.map(text).map_err(refused);
     };
-    let second =
-        checked(others, &SourceArgs { include: source.include.clone(), aspects: Vec::new() })?;
+    let second = checked(others, other_source)?;
     let (other_program, other_report) = accepted(&second, Engine::Kernel)?;
     let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
     let others = c::Policy {

@@ -17,6 +17,7 @@ mod explain;
 mod failure;
 mod focus;
 mod hint;
+mod join;
 mod lab;
 mod load;
 mod manager;

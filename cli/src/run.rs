@@ -1,6 +1,7 @@
 //! `attune run`: the machine's own threads follow a scheduler, as long as a command runs or until
 //! Ctrl-C.
 
+use std::error::Error;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -9,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use attune_broker::Broker;
-use attune_daemon::policy::Cause;
+use attune_daemon::policy::{Cause, Joined};
 use attune_daemon::state_folder;
 use attune_kernel::{
-    Division, Exit, Image, Kind, Per, PolicyStatistics, Prepared, Running, Settings, Statistics,
+    Division, Exit, Image, Kind, Per, PolicyStatistics, Running, Settings, Statistics, Values,
     support,
 };
 use attune_linux::process;
@@ -22,6 +23,7 @@ use crate::args::{PerArg, RunArgs};
 use crate::child::cannot_run;
 use crate::diary::Diary;
 use crate::failure::Failure;
+use crate::join::{Borrower, Lender, Look};
 use crate::load::{Text, bpf_text, image, is_object, load, may_be_split};
 use crate::output::tell;
 use crate::reload;
@@ -50,20 +52,37 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
         )),
         _ => Failure::usage(missing.to_string()),
     };
+    let mut borrower = None;
     if args.standby {
         support::check_kernel().map_err(missing)?;
     } else {
-        support::check().map_err(missing)?;
+        match support::check() {
+            Err(busy @ support::Missing::Busy(_)) if may_join(args) => {
+                let alone = |why| {
+                    let message = missing(busy).message().to_owned();
+                    Failure::usage(format!("{message}. This run cannot join it: {why}"))
+                };
+                borrower = Some(Borrower::ask().map_err(alone)?);
+            }
+            found => found.map_err(missing)?,
+        }
         diary.begins()?;
     }
     let cpus = support::possible_cpus();
     let alone = args.all || args.partial;
     let fair = Path::new("fair");
-    let others = (!alone).then(|| args.others.as_deref().unwrap_or(fair));
+    let scheduler = borrower.as_ref().map(|borrower| borrower.offer.scheduler());
+    let source = borrower.as_ref().map(|borrower| borrower.offer.source());
+    let source = source.unwrap_or_else(|| args.source.without_aspects());
+    let others = scheduler.or(args.others.as_deref()).unwrap_or(fair);
+    let others = (!alone).then_some((others, &source));
     let text = match is_object(&args.scheduler) {
         true => None,
         false => Some(bpf_text(&args.scheduler, others, &args.source)?),
     };
+    if let Some(borrower) = &borrower {
+        borrower.offer.is_as_it_was()?;
+    }
     let division = division(args, alone, text.as_ref(), cpus)?;
     let settings = Settings {
         division,
@@ -83,7 +102,7 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     let c = text.as_ref().map(|text| text.c.as_str());
     let instances = settings.division.instances();
     let image = |layout| image(&args.scheduler, c, cpus, instances, layout, Some(diary));
-    let changes =
+    let mut changes =
         args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
     let prepared = load(c.is_some(), image, |image| {
         fits(&image, alone)?;
@@ -92,10 +111,18 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     if args.standby && !diary.stands_by(&stop)? {
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(borrower) = &mut borrower {
+        diary.joins();
+        let name = text.as_ref().map_or("", |text| &text.scheduler);
+        changes.splice(0..0, borrower.may_listen(name)?);
+    }
     // The first decision knows the hints and the values of programs that supplied some to the run
     // before.
-    let values = listen(&prepared, args.trust_programs, diary);
-    let mut running = prepared.attach().map_err(|error| Failure::wrong(error.to_string()))?;
+    let values = listen(prepared.values(owner(), args.trust_programs), diary);
+    if let Some(borrower) = &mut borrower {
+        borrower.may_attach()?;
+    }
+    let running = prepared.attach().map_err(|error| Failure::wrong(error.to_string()))?;
     running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
     diary.set_again(&running);
     diary.schedules(running.scheduler());
@@ -104,10 +131,33 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
         tell!("attune: {loss}");
     }
     let mut child = born(&running, args, alone)?;
-    let status = watch(&mut running, child.as_mut(), &stop, args.stats.map(Duration::from_secs))?;
-    // Another run may listen there while this one waits for its command.
-    drop(values);
-    finish(running, child, status, diary)
+    let lender = if borrower.is_none() { Lender::of(args, text.as_ref()) } else { None };
+    let mut run = Run { args, running, values, lender, borrower };
+    let ended = watch(&mut run, child.as_mut(), &stop, diary)?;
+    finish(run, child, ended, diary)
+}
+
+/// A policy in the kernel, and to which processes it speaks.
+struct Run<'a> {
+    args: &'a RunArgs,
+    running: Running,
+    values: Option<Broker>,
+    lender: Option<Lender>,
+    borrower: Option<Borrower>,
+}
+
+/// Why a run is over: its command is, the kernel or a user has ended it, or it lent the machine and
+/// has not got it back.
+#[derive(Default)]
+struct Ended {
+    status: Option<ExitStatus>,
+    lost: Option<String>,
+}
+
+/// Whether this run could be a second policy beside one that has the whole machine.
+fn may_join(args: &RunArgs) -> bool {
+    let shares = !args.command.is_empty() && !args.all && !args.partial;
+    shares && args.others.is_none() && !is_object(&args.scheduler)
 }
 
 /// Which instance has which CPUs.
@@ -161,10 +211,13 @@ fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
 
 /// Programs may supply values from now on, and the owner may look and set. Without that the
 /// scheduler runs all the same.
-fn listen(prepared: &Prepared, trust: bool, diary: &Diary) -> Option<Broker> {
+fn listen(
+    values: Result<Values, impl Error + Send + Sync + 'static>,
+    diary: &Diary,
+) -> Option<Broker> {
     let path = wire::path();
     let kept = state_folder().join("values.json");
-    let started = match prepared.values(owner(), trust) {
+    let started = match values {
         Ok(store) => Broker::keeping(Some(&kept), &path, diary.listens(store)),
         Err(error) => Err(io::Error::other(error)),
     };
@@ -217,34 +270,42 @@ fn whom(running: &Running, args: &RunArgs) -> String {
     }
 }
 
-/// Until the command ends, the scheduler ends, or somebody says stop. The command's status if it
-/// has ended.
+/// Until the command ends, the scheduler ends, or somebody says stop.
 fn watch(
-    running: &mut Running,
+    run: &mut Run<'_>,
     mut child: Option<&mut Child>,
     stop: &AtomicBool,
-    every: Option<Duration>,
-) -> Result<Option<ExitStatus>, Failure> {
+    diary: &mut Diary,
+) -> Result<Ended, Failure> {
+    let every = run.args.stats.map(Duration::from_secs);
     let mut reported = Instant::now();
-    let mut before = running.statistics();
+    let mut before = run.running.statistics();
     let mut told = 0;
     loop {
-        told = tell_rescued(running, told);
+        told = tell_rescued(&run.running, told);
         if let Some(child) = &mut child {
             let status = child
                 .try_wait()
                 .map_err(|error| Failure::usage(format!("the command: {error}")))?;
             if status.is_some() {
-                return Ok(status);
+                return Ok(Ended { status, lost: None });
             }
         }
         if stop.load(Ordering::Relaxed) {
-            return Ok(None);
+            return Ok(Ended::default());
+        }
+        if let Err(why) = run.speak(diary) {
+            return Ok(Ended { status: None, lost: Some(why) });
+        }
+        let Run { running, lender, .. } = &mut *run;
+        if lender.as_ref().is_some_and(Lender::has_lent) {
+            running.wait(LOOK);
+            continue;
         }
         if let Some(exit) = running.exit()
             && (!exit.cpus_changed || !reload::goes_on(running))
         {
-            return Ok(None);
+            return Ok(Ended::default());
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
             let now = running.statistics();
@@ -252,6 +313,47 @@ fn watch(
             (before, reported) = (now, Instant::now());
         }
         running.wait(LOOK);
+    }
+}
+
+impl Run<'_> {
+    /// To the run that has joined this one, or that it has joined. An error: the machine is lost.
+    fn speak(&mut self, diary: &mut Diary) -> Result<(), String> {
+        if self.borrower.as_mut().is_some_and(Borrower::is_left_alone) {
+            diary.is_left_alone();
+            tell!("attune: the run that had the machine has ended; this one keeps both policies");
+        }
+        let Some(lender) = &mut self.lender else { return Ok(()) };
+        match lender.look(&mut self.running) {
+            Look::Nothing => Ok(()),
+            Look::Quiet { process, scheduler } => {
+                tell!("attune: {scheduler} joins, process {process}, which holds both from now on");
+                diary.lends(Some(Joined { process, scheduler }));
+                self.values = None;
+                lender.is_quiet(&self.running);
+                Ok(())
+            }
+            Look::TakeBack(settings) => self.take_back(&settings, diary),
+            Look::Lost => Err("another scheduler has the machine that was lent".to_owned()),
+        }
+    }
+
+    fn take_back(
+        &mut self,
+        settings: &[(String, String)],
+        diary: &mut Diary,
+    ) -> Result<(), String> {
+        let Run { running, args, .. } = self;
+        self.values = listen(running.values(owner(), args.trust_programs), diary);
+        if !running.is_attached() {
+            running.reload().map_err(|error| format!("the machine was lent: {error}"))?;
+        }
+        if let Err(error) = running.set(settings) {
+            tell!("attune: what was set meanwhile: {error}");
+        }
+        diary.lends(None);
+        tell!("attune: {} again", whom(running, args));
+        Ok(())
     }
 }
 
@@ -292,20 +394,28 @@ fn named(running: &Running) -> impl Iterator<Item = (&str, &'static str)> {
 
 /// Detaches, then waits for the command: it goes on under the fair class.
 fn finish(
-    running: Running,
+    run: Run<'_>,
     child: Option<Child>,
-    status: Option<ExitStatus>,
+    ended: Ended,
     diary: &mut Diary,
 ) -> Result<ExitCode, Failure> {
+    let Run { running, values, lender, borrower, .. } = run;
+    let Ended { status, lost } = ended;
+    // Another run may listen there while this one waits for its command.
+    drop(values);
+    let settings = borrower.as_ref().map(|_| Borrower::settings(&running));
     let statistics = running.statistics();
     // The command may end at the moment in which a CPU goes.
     let thrown_out = running.exit().filter(|exit| status.is_none() || !exit.cpus_changed);
     let scheduler = running.scheduler();
     let summary = summary(&running, &statistics);
     let exit = running.stop();
+    if let (Some(borrower), Some(settings)) = (borrower, settings) {
+        borrower.over(settings);
+    }
     tell!("{}", summary.trim_end());
     let exit = thrown_out.unwrap_or(if exit.cpus_changed { Exit::default() } else { exit });
-    let verdict = verdict(&scheduler, &exit);
+    let verdict = verdict(&scheduler, &exit).or(lost);
     if let Some(verdict) = &verdict {
         tell!("attune: {verdict}");
     }
@@ -314,6 +424,8 @@ fn finish(
         Some(verdict) => diary.ends(Cause::Kernel, verdict),
         None => diary.ends(Cause::Asked, asked),
     }
+    // A run that has joined this one writes into the record from now on.
+    drop(lender);
     let status = match (status, child) {
         (None, Some(mut child)) => {
             Some(child.wait().map_err(|error| Failure::usage(format!("the command: {error}")))?)

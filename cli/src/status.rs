@@ -76,6 +76,7 @@ impl All {
     fn lines(&self) -> Vec<String> {
         let now = wall_clock();
         let mut lines = vec![scheduler(&self.kernel, self.runs.now.as_ref(), now)];
+        lines.extend(self.runs.now.as_ref().and_then(joined));
         lines.extend(self.runs.last.as_ref().and_then(|last| before(last, now)));
         lines.push(service(&self.service));
         for status in &self.reservations {
@@ -104,6 +105,12 @@ fn scheduler(kernel: &Kernel, run: Option<&Record>, now: u64) -> String {
         ),
         (_, None, Some(other)) => format!("scheduler: {other}, which no `attune run` holds"),
     }
+}
+
+fn joined(run: &Record) -> Option<String> {
+    let joined = run.joined.as_ref()?;
+    let (scheduler, process) = (&joined.scheduler, joined.process);
+    Some(format!("joined: {scheduler} for a command, process {process}, which holds both now"))
 }
 
 fn before(last: &Record, now: u64) -> Option<String> {
@@ -173,11 +180,19 @@ fn length(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use attune_daemon::policy::{Cause, End};
+    use attune_daemon::policy::{Cause, End, Joined};
 
     fn record(since: Option<u64>, ended: Option<End>) -> Record {
         let (process, start) = (815, 7);
-        Record { process, start, scheduler: "fair".to_owned(), words: None, since, ended }
+        Record {
+            process,
+            start,
+            scheduler: "fair".to_owned(),
+            words: None,
+            since,
+            ended,
+            joined: None,
+        }
     }
 
     fn kernel(state: &str, scheduler: Option<&str>) -> Kernel {
@@ -198,6 +213,13 @@ mod tests {
         assert_eq!(
             of(&kernel("enabled", Some("lavd"))),
             "scheduler: lavd, which no `attune run` holds"
+        );
+        let mut lends = run;
+        assert_eq!(joined(&lends), None);
+        lends.joined = Some(Joined { process: 99, scheduler: "edf".to_owned() });
+        assert_eq!(
+            joined(&lends).unwrap(),
+            "joined: edf for a command, process 99, which holds both now"
         );
         let end = End { at: 900, cause: Cause::Kernel, why: "a check\nfailed".to_owned() };
         assert_eq!(

@@ -10,6 +10,7 @@ mod control;
 mod hotplug;
 mod implicit;
 mod instances;
+mod joining;
 mod knowledge;
 mod rescue;
 mod service;

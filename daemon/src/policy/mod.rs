@@ -17,4 +17,4 @@ pub mod turn;
 
 pub use config::Policy;
 pub use keeper::{Keeper, State, Status};
-pub use record::{Cause, End, Record, Runs};
+pub use record::{Cause, End, Joined, Record, Runs};

@@ -28,6 +28,16 @@ pub struct Record {
     /// When the policy began to schedule; None: it has not yet.
     pub since: Option<u64>,
     pub ended: Option<End>,
+    /// The run that has joined it, and holds both policies now.
+    #[serde(default)]
+    pub joined: Option<Joined>,
+}
+
+/// A run that has joined another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Joined {
+    pub process: u32,
+    pub scheduler: String,
 }
 
 /// The end of a run.
@@ -77,7 +87,7 @@ impl Record {
     pub fn new(scheduler: String, words: Option<Vec<String>>) -> Record {
         let process = std::process::id();
         let start = procfs::start_time(process).unwrap_or(0);
-        Record { process, start, scheduler, words, since: None, ended: None }
+        Record { process, start, scheduler, words, since: None, ended: None, joined: None }
     }
 
     /// Its process, if that lives.

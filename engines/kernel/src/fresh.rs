@@ -38,8 +38,8 @@ pub(crate) fn restore(image: &Image, memory: &Memory) -> Option<()> {
     free_all(image, memory)
 }
 
-/// All threads have left the policies.
-fn none_is_ready(image: &Image, memory: &Memory) -> Option<()> {
+/// All threads have left the policies; no timer looks for one that waits too long.
+pub(crate) fn none_is_ready(image: &Image, memory: &Memory) -> Option<()> {
     let engine = image.layout().engine.as_ref()?;
     let domains = memory.address(image, "attune_domains")?;
     let count = image.variable("attune_domains")?.bytes / engine.domain_bytes.max(1);

@@ -6,10 +6,12 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use attune_values::wire::Tunable;
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, Program, RingBuffer, RingBufferBuilder};
 
 use crate::failure::{self, Exit};
+use crate::fresh;
 use crate::image::Image;
 use crate::load::{self, Error, Settings};
 use crate::loaded::Loaded;
@@ -185,14 +187,39 @@ impl Running {
         let _ = self.ending.poll(at_most);
     }
 
-    /// Attaches again what the kernel has ended ([`Exit::cpus_changed`]). What was set, the values
-    /// of programs, hints and the sides of threads stay; threads and the policy start anew.
+    /// Attaches again what the kernel has ended ([`Exit::cpus_changed`]), or what was lent. What
+    /// was set, the values of programs, hints and the sides of threads stay; threads and the policy
+    /// start anew.
     pub fn reload(&mut self) -> Result<Reload, Error> {
         // The kernel has finished with it when the link is gone.
         self.link = None;
         let (link, reload) = reload::attach(&self.loaded)?;
         self.link = Some(link);
         Ok(reload)
+    }
+
+    /// Detaches, so that another process can attach a scheduler; [`Running::reload`] attaches this
+    /// one again.
+    pub fn lend(&mut self) {
+        self.link = None;
+        let Loaded { image, memory, .. } = &*self.loaded;
+        // An object that was attached has them.
+        let _ = fresh::none_is_ready(image, memory);
+    }
+
+    /// It holds the kernel's scheduler: it has not been lent.
+    pub fn is_attached(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// As [`Prepared::values`], for one that has lent the machine.
+    pub fn values(&self, owner: u32, trust: bool) -> Result<Values, libbpf_rs::Error> {
+        Values::new(self.loaded.clone(), owner, trust)
+    }
+
+    /// All that can be set, and what it is now.
+    pub fn tunables(&self) -> Vec<Tunable> {
+        self.loaded.tunables()
     }
 
     /// Detaches, and says how it ended.
