@@ -19,10 +19,9 @@ use attune_kernel::{Layout, Running, Values, support};
 use crate::failure::Failure;
 use crate::output::tell;
 
-/// So long the kernel has to detach what a killed process held.
-const DETACHED: Duration = Duration::from_secs(10);
+/// So long the kernel has to detach what a process held that is gone.
+pub const DETACHED: Duration = Duration::from_secs(10);
 
-/// The kernel takes its time to detach what a process held that is gone.
 pub fn wait_until_detached() {
     let asked = Instant::now();
     while support::busy().is_some() && asked.elapsed() < DETACHED {

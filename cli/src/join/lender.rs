@@ -5,18 +5,17 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use attune_kernel::{Running, support};
 use attune_linux::socket::credentials;
 
 use super::{Asked, Changes, Offer, Said, changes, socket};
 use crate::args::RunArgs;
+use crate::diary::DETACHED;
 use crate::load::Text;
 use crate::output::tell;
 
-/// So long the kernel has to detach what a borrower held.
-const DETACHED: Duration = Duration::from_secs(10);
 /// A request is no longer than that.
 const LONGEST: usize = 65536;
 

@@ -50,3 +50,13 @@ pub fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> S
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     said
 }
+
+/// A function for scripts, `until_says WORDS COMMAND ..`: waits for 90 s at most until the command
+/// says the words.
+pub const UNTIL_SAYS: &str = r#"
+until_says() {
+    wanted=$1; shift
+    for i in $(seq 900); do "$@" 2>&1 | grep -q -- "$wanted" && return; sleep 0.1; done
+    echo "never said: $wanted"; "$@"; exit 9
+}
+"#;

@@ -1,6 +1,7 @@
 //! A second run joins one that has the whole machine, and whichever of them is killed, the other
 //! goes on.
 
+use crate::common::machine::UNTIL_SAYS;
 use crate::{ATTUNE, folder, in_machine, set_up};
 
 /// A policy that the machine compiles in seconds.
@@ -15,13 +16,7 @@ const POLICY: &str = "scheduler NAME extends lifecycle {
 }
 ";
 
-/// Waits for 90 s at most until a command says so.
 const HELPERS: &str = r#"
-until_says() {
-    wanted=$1; shift
-    for i in $(seq 900); do "$@" 2>&1 | grep -q -- "$wanted" && return; sleep 0.1; done
-    echo "never said: $wanted"; "$@"; exit 9
-}
 until_there() { for i in $(seq 900); do [ -e $1 ] && return; sleep 0.1; done; exit 8; }
 run="$attune run --timeout 30000"
 "#;
@@ -87,7 +82,7 @@ fn a_second_run_joins_and_each_ends_by_itself() {
         ("base.sched", text("base")),
         ("guest.sched", text("guest")),
         ("wrong.sched", wrong),
-        ("helpers", format!("attune={ATTUNE}\n{HELPERS}")),
+        ("helpers", format!("attune={ATTUNE}\n{UNTIL_SAYS}{HELPERS}")),
         ("inside", INSIDE.to_owned()),
         ("ghost", GHOST.to_owned()),
         ("script", JOINS.to_owned()),

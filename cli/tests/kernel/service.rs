@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::common::machine::UNTIL_SAYS;
 use crate::{ATTUNE, folder, in_machine, run, set_up};
 
 /// `seen` tells what the policy knew of a thread when it met it first: the tunable and the import.
@@ -37,13 +38,7 @@ const TRAPS: &str = "scheduler traps extends lifecycle {
 }
 ";
 
-/// Waits for 90 s at most until a command says so.
 const HELPERS: &str = r#"
-until_says() {
-    wanted=$1; shift
-    for i in $(seq 900); do "$@" | grep -q -- "$wanted" && return; sleep 0.1; done
-    echo "never said: $wanted"; "$@"; exit 9
-}
 now() { $attune status --json | sed -n 's/.*"now":{"process":\([0-9]*\),.*/\1/p'; }
 schedules='"now":{[^}]*"since":[0-9]'
 "#;
@@ -106,7 +101,7 @@ fn prepared(name: &str, script: &str) -> std::path::PathBuf {
     std::fs::write(folder.join("wrong.toml"), "[policy]\nschedule = \"fair\"\n").unwrap();
     let service = Path::new(ATTUNE).with_file_name("attuned");
     assert!(service.exists(), "build it first: cargo build -p attune-daemon");
-    let helpers = format!("attune={ATTUNE}; attuned={}\n{HELPERS}", service.display());
+    let helpers = format!("attune={ATTUNE}; attuned={}\n{UNTIL_SAYS}{HELPERS}", service.display());
     std::fs::write(folder.join("helpers"), helpers).unwrap();
     std::fs::write(folder.join("script"), script).unwrap();
     folder

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! bound = 0.8              # share of each CPU that may be given
-//! user_bound = 0.4         # of that, all programs that one user asks for
+//! user_bound = 0.4         # share of each CPU for the programs on one user's account
 //! controller = "ours"      # or "lfs++", "lfs"
 //! display = ":0"           # the display server of it gets a share of its own
 //! display_weight = 1.0
@@ -29,6 +29,7 @@ use crate::{Account, Target};
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     pub bound: f64,
+    /// [`crate::Options::user_bound`].
     pub user_bound: f64,
     #[serde(rename = "controller", deserialize_with = "law")]
     pub law: Law,

@@ -121,9 +121,12 @@ fn find(supervisor: &mut Supervisor, weights: &mut Weights, config: &Config) {
     if config.programs.is_empty() {
         return;
     }
-    let new = procfs::processes().into_iter().filter(|&process| !supervisor.has(process));
-    // One may have ended just now.
-    for target in new.filter_map(|process| Target::open(process).ok()).collect::<Vec<_>>() {
+    for process in procfs::processes() {
+        if supervisor.has(process) {
+            continue;
+        }
+        // It may have ended just now.
+        let Ok(target) = Target::open(process) else { continue };
         if let Some(program) = config.programs.iter().find(|program| program.is(&target)) {
             // A journal that cannot be written is told by the next round.
             let _ = weights.release_process(target.process);

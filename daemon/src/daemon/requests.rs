@@ -10,10 +10,9 @@
 //! ```
 //!
 //! A user may ask for their own programs, root for all, and each sees in the status what they may
-//! ask for. Root rates: process, its start in clock
-//! ticks since boot, input and output rating from 0 to 1000. So does the user at the machine, as
-//! systemd's logind knows, for their own processes. Ratings hold for five seconds, and those of one
-//! user keep others' away.
+//! ask for. Root rates: process, its start in clock ticks since boot, input and output rating from
+//! 0 to 1000. So does the user at the machine, as systemd's logind knows, for their own processes.
+//! Ratings hold for five seconds, and those of one user keep others' away.
 
 use std::path::Path;
 

@@ -78,8 +78,8 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     if let Some(cluster) = load::cluster(settings.cluster) {
         if count > 1 {
             report::cannot_start(
-                "a node of a cluster has one worker, and ATTUNE_WORKERS or the \
-                                  program asks for more",
+                "a node of a cluster has one worker, and ATTUNE_WORKERS or the program asks for \
+                 more",
             );
         }
         if let Err(problem) = scheduler.join(&cluster) {
