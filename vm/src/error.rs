@@ -11,6 +11,9 @@ use std::time::Duration;
 /// that cannot be.
 pub const RACE: &str = "an emulator's fault (stale int3)";
 
+/// How a machine is called whose time was over before it had started the command.
+pub const NOT_BEGUN: &str = "the command had not begun";
+
 /// Each says what happened and what to do; a command that ran and failed is no error, but an exit
 /// status.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,11 @@ pub enum Error {
     #[error("the virtual machine was ended after {} s, as asked (--timeout); the command was still \
         running", .0.as_secs_f64())]
     TimedOut(Duration),
+    #[error(
+        "the virtual machine was ended after {} s, as asked (--timeout); {NOT_BEGUN}: allow more \
+            time, or run it again; the kernel's last words:\n{console}", .after.as_secs_f64()
+    )]
+    NotBegun { after: Duration, console: String },
     #[error("the command was ended from outside")]
     Interrupted,
     #[error(
@@ -59,7 +67,7 @@ impl Error {
         match self {
             Error::NotRun { errno: libc::ENOENT | libc::ENOTDIR, .. } => 127,
             Error::NotRun { .. } => 126,
-            Error::TimedOut(_) => 124,
+            Error::TimedOut(_) | Error::NotBegun { .. } => 124,
             Error::Interrupted => 130,
             _ => 125,
         }

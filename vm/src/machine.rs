@@ -114,12 +114,14 @@ impl Machine {
             decoder: Decoder::default(),
             input_wanted: false,
             packed: self.packed,
+            // Where there is no way in, the machine says nothing before the command does.
+            begun: matches!(self.emulator.line, Line::Serial(_)),
         };
         let mut buffer = vec![0; frame::LONGEST];
         let mut read_so_far = 0;
         loop {
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Err(Error::TimedOut(self.timeout));
+                return Err(self.timed_out(relay.begun));
             }
             // The end is looked for before the line is read: what came before the end is heard.
             let ended = self.emulator.qemu.ended()?;
@@ -184,14 +186,28 @@ impl Machine {
         Ok(())
     }
 
-    fn died(&mut self, status: ExitStatus) -> Error {
-        let mut bytes = vec![];
-        let mut at = 0;
-        let mut part = [0; 4096];
-        while let Ok(length @ 1..) = self.emulator.console.read_at(&mut part, at) {
-            bytes.extend(&part[..length]);
-            at += length as u64;
+    fn timed_out(&self, begun: bool) -> Error {
+        match begun {
+            true => Error::TimedOut(self.timeout),
+            false => Error::NotBegun {
+                after: self.timeout,
+                console: console::last_words(&self.console()),
+            },
         }
+    }
+
+    /// All that the console got.
+    fn console(&self) -> Vec<u8> {
+        let mut bytes = vec![];
+        let mut part = [0; 4096];
+        while let Ok(length @ 1..) = self.emulator.console.read_at(&mut part, bytes.len() as u64) {
+            bytes.extend(&part[..length]);
+        }
+        bytes
+    }
+
+    fn died(&mut self, status: ExitStatus) -> Error {
+        let bytes = self.console();
         if status.success() {
             // The kernel panicked, or something restarted the machine: QEMU was told to end then.
             let console = console::last_words(&bytes);
@@ -211,6 +227,7 @@ struct Relay<'a> {
     decoder: Decoder,
     input_wanted: bool,
     packed: bool,
+    begun: bool,
 }
 
 impl Relay<'_> {
@@ -218,6 +235,7 @@ impl Relay<'_> {
     fn take(&mut self, bytes: &[u8]) -> Result<Option<ExitStatus>, Error> {
         self.decoder.push(bytes);
         while let Some(frame) = self.decoder.next() {
+            self.begun = true;
             match frame
                 .map_err(|heard| anyhow::anyhow!("not understood what the guest says: {heard:?}"))?
             {

@@ -27,8 +27,22 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
+/// Builds a scheduler for the kernel.
+pub fn build(folder: &Path, scheduler: &str, object: &str) {
+    run(Command::new(ATTUNE)
+        .current_dir(folder)
+        .args(["build", scheduler, "--engine", "kernel", "-o", object]));
+}
+
+/// Builds a scheduler for the run's command and another one for everything else.
+pub fn build_both(folder: &Path, command: &str, others: &str, object: &str) {
+    run(Command::new(ATTUNE)
+        .current_dir(folder)
+        .args(["build", command, "--others", others, "--engine", "kernel", "-o", object]));
+}
+
 /// One machine at a time: each has up to four CPUs.
-pub static MACHINE: Mutex<()> = Mutex::new(());
+static MACHINE: Mutex<()> = Mutex::new(());
 
 /// What a script says in the machine, standard error included.
 pub fn in_machine(folder: &Path, cpus: u32, script: &str) -> String {
@@ -43,12 +57,46 @@ pub fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> S
         format!("exec 2>&1; attune={ATTUNE}; run=\"$attune run --timeout 30000\"; {script}");
     let mut machine = Command::new(ATTUNE);
     machine.current_dir(folder);
-    machine.args(["vm", "--timeout", "1800", "--memory", "1024"]);
+    machine.args(["vm", "--timeout", "900", "--memory", "1024"]);
     machine.args(machine_words).args(["--", "sh", "-c", &script]);
     let output = output(&mut machine);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     said
+}
+
+/// What a script says in a machine whose virtual time no other load can disturb. `packed`: files
+/// of the folder that it needs.
+pub fn in_quiet_machine(folder: &Path, cpus: u32, packed: &[&str], script: &str) -> String {
+    let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
+    let mut command = Command::new(ATTUNE);
+    command.current_dir(folder).args([
+        "vm",
+        "--deterministic",
+        "--timeout",
+        "900",
+        "--memory",
+        "2048",
+    ]);
+    command.args(["--cpus", &cpus.to_string(), "--pack", ATTUNE]);
+    for file in packed {
+        command.args(["--pack", file]);
+    }
+    for program in ["touch", "sleep", "rm", "cat"] {
+        command.args(["--pack", &format!("/usr/bin/{program}")]);
+    }
+    let script = format!("exec 2>&1; attune={ATTUNE}; {script}");
+    let output = command.args(["--", "sh", "-c", &script]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    said
+}
+
+/// What was said between a mark and its end.
+pub fn between<'a>(said: &'a str, mark: &str) -> &'a str {
+    let (_, rest) = said.split_once(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("{said}"));
+    let (part, _) = rest.split_once("<end>\n").unwrap_or_else(|| panic!("{mark}:\n{said}"));
+    part
 }
 
 /// A function for scripts, `until_says WORDS COMMAND ..`: waits for 90 s at most until the command

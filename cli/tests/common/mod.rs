@@ -15,11 +15,13 @@ pub fn set_up() -> bool {
     there.is_ok()
 }
 
-/// What came of `attune vm ..`; of a second run where the emulator's own fault ended the first.
+/// What came of `attune vm ..`; of a second run where the emulator's own fault ended the first, or
+/// it had not come up.
 #[allow(dead_code, reason = "not every file of tests runs commands there")]
 pub fn output(vm: &mut Command) -> Output {
     let first = vm.output().expect("it starts");
-    match String::from_utf8_lossy(&first.stderr).contains(attune_vm::RACE) {
+    let said = String::from_utf8_lossy(&first.stderr);
+    match [attune_vm::RACE, attune_vm::NOT_BEGUN].iter().any(|fault| said.contains(fault)) {
         true => vm.output().expect("it starts"),
         false => first,
     }

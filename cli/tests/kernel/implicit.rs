@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use super::common::machine::{build, folder, in_machine, run};
 use super::common::set_up;
-use super::{build, folder, in_machine, run};
 
 /// Programs that wait in every way, seen while they do.
 const SESSION: &str = r#"

@@ -3,8 +3,9 @@
 
 use std::process::Command;
 
-use crate::shared::{compile, in_quiet_machine, part};
-use crate::{ATTUNE, folder, in_machine_with, run, set_up};
+use crate::common::machine::{ATTUNE, folder, in_machine_with, in_quiet_machine, run};
+use crate::common::set_up;
+use crate::shared::{compile, part};
 
 /// Hogs that all begin on CPU 0 and may then run anywhere; then a hog that is sent from CPU to CPU,
 /// and works on each.

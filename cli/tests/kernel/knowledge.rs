@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use super::common::machine::{build, folder, in_machine, run};
 use super::common::set_up;
 use super::implicit::thread;
-use super::{build, folder, in_machine, run};
 
 /// Imports of every kind, in a policy that does nothing with them.
 const POLICY: &str = "scheduler knows extends lifecycle {

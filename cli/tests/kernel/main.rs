@@ -3,17 +3,12 @@
 //!
 //! Without a set-up machine (`attune vm setup`) the tests say so and pass; where CI=true they fail.
 
-mod cgroups;
 #[path = "../common/mod.rs"]
 mod common;
-mod control;
-mod hotplug;
 mod implicit;
 mod instances;
-mod joining;
 mod knowledge;
 mod rescue;
-mod service;
 mod shared;
 mod starvation;
 mod trust;
@@ -22,15 +17,8 @@ mod typed;
 use std::path::Path;
 use std::process::Command;
 
-use common::machine::{ATTUNE, MACHINE, folder, in_machine, in_machine_with, run};
+use common::machine::{ATTUNE, build, folder, in_machine, in_quiet_machine};
 use common::set_up;
-use shared::in_quiet_machine;
-
-fn build(folder: &Path, scheduler: &str, object: &str) {
-    run(Command::new(ATTUNE)
-        .current_dir(folder)
-        .args(["build", scheduler, "--engine", "kernel", "-o", object]));
-}
 
 /// An index that grows until it is outside.
 const TRAPS: &str = "scheduler traps extends lifecycle {

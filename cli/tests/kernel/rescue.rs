@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::common::machine::{
+    between, build, build_both, folder, in_machine_with, in_quiet_machine, run,
+};
 use super::common::set_up;
-use super::shared::{build_both, in_quiet_machine};
-use super::starvation::between;
-use super::{build, folder, in_machine_with, run};
 
 /// Threads of nice value 5 are put away and never taken out.
 const FORGETS: &str = "scheduler forgets extends lifecycle {

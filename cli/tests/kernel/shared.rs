@@ -3,14 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::TRAPS;
+use super::common::machine::{build_both, folder, in_machine, in_quiet_machine, run};
 use super::common::set_up;
-use super::{ATTUNE, MACHINE, TRAPS, folder, in_machine, run};
-
-pub(super) fn build_both(folder: &Path, command: &str, others: &str, object: &str) {
-    run(Command::new(ATTUNE)
-        .current_dir(folder)
-        .args(["build", command, "--others", others, "--engine", "kernel", "-o", object]));
-}
 
 pub(super) fn compile(folder: &Path) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/share.c");
@@ -33,33 +28,6 @@ fn calls(said: &str, who: &str, handler: &str) -> u64 {
         .split(", ")
         .find_map(|part| part.rsplit_once(&format!("{handler} ")).map(|(_, count)| count));
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
-}
-
-/// What a script says in a machine whose virtual time no other load can disturb. `packed`: files
-/// of the folder that it needs.
-pub(super) fn in_quiet_machine(folder: &Path, cpus: u32, packed: &[&str], script: &str) -> String {
-    let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
-    let mut command = Command::new(ATTUNE);
-    command.current_dir(folder).args([
-        "vm",
-        "--deterministic",
-        "--timeout",
-        "900",
-        "--memory",
-        "2048",
-    ]);
-    command.args(["--cpus", &cpus.to_string(), "--pack", ATTUNE]);
-    for file in packed {
-        command.args(["--pack", file]);
-    }
-    for program in ["touch", "sleep", "rm", "cat"] {
-        command.args(["--pack", &format!("/usr/bin/{program}")]);
-    }
-    let script = format!("exec 2>&1; attune={ATTUNE}; {script}");
-    let output = command.args(["--", "sh", "-c", &script]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    said
 }
 
 /// Equal shares, three to one, and the other way round, with as many hogs as CPUs or more on each

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::common::machine::{between, build, build_both, folder, in_quiet_machine, run};
 use super::common::set_up;
-use super::shared::{build_both, in_quiet_machine};
-use super::{build, folder, run};
 
 /// The threads of each mix, as `crowd.c` is told: one CPU is needed more than the other; a light
 /// thread is there before the others; and so is a thread of class SCHED_IDLE.
@@ -20,13 +19,6 @@ fn crowded(test: &str) -> PathBuf {
         .arg(folder.join("crowd"))
         .arg(source));
     folder
-}
-
-/// What was said between a mark and its end.
-pub(super) fn between<'a>(said: &'a str, mark: &str) -> &'a str {
-    let (_, rest) = said.split_once(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("{said}"));
-    let (part, _) = rest.split_once("<end>\n").unwrap_or_else(|| panic!("{mark}:\n{said}"));
-    part
 }
 
 /// Asserts that all threads went on and that the kernel did not end the run.

@@ -4,10 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::common::machine::{between, build, folder, in_quiet_machine, run};
 use super::common::set_up;
-use super::shared::in_quiet_machine;
-use super::starvation::between;
-use super::{build, folder, run};
 
 /// A scene lasts so long.
 const SECONDS: u32 = 2;

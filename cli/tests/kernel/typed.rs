@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::common::machine::{build, folder, in_machine};
 use super::common::set_up;
 use super::implicit::thread;
-use super::{build, folder, in_machine};
 
 /// The typist types through the whole session: a rating fades when the typing ends. The program
 /// takes each key as it comes; one that reads lines, as the terminal cooks them, would wake at each

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::machine::UNTIL_SAYS;
-use crate::{ATTUNE, folder, in_machine, run, set_up};
+use crate::common::machine::{ATTUNE, UNTIL_SAYS, folder, in_machine, run};
+use crate::common::set_up;
 
 /// `seen` tells what the policy knew of a thread when it met it first: the tunable and the import.
 const POLICY: &str = "scheduler kept extends lifecycle {

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{ATTUNE, folder, in_machine, run, set_up};
+use crate::common::machine::{ATTUNE, folder, in_machine, run};
+use crate::common::set_up;
 
 /// `seen` says what the policy knew at its beginning, and what it knows of the thread.
 const POLICY: &str = "scheduler goes_on extends lifecycle {

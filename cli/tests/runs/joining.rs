@@ -1,8 +1,8 @@
 //! A second run joins one that has the whole machine, and whichever of them is killed, the other
 //! goes on.
 
-use crate::common::machine::UNTIL_SAYS;
-use crate::{ATTUNE, folder, in_machine, set_up};
+use crate::common::machine::{ATTUNE, UNTIL_SAYS, folder, in_machine};
+use crate::common::set_up;
 
 /// A policy that the machine compiles in seconds.
 const POLICY: &str = "scheduler NAME extends lifecycle {

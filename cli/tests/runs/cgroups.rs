@@ -3,10 +3,8 @@
 
 use std::fs;
 
-use super::common::set_up;
-use super::shared::in_quiet_machine;
-use super::starvation::between;
-use super::{build, folder};
+use crate::common::machine::{between, build, folder, in_quiet_machine};
+use crate::common::set_up;
 
 /// `hog CGROUP..` starts a process that computes in each, and `end` ends them all. `measure MARK
 /// SECONDS CGROUP..` says the time and how many microseconds each has used, twice.

@@ -5,17 +5,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::common::set_up;
-use super::shared::build_both;
-use super::{folder, in_machine};
-
-/// What a command said and how it ended.
-fn between<'a>(said: &'a str, mark: &str) -> &'a str {
-    let begins =
-        said.find(&format!("<{mark}>\n")).unwrap_or_else(|| panic!("no <{mark}> in:\n{said}"));
-    let rest = &said[begins + mark.len() + 3..];
-    &rest[..rest.find("<end>").unwrap_or_else(|| panic!("no end of <{mark}> in:\n{said}"))]
-}
+use crate::common::machine::{between, build_both, folder, in_machine};
+use crate::common::set_up;
 
 /// What stands behind the name in a list.
 fn row<'a>(list: &'a str, name: &str) -> Vec<&'a str> {
