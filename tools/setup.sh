@@ -38,7 +38,7 @@ embedded)
 # tools/suites.pl needs all of Perl, of which `prove` is a part;
 # openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
 # and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
-# server; etcd joins clusters of several machines, for which openssl makes certificates; `make lint`
+# server; valgrind watches threads; etcd joins clusters of several machines, for which openssl makes certificates; `make lint`
 # checks the C with clang-format, so that all machines agree on its version.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
@@ -48,7 +48,7 @@ test)
         openbox:openbox xterm:xterm vim:vim xdotool:xdotool \
         sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
         pipewire-pulse:pipewire-pulse pw-cat:pipewire-bin wireplumber:wireplumber \
-        dbus-daemon:dbus-daemon systemd-analyze:systemd \
+        dbus-daemon:dbus-daemon systemd-analyze:systemd valgrind:valgrind \
         clang-format-19:clang-format-19 \
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;

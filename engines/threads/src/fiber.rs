@@ -5,10 +5,12 @@ use std::ptr;
 
 use crate::stack::GuardedStack;
 use crate::thread::{Body, Fiber, ThreadRef};
+use crate::worker::Worker;
 
-/// A fiber that runs the thread's body when it is first resumed.
-pub fn new(stack: GuardedStack, thread: ThreadRef) -> Fiber {
+/// A fiber that runs the thread's body when its worker first resumes it.
+pub fn new(stack: GuardedStack, thread: ThreadRef, worker: &'static Worker) -> Fiber {
     Fiber::with_stack(stack, move |yielder, ()| {
+        thread.side.arrived(&worker.side);
         thread.yielder.set(yielder);
         match thread.body.take() {
             Some(Body::C { start, argument }) => {
@@ -22,5 +24,6 @@ pub fn new(stack: GuardedStack, thread: ThreadRef) -> Fiber {
             None => {}
         }
         thread.yielder.set(ptr::null());
+        thread.side.leaves(&worker.side, true);
     })
 }

@@ -18,7 +18,8 @@
 //! `process`, which also switches stacks, and on those of others through `remote`. A `worker` is an
 //! OS thread with its engine, and a program has one unless it asks for more. The engine drives the
 //! `scheduler` that `load` found, with `thread_table`, `timers`, `descriptors` and `stack` for its
-//! data. `thread` and its children are at the bottom.
+//! data. `thread` and its children are at the bottom. `instruments` tells sanitizers and Valgrind of
+//! stacks.
 
 mod c_api;
 mod clock;
@@ -30,6 +31,7 @@ mod errno;
 mod fiber;
 mod import_bindings;
 mod import_operations;
+mod instruments;
 mod io;
 mod load;
 mod operations;

@@ -14,11 +14,12 @@
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use crate::engine::Engine;
 use crate::errno::{Errno, Result};
+use crate::instruments;
 use crate::load;
 use crate::overflow;
 use crate::report;
@@ -64,6 +65,7 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     let count = workers(settings.workers)?;
     overflow::prepare()?;
     overflow::watch()?;
+    instruments::find();
     // SAFETY: the handler only stores to an atomic.
     let watched = unsafe { libc::pthread_atfork(None, None, Some(close_in_child)) };
     if watched != 0 {
@@ -95,25 +97,26 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
         return Ok(None);
     }
     let gate = Arc::new(Barrier::new(count));
-    let (started, all_started) = mpsc::channel();
-    for &worker in &worker::all()[1..] {
-        let (gate, started, stacks) = (gate.clone(), started.clone(), stacks()?);
+    let built: Arc<[OnceLock<Result<()>>]> = (1..count).map(|_| OnceLock::new()).collect();
+    for (place, &worker) in worker::all()[1..].iter().enumerate() {
+        let (gate, built, stacks) = (gate.clone(), built.clone(), stacks()?);
         // Each instance draws from a stream of its own.
         let seed = seed.wrapping_add(worker.index as u64);
         let body = move || {
             let scheduler = Scheduler::attach(loaded.scheduler(), seed);
-            let built = build_other(worker, scheduler, stacks, ignore);
-            // The first worker waits for this, or ends the process.
-            let _ = started.send(built);
+            built[place].get_or_init(|| build_other(worker, scheduler, stacks, ignore));
+            // All are built, or the first worker ends the process; then all begin.
+            gate.wait();
             gate.wait();
             run_from(with(|engine| Some(engine.begin())));
         };
         let name = format!("attune-{}", worker.index + 1);
         thread::Builder::new().name(name).spawn(body).map_err(|_| Errno(libc::EAGAIN))?;
     }
-    for built in all_started.iter().take(count - 1) {
-        if let Err(Errno(errno)) = built {
-            let error = std::io::Error::from_raw_os_error(errno);
+    gate.wait();
+    for built in built.iter() {
+        if let Some(Err(Errno(errno))) = built.get() {
+            let error = std::io::Error::from_raw_os_error(*errno);
             report::cannot_start(&format!("a worker cannot start: {error}"));
         }
     }
@@ -219,10 +222,14 @@ fn this_os_thread() -> usize {
 /// Gives up the processor for the running thread, and returns when it is chosen again. The result
 /// says how its wait ended.
 pub fn leave(leave: Leave) -> Result<()> {
-    let me = with(|engine| engine.current())?;
+    let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
-        Some(yielder) => yielder.suspend(leave),
+        Some(yielder) => {
+            me.side.leaves(&worker.side, matches!(leave, Leave::Exit));
+            yielder.suspend(leave);
+            me.side.arrived(&worker.side);
+        }
         None => run_from(with(|engine| engine.switch(leave))),
     }
     match me.outcome.get() {
@@ -253,7 +260,10 @@ fn run_from(mut next: Result<Option<ThreadRef>>) {
             return;
         };
         worker.runs(Some(chosen));
-        next = match fiber.resume(()).as_yield() {
+        worker.side.leaves(&chosen.side, false);
+        let left = fiber.resume(()).as_yield();
+        worker.side.arrived(&chosen.side);
+        next = match left {
             // A thread that yields has just asked which worker this is.
             Some(leave) => enter(worker, |engine| engine.switch(leave)),
             None => with(|engine| engine.switch(Leave::Exit)),

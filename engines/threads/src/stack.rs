@@ -17,6 +17,7 @@ use std::num::NonZeroUsize;
 use corosensei::stack::{Stack, StackPointer};
 
 use crate::errno::{Errno, Result};
+use crate::instruments::{self, Registered};
 
 pub const DEFAULT_SIZE: usize = 256 * 1024;
 pub const DEFAULT_CACHE: usize = 4096;
@@ -33,6 +34,7 @@ pub struct GuardedStack {
     /// From the guard to the end of the mapping.
     size: usize,
     colour: usize,
+    registered: Registered,
 }
 
 impl GuardedStack {
@@ -48,7 +50,8 @@ impl GuardedStack {
         let Some(base) = NonZeroUsize::new(limit as usize + whole - colour) else {
             return Err(Errno(libc::EAGAIN));
         };
-        let stack = GuardedStack { base, size, colour };
+        let registered = instruments::register_stack(limit as usize + GUARD, base.get());
+        let stack = GuardedStack { base, size, colour, registered };
         // SAFETY: the range lies inside the mapping above.
         let opened = unsafe {
             libc::mprotect(limit.byte_add(GUARD), size, libc::PROT_READ | libc::PROT_WRITE)
@@ -74,13 +77,19 @@ impl Extent {
         (self.limit..self.limit + GUARD).contains(&address)
     }
 
+    /// The lowest byte that may be used.
+    pub fn lowest(self) -> usize {
+        self.limit + GUARD
+    }
+
     pub fn usable(self) -> usize {
-        self.base - self.limit - GUARD
+        self.base - self.lowest()
     }
 }
 
 impl Drop for GuardedStack {
     fn drop(&mut self) {
+        instruments::forget_stack(self.registered);
         // SAFETY: the mapping is ours alone and nothing runs on it any more.
         unsafe { libc::munmap(self.limit().get() as *mut libc::c_void, self.size + GUARD) };
     }

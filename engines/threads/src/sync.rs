@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::engine::Engine;
 use crate::errno::{Errno, Result};
+use crate::instruments;
 use crate::process::{leave, with};
 use crate::thread::{Leave, RawMutex, ThreadRef, WaitQueue, WaitsFor};
 use crate::worker;
@@ -30,7 +31,10 @@ pub fn guarded<T>(f: impl FnOnce() -> T) -> T {
 #[inline(never)]
 fn locked<T>(f: impl FnOnce() -> T) -> T {
     let _guard = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
-    f()
+    instruments::acquired(&OBJECTS);
+    let result = f();
+    instruments::released(&OBJECTS);
+    result
 }
 
 impl RawMutex {

@@ -18,6 +18,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
+use crate::instruments::{self, Side};
 use crate::thread::{Thread, ThreadId, ThreadRef};
 
 pub const MOST_WORKERS: usize = 64;
@@ -45,6 +46,8 @@ pub struct Worker {
     pub busy: AtomicBool,
     /// The running thread, for the fault handler; null for the program's first one.
     pub running: AtomicPtr<Thread>,
+    /// The stack on which it chooses, for tools that watch memory.
+    pub side: Side,
     pub engine: UnsafeCell<Option<Engine>>,
     /// Threads that have not ended. Kept only where there are several workers.
     load: AtomicUsize,
@@ -55,7 +58,7 @@ pub struct Worker {
     bell: AtomicI32,
 }
 
-// SAFETY: by the module's invariants one OS thread touches `engine`; the rest is made for sharing.
+// SAFETY: by the module's invariants one OS thread touches `engine` and `side`; the rest is made for sharing.
 unsafe impl Sync for Worker {}
 
 static FIRST: Worker = Worker::new(0);
@@ -136,6 +139,7 @@ impl Worker {
             index,
             owner: AtomicUsize::new(0),
             busy: AtomicBool::new(false),
+            side: Side::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),
             load: AtomicUsize::new(0),
@@ -183,7 +187,11 @@ impl Worker {
     }
 
     pub fn post(&self, message: Message) {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        instruments::acquired(self);
+        messages.push(message);
+        instruments::released(self);
+        drop(messages);
         self.has_mail.store(true, SeqCst);
         if self.asleep.swap(false, SeqCst) {
             let one = 1u64;
@@ -201,7 +209,10 @@ impl Worker {
     pub fn take_mail(&self) -> Vec<Message> {
         let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_mail.store(false, SeqCst);
-        std::mem::take(&mut messages)
+        instruments::acquired(self);
+        let taken = std::mem::take(&mut *messages);
+        instruments::released(self);
+        taken
     }
 
     /// Says that this worker is about to sleep. False: it must look into its inbox first.

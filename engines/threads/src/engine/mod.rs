@@ -124,6 +124,11 @@ impl Engine {
         self.choose(clock::now())
     }
 
+    #[inline]
+    pub fn worker(&self) -> &'static Worker {
+        self.worker
+    }
+
     /// Whether the thread belongs to this engine.
     pub fn has(&self, thread: ThreadRef) -> bool {
         self.worker.has(thread)
@@ -163,7 +168,8 @@ impl Engine {
         let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
         thread.body.set(Some(body));
         thread.stack.set(Some(stack.extent()));
-        let fiber = fiber::new(stack, thread);
+        thread.side.has_stack(stack.extent());
+        let fiber = fiber::new(stack, thread, self.worker);
         // SAFETY: nothing runs on the fiber yet.
         unsafe { *thread.fiber.get() = Some(fiber) };
         self.threads.insert(thread);
@@ -381,6 +387,7 @@ impl Engine {
             // what lies there.
             unsafe { fiber.force_reset() };
             self.stacks.give_back(fiber.into_stack());
+            thread.side.ends();
         }
         thread.stack.set(None);
         self.worker.runs(None);

@@ -20,6 +20,7 @@ use std::ptr::{self, NonNull};
 
 use corosensei::{Coroutine, Yielder};
 
+use crate::instruments::Side;
 use crate::stack::{Extent, GuardedStack};
 use attune_abi as abi;
 
@@ -100,6 +101,8 @@ pub struct Thread {
     /// Its stack, for the fault handler; None for the main program.
     pub stack: Cell<Option<Extent>>,
     pub body: Cell<Option<Body>>,
+    /// Its stack, for tools that watch memory.
+    pub side: Side,
 
     pub result: Cell<*mut c_void>,
     pub panicked: Cell<bool>,
@@ -161,6 +164,7 @@ impl ThreadRef {
             stack: Cell::new(None),
             yielder: Cell::new(ptr::null()),
             body: Cell::new(None),
+            side: Side::new(),
             result: Cell::new(ptr::null_mut()),
             panicked: Cell::new(false),
             detached: Cell::new(false),

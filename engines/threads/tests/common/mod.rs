@@ -54,13 +54,20 @@ pub fn compile(scheduler: &Path, out: &Path) {
 
 /// A program of tests/programs, linked with the library.
 pub fn program(directory: &Path, name: &str) -> PathBuf {
+    program_with(directory, name, "-O0")
+}
+
+/// The same, with one word more for the compiler.
+pub fn program_with(directory: &Path, name: &str, word: &str) -> PathBuf {
     let out = directory.join(name);
     let source = here(&format!("tests/programs/{name}.c"));
     let library = library();
-    let rpath = format!("-Wl,-rpath,{}", library.display());
+    // An old tag goes before LD_LIBRARY_PATH, in which cargo may name an older library first.
+    let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}", library.display());
     let include = here("include");
     cc(&[
         &"-std=gnu11",
+        &word,
         &"-I",
         &include,
         &"-o",

@@ -1,0 +1,66 @@
+//! Programs that are watched by AddressSanitizer, ThreadSanitizer and Valgrind: what is right is
+//! silent, and what is wrong is told with its place.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{Ended, directory, program, program_with, run};
+
+/// ThreadSanitizer's shadow has fixed addresses, which a kernel that scatters mappings far may take.
+fn watched(program: &Path, what: &str, options: (&str, &str)) -> Ended {
+    let mut command = Command::new("setarch");
+    command.arg("-R").arg(program).arg(what).env("ATTUNE_WORKERS", "2");
+    run(command.env(options.0, options.1))
+}
+
+#[track_caller]
+fn is_silent(ended: Ended) {
+    assert_eq!(
+        (ended.status, ended.stdout.as_str(), ended.stderr.as_str()),
+        (Some(0), "ok\n", "")
+    );
+}
+
+#[track_caller]
+fn is_told(ended: Ended, words: &[&str]) {
+    assert_ne!(ended.status, Some(0), "{}", ended.stderr);
+    for word in words {
+        assert!(ended.stderr.contains(word), "{word} is not in:\n{}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_address_sanitizer_knows_each_threads_stack() {
+    let directory = directory();
+    let program = program_with(directory.path(), "watched", "-fsanitize=address");
+    let under = |what| {
+        watched(&program, what, ("ASAN_OPTIONS", "detect_stack_use_after_return=1:color=never"))
+    };
+    is_silent(under("clean"));
+    is_told(under("overflow"), &["stack-buffer-overflow", "in overflows", "watched.c"]);
+    is_told(under("after-return"), &["stack-use-after-return", "in reads_after_return"]);
+}
+
+#[test]
+fn the_thread_sanitizer_knows_switches_locks_and_workers() {
+    let directory = directory();
+    let program = program_with(directory.path(), "watched", "-fsanitize=thread");
+    let under = |what| watched(&program, what, ("TSAN_OPTIONS", "color=never"));
+    is_silent(under("clean"));
+    is_silent(under("locked"));
+    is_told(under("race"), &["data race", "#0 adds ", "'shared'"]);
+}
+
+#[test]
+fn valgrind_takes_a_switch_for_a_switch() {
+    let directory = directory();
+    let program = program(directory.path(), "watched");
+    let mut command = Command::new("valgrind");
+    command.arg("--error-exitcode=9").arg(program).arg("clean");
+    let ended = run(&mut command);
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("ERROR SUMMARY: 0 errors"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("switching stacks"), "{}", ended.stderr);
+}

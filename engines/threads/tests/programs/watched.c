@@ -1,0 +1,136 @@
+/* Threads for programs that are watched: by AddressSanitizer, ThreadSanitizer or Valgrind.
+ *
+ *     watched clean | overflow | after-return | locked | race
+ */
+#include <attune.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition) ((condition) ? (void)0 : fail(#condition, __LINE__))
+
+static void fail(const char *condition, int line)
+{
+    fprintf(stderr, "watched.c:%d: %s does not hold\n", line, condition);
+    exit(1);
+}
+
+/* Leaves frames behind that a watcher has marked, at any depth. */
+static int deep(int depth, jmp_buf *back)
+{
+    char frame[200];
+    memset(frame, depth, sizeof frame);
+    attune_yield();
+    if (depth == 0) {
+        if (back)
+            longjmp(*back, 1);
+        attune_exit(NULL);
+    }
+    return deep(depth - 1, back) + frame[depth];
+}
+
+static void *jumps(void *nothing)
+{
+    jmp_buf back;
+    if (!setjmp(back))
+        deep(10, &back);
+    return nothing;
+}
+
+static void *exits(void *nothing)
+{
+    deep(20, NULL);
+    return nothing;
+}
+
+static void *fills(void *nothing)
+{
+    char large[20000];
+    memset(large, 1, sizeof large);
+    attune_yield();
+    CHECK(large[19999] == 1);
+    return nothing;
+}
+
+static void *overflows(void *place)
+{
+    char small[16] = "";
+    attune_yield();
+    small[*(volatile int *)place] = 1;
+    attune_yield();
+    return small[0] ? place : NULL;
+}
+
+static char *volatile kept;
+
+static void keeps(void)
+{
+    char local[16] = "gone";
+    kept = local;
+    attune_yield();
+}
+
+static void *reads_after_return(void *nothing)
+{
+    keeps();
+    attune_yield();
+    CHECK(kept[0] != 'x');
+    return nothing;
+}
+
+static long shared;
+static attune_mutex mutex = ATTUNE_MUTEX_INIT;
+
+static void *adds(void *with_lock)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (with_lock)
+            attune_mutex_lock(&mutex);
+        shared++;
+        if (with_lock)
+            attune_mutex_unlock(&mutex);
+        if (i % 10 == 0)
+            attune_yield();
+    }
+    return NULL;
+}
+
+static attune_t start(void *(*body)(void *), void *argument, int worker)
+{
+    attune_t thread;
+    struct attune_attributes attributes = {.worker = worker};
+    CHECK(attune_create(&thread, &attributes, body, argument) == 0);
+    return thread;
+}
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2);
+    int place = 16;
+    attune_t threads[3];
+    int count = 1, rounds = 1;
+    if (!strcmp(argv[1], "clean"))
+        rounds = 30, count = 3;
+    else if (!strcmp(argv[1], "locked") || !strcmp(argv[1], "race"))
+        count = 2;
+    for (int round = 0; round < rounds; round++) {
+        if (!strcmp(argv[1], "clean")) {
+            threads[0] = start(jumps, NULL, 0);
+            threads[1] = start(exits, NULL, 0);
+            threads[2] = start(fills, NULL, 0);
+        } else if (!strcmp(argv[1], "overflow")) {
+            threads[0] = start(overflows, &place, 0);
+        } else if (!strcmp(argv[1], "after-return")) {
+            threads[0] = start(reads_after_return, NULL, 0);
+        } else {
+            void *with_lock = strcmp(argv[1], "locked") ? NULL : &mutex;
+            threads[0] = start(adds, with_lock, 1);
+            threads[1] = start(adds, with_lock, 2);
+        }
+        for (int i = 0; i < count; i++)
+            CHECK(attune_join(threads[i], NULL) == 0);
+    }
+    puts("ok");
+    return 0;
+}
