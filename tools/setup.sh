@@ -38,8 +38,9 @@ embedded)
 # tools/suites.pl needs all of Perl, of which `prove` is a part;
 # openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
 # and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
-# server; valgrind watches threads; etcd joins clusters of several machines, for which openssl makes certificates; `make lint`
-# checks the C with clang-format, so that all machines agree on its version.
+# server; valgrind watches threads; etcd joins clusters of several machines, for which openssl makes
+# certificates; `make lint` checks the C with clang-format, so that all machines agree on its
+# version.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
         script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \

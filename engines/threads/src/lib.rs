@@ -18,8 +18,8 @@
 //! `process`, which also switches stacks, and on those of others through `remote`. A `worker` is an
 //! OS thread with its engine, and a program has one unless it asks for more. The engine drives the
 //! `scheduler` that `load` found, with `thread_table`, `timers`, `descriptors` and `stack` for its
-//! data. `thread` and its children are at the bottom. `instruments` tells sanitizers and Valgrind of
-//! stacks.
+//! data. `thread` and its children are at the bottom. `instruments` tells sanitizers and Valgrind
+//! of stacks.
 
 mod c_api;
 mod clock;

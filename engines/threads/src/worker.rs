@@ -58,7 +58,8 @@ pub struct Worker {
     bell: AtomicI32,
 }
 
-// SAFETY: by the module's invariants one OS thread touches `engine` and `side`; the rest is made for sharing.
+// SAFETY: by the module's invariants one OS thread touches `engine` and `side`; the rest is made
+// for sharing.
 unsafe impl Sync for Worker {}
 
 static FIRST: Worker = Worker::new(0);
