@@ -2,7 +2,7 @@
 # Installs what building, testing and the demo need, and only what is missing. For Debian, as root
 # or with sudo.
 #
-#     tools/setup.sh [build|test|demo|peers|players|webserver|embedded|threads]
+#     tools/setup.sh [build|test|demo|peers|players|webserver|database|embedded|threads]
 #
 # Other systems: install the like of the list below by hand; nothing else is assumed.
 set -euo pipefail
@@ -26,6 +26,10 @@ players)
     ;;
 # `attune lab run webserver` compares with nginx and measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# MariaDB and its headers: examples/database, and `attune lab run transactions`.
+database)
+    packages="$packages mariadbd:mariadb-server mariadb:mariadb-client mariadb_config:libmariadb-dev"
+    ;;
 # `attune lab run yield-cost thread-scale` compiles other libraries' programs.
 threads) packages="$packages c++:g++ go:golang-go taskset:util-linux" ;;
 # `attune lab run weather thread-metric embedded-web` builds and emulates firmware; FreeRTOS and
@@ -39,7 +43,8 @@ embedded)
 # openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
 # and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
 # server; etcd joins clusters of several machines, for which openssl makes certificates; `make lint`
-# checks the C with clang-format, so that all machines agree on its version.
+# checks the C with clang-format, so that all machines agree on its version; MariaDB loads the
+# function of examples/database.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
         script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
@@ -49,11 +54,12 @@ test)
         sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
         pipewire-pulse:pipewire-pulse pw-cat:pipewire-bin wireplumber:wireplumber \
         dbus-daemon:dbus-daemon systemd-analyze:systemd \
+        mariadbd:mariadb-server mariadb:mariadb-client mariadb_config:libmariadb-dev \
         clang-format-19:clang-format-19 \
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|embedded|threads]" >&2
+    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|database|embedded|threads]" >&2
     exit 2
     ;;
 esac
@@ -69,7 +75,7 @@ as_root() {
     fi
 }
 
-# Experiments start nginx on ports of their own: Debian's package must not start a service.
+# Experiments start nginx and MariaDB by themselves: Debian's packages must not start services.
 without_services() {
     if [ -e /usr/sbin/policy-rc.d ]; then
         "$@"
