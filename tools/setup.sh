@@ -28,7 +28,8 @@ players)
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
 # MariaDB and its headers: examples/database, and `attune lab run transactions`.
 database)
-    packages="$packages mariadbd:mariadb-server mariadb:mariadb-client mariadb_config:libmariadb-dev"
+    packages="$packages mariadbd:mariadb-server mariadb:mariadb-client \
+        mariadb_config:libmariadb-dev"
     ;;
 # `attune lab run yield-cost thread-scale` compiles other libraries' programs.
 threads) packages="$packages c++:g++ go:golang-go taskset:util-linux" ;;
@@ -59,7 +60,8 @@ test)
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|database|embedded|threads]" >&2
+    echo "usage: tools/setup.sh" \
+        "[build|test|demo|peers|players|webserver|database|embedded|threads]" >&2
     exit 2
     ;;
 esac

@@ -1,6 +1,6 @@
-//! MariaDB as it comes from Debian, with the loadable function of examples/database: what a session
-//! says of its transaction reaches an engine, and ends with the session, however that ends. It needs
-//! what `tools/setup.sh test` installs.
+//! MariaDB as it comes from Debian, with the loadable function and the clients of
+//! examples/database: what a session says of its transaction reaches an engine, and ends with the
+//! session, however that ends. It needs what `tools/setup.sh test` installs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -35,8 +35,8 @@ fn is_installed() -> bool {
     has_all
 }
 
-/// attune_hint.so, linked against the library that cargo has built for this test.
-fn build_function(folder: &Path) {
+/// attune_hint.so and database-clients, linked against the library that cargo has built.
+fn build(folder: &Path) {
     let test = std::env::current_exe().expect("the test's own path");
     let library = test.parent().expect("tests lie in a directory").display();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/database");
@@ -89,13 +89,17 @@ impl Server {
         self.child.id() as i32
     }
 
+    fn socket(&self) -> String {
+        self.folder.join("sql").display().to_string()
+    }
+
     /// Errors stand among the answers, and the session goes on after them.
     fn session(&self) -> Session {
         let mut child = Command::new("sh")
             .args(["-c", "exec mariadb \"$@\" 2>&1", "sh"])
             .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names"])
             .args(["--unbuffered", "--force"])
-            .arg(format!("--socket={}", self.folder.join("sql").display()))
+            .arg(format!("--socket={}", self.socket()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -165,6 +169,52 @@ fn becomes<T: PartialEq + std::fmt::Debug>(wanted: T, look: impl Fn() -> T) {
     assert_eq!(look(), wanted);
 }
 
+/// What transactions change in several places is the same in all of them.
+#[test]
+fn transactions_of_many_clients_leave_the_books_in_order() {
+    if !is_installed() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let memory = Memory::new(&[("read_locks", 0), ("write_locks", 0)], 16);
+    let _broker = Broker::start(&socket, memory.clone()).unwrap();
+    build(folder.path());
+    let server = Server::start(folder.path(), &socket);
+    let mut books = server.session();
+    let tables = include_str!("../../../examples/database/tables.sql");
+    assert_eq!(books.ask(&format!("{tables} SELECT COUNT(*) FROM orders")), "1200");
+
+    let clients = Command::new(folder.path().join("database-clients"))
+        .args(["--socket", &server.socket(), "--rate", "150", "--seconds", "2"])
+        .args(["--sessions", "4", "--hints", "locks"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&clients.stdout);
+    assert!(clients.status.success(), "{said}{}", String::from_utf8_lossy(&clients.stderr));
+    let count = |class: &str| -> u64 {
+        let (_, rest) = said.split_once(&format!("\"{class}\":{{\"count\":")).expect(class);
+        rest.split_once(',').unwrap().0.parse().unwrap()
+    };
+    // The seed's: each that came was answered.
+    assert_eq!((count("orders"), count("others"), count("all")), (134, 166, 300));
+
+    let orders = 1200 + count("orders");
+    for (what, wanted) in [
+        ("COUNT(*) FROM orders", orders),
+        ("SUM(next_order - 1) FROM district", orders),
+        ("SUM(line_count) - (SELECT COUNT(*) FROM order_line) FROM orders", 0),
+        ("COUNT(*) - (SELECT COUNT(*) FROM orders WHERE carrier IS NULL) FROM new_order", 0),
+        ("SUM(ytd) = (SELECT SUM(amount) FROM history) FROM warehouse", 1),
+        ("SUM(ytd) = (SELECT SUM(amount) FROM history) FROM district", 1),
+        ("COUNT(*) > 100 FROM history", 1),
+        ("COUNT(*) < 10 * 40 FROM new_order WHERE o <= 30", 1),
+    ] {
+        assert_eq!(books.ask(&format!("SELECT {what}")), wanted.to_string(), "{what}");
+    }
+    becomes(vec![], || memory.threads(server.process()));
+}
+
 /// One server for all, because setting it up takes most of the time.
 #[test]
 fn a_session_says_what_its_thread_does_until_it_ends() {
@@ -173,7 +223,7 @@ fn a_session_says_what_its_thread_does_until_it_ends() {
     }
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("values");
-    build_function(folder.path());
+    build(folder.path());
     let server = Server::start(folder.path(), &socket);
     let memory = Memory::new(&[("transaction", 0)], 16);
     let values = || {
