@@ -5,6 +5,7 @@
 #     make lint     formats, widths, words and warnings
 #     make fuzz     throws random texts at the front end
 #     make player   the example player; needs what tools/setup.sh test installs
+#     make database MariaDB's loadable function; needs what tools/setup.sh database installs
 #     make build    `attune`, the threads and coop libraries, the example server: target/release
 
 SHELL := /bin/bash
@@ -16,7 +17,7 @@ ATTUNE := $(CARGO_TARGET_DIR)/release/attune
 CRATES := attune attune-load attune-replies attune-threads attune-client attune-coop \
     attune-coop-preload attune-daemon
 
-.PHONY: demo test build player fuzz lint style words setup clean
+.PHONY: demo test build player database fuzz lint style words setup clean
 
 demo: setup build
 	$(ATTUNE) vm setup
@@ -33,6 +34,10 @@ build:
 player:
 	cargo build --release --locked -p attune-coop
 	$(MAKE) --no-print-directory -C examples/player PROFILE=release
+
+database:
+	cargo build --release --locked -p attune-client
+	$(MAKE) --no-print-directory -C examples/database PROFILE=release
 
 test:
 	tools/setup.sh test

@@ -2,7 +2,7 @@
 # Installs what building, testing and the demo need, and only what is missing. For Debian, as root
 # or with sudo.
 #
-#     tools/setup.sh [build|test|demo|peers|players|webserver|embedded|threads]
+#     tools/setup.sh [build|test|demo|peers|players|webserver|database|embedded|threads]
 #
 # Other systems: install the like of the list below by hand; nothing else is assumed.
 set -euo pipefail
@@ -26,6 +26,11 @@ players)
     ;;
 # `attune lab run webserver` compares with nginx and measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
+# MariaDB and its headers: examples/database, and `attune lab run transactions`.
+database)
+    packages="$packages mariadbd:mariadb-server mariadb:mariadb-client \
+        mariadb_config:libmariadb-dev"
+    ;;
 # `attune lab run yield-cost thread-scale` compiles other libraries' programs.
 threads) packages="$packages c++:g++ go:golang-go taskset:util-linux" ;;
 # `attune lab run weather thread-metric embedded-web` builds and emulates firmware; FreeRTOS and
@@ -38,9 +43,9 @@ embedded)
 # tools/suites.pl needs all of Perl, of which `prove` is a part;
 # openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
 # and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
-# server; valgrind watches threads; etcd joins clusters of several machines, for which openssl makes
-# certificates; `make lint` checks the C with clang-format, so that all machines agree on its
-# version.
+# server; valgrind watches threads; MariaDB loads the function of examples/database; etcd joins
+# clusters of several machines, for which openssl makes certificates; `make lint` checks the C with
+# clang-format, so that all machines agree on its version.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
         script:bsdutils wrk:wrk nginx:nginx-light ip:iproute2 stress-ng:stress-ng rt-app:rt-app \
@@ -50,11 +55,13 @@ test)
         sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
         pipewire-pulse:pipewire-pulse pw-cat:pipewire-bin wireplumber:wireplumber \
         dbus-daemon:dbus-daemon systemd-analyze:systemd valgrind:valgrind \
+        mariadbd:mariadb-server mariadb:mariadb-client mariadb_config:libmariadb-dev \
         clang-format-19:clang-format-19 \
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"
     ;;
 *)
-    echo "usage: tools/setup.sh [build|test|demo|peers|players|webserver|embedded|threads]" >&2
+    echo "usage: tools/setup.sh" \
+        "[build|test|demo|peers|players|webserver|database|embedded|threads]" >&2
     exit 2
     ;;
 esac
@@ -70,7 +77,7 @@ as_root() {
     fi
 }
 
-# Experiments start nginx on ports of their own: Debian's package must not start a service.
+# Experiments start nginx and MariaDB by themselves: Debian's packages must not start services.
 without_services() {
     if [ -e /usr/sbin/policy-rc.d ]; then
         "$@"

@@ -40,6 +40,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::focus::adaptive::EXPERIMENT,
     &kernel::focus::cost::EXPERIMENT,
     &kernel::focus::all::EXPERIMENT,
+    &kernel::transactions::EXPERIMENT,
     &rhythm::period_window::EXPERIMENT,
     &rhythm::period_cost::EXPERIMENT,
     &rhythm::controllers::EXPERIMENT,

@@ -41,6 +41,7 @@ pub const LIBRARY: &[Entry] = entries![
     "nt_boosts",
     "shortest_reply",
     "transactions",
+    "lock_counts",
     "weather",
 ];
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use common::{Ended, directory, program, program_with, run};
 
-/// ThreadSanitizer's shadow has fixed addresses, which a kernel that scatters mappings far may take.
+/// ThreadSanitizer's shadow has fixed addresses, which a kernel that scatters mappings may take.
 fn watched(program: &Path, what: &str, options: (&str, &str)) -> Ended {
     let mut command = Command::new("setarch");
     command.arg("-R").arg(program).arg(what).env("ATTUNE_WORKERS", "2");

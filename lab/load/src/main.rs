@@ -24,12 +24,14 @@ mod real_time;
 mod requests;
 mod reservation;
 mod running;
+mod served;
 mod slices;
 mod switches;
 mod tracer;
 mod wakeups;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::time::Duration;
 
@@ -268,6 +270,18 @@ enum Workload {
         #[arg(last = true, required = true)]
         words: Vec<OsString>,
     },
+    /// A server and its clients, programs of yours: the figures that the clients print
+    Served {
+        /// The server
+        #[arg(long, value_name = "PROGRAM ..")]
+        server: String,
+        /// The Unix socket at which it listens
+        #[arg(long, value_name = "PATH")]
+        socket: PathBuf,
+        /// The clients; they end with a line of JSON as this program does
+        #[arg(last = true, required = true)]
+        clients: Vec<String>,
+    },
     /// Groups of senders and receivers on sockets, as in hackbench: cost of a message
     Messages {
         #[arg(long, default_value_t = 2)]
@@ -388,6 +402,7 @@ fn measure(args: &Args) -> Result<Value> {
             command.args(&words[1..]);
             command
         }),
+        Workload::Served { server, socket, clients } => served::run(server, socket, clients),
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;

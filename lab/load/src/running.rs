@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use attune_linux::{process, signal};
 
 use crate::child;
@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program, and what it says. It ends when its value is dropped.
 pub struct Running {
+    name: String,
     pub child: Child,
     pub log: File,
 }
@@ -38,11 +39,28 @@ impl Running {
             command.env("DISPLAY", display);
         }
         let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
-        Ok(Running { child, log })
+        Ok(Running { name: program.clone(), child, log })
     }
 
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits until it `does` something, which `done` sees. Err: it has ended, or takes too long.
+    pub fn wait_until(&mut self, does: &str, done: impl Fn() -> bool) -> Result<()> {
+        let patience = Instant::now() + PATIENCE;
+        while !done() {
+            let what = if !self.is_alive() {
+                "has ended".to_owned()
+            } else if Instant::now() > patience {
+                format!("never {does}")
+            } else {
+                thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            bail!("{} {what}: {}", self.name, child::said(&self.log).trim());
+        }
+        Ok(())
     }
 
     /// Asks it to end, kills it if it does not, and returns what it has said.
@@ -103,17 +121,8 @@ pub fn serve(text: &str) -> Result<(Running, String)> {
         .context("a server needs a display, such as :9")?;
     let mut server = Running::start(&words, None)?;
     let socket = Path::new("/tmp/.X11-unix").join(format!("X{}", &display[1..]));
-    let patience = Instant::now() + PATIENCE;
     // The socket is there before somebody listens.
-    while UnixStream::connect(&socket).is_err() {
-        ensure!(
-            server.is_alive(),
-            "the X server `{text}` has ended: {}",
-            child::said(&server.log).trim()
-        );
-        ensure!(Instant::now() < patience, "the X server makes no display: {text}");
-        thread::sleep(Duration::from_millis(20));
-    }
+    server.wait_until("makes a display", || UnixStream::connect(&socket).is_ok())?;
     Ok((server, display.clone()))
 }
 

@@ -34,6 +34,36 @@ fn switches_are_counted() {
     assert!(number(&figures, "switches") > 0.0 && number(&figures, "ns_per_switch") > 0.0);
 }
 
+/// The test itself listens, so the server may be any program that lasts.
+#[test]
+fn clients_of_a_server_print_the_figures() {
+    let socket = std::env::temp_dir().join(format!("attune-served-{}", std::process::id()));
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let served = |server: &str, clients: &str| {
+        Command::new(env!("CARGO_BIN_EXE_attune-load"))
+            .args(["served", "--server", server, "--socket"])
+            .arg(&socket)
+            .arg("--")
+            .args(clients.split_whitespace())
+            .output()
+            .expect("it runs")
+    };
+    let line = r#"echo {"figures":{"answers":3}}"#;
+    assert_eq!(number(&figures_of(line, served("sleep 1000", line)), "answers"), 3.0);
+    for (server, clients, why) in [
+        ("sleep 1000", "false", "the clients failed (exit status: 1)"),
+        ("sleep 1000", "echo answers", "the clients print no figures"),
+        ("sleep 1000", "no-such-clients", "cannot start no-such-clients"),
+        ("no-such-server", line, "cannot start no-such-server"),
+        ("true", "sleep 1", "the server has ended"),
+    ] {
+        let output = served(server, clients);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{server}, {clients}: {said}");
+    }
+    let _ = std::fs::remove_file(&socket);
+}
+
 #[test]
 fn hogs_share_by_weight_and_the_index_knows_it() {
     let figures = figures("hogs --count 3 --seconds 0.3 --nice 0,19");

@@ -48,12 +48,13 @@ pub fn check(description: &Description, options: &Options) -> Result<()> {
     let machine = Cache::open(&Cache::default_folder()).map(drop).map_err(anyhow::Error::from);
     let load = contestant::load(&options.programs).map(drop);
     let files = workloads().map(|workload| (workload.needs)(options).map(drop));
-    let films =
-        workloads().filter_map(|workload| workload.films).map(|films| films.check(&options.folder));
+    let fixtures = workloads()
+        .filter_map(|workload| workload.fixture)
+        .map(|fixture| fixture.check(&options.folder));
     let missing: BTreeSet<String> = [machine, load]
         .into_iter()
         .chain(files)
-        .chain(films)
+        .chain(fixtures)
         .filter_map(Result::err)
         .map(|error| format!("{error:#}"))
         .collect();
@@ -311,19 +312,23 @@ impl Measuring<'_> {
         Ok((order, hash))
     }
 
-    /// The workload's files; makes missing films.
+    /// The workload's files; makes a missing fixture.
     fn needs(&self, workload: &Workload) -> Result<Vec<PathBuf>> {
-        let films = workload.films.map(|films| films.made(&self.options.folder)).transpose()?;
-        Ok((workload.needs)(self.options)?.into_iter().chain(films).collect())
+        let Options { folder, programs, .. } = self.options;
+        let fixture = workload.fixture.map(|fixture| fixture.made(folder, programs)).transpose()?;
+        Ok((workload.needs)(self.options)?.into_iter().chain(fixture).collect())
     }
 
     fn words(&self, who: &Contestant, ready: &Ready, workload: &Workload) -> Vec<String> {
-        let films =
-            workload.films.map(|films| films.folder(&self.options.folder).display().to_string());
-        let own = workload.words(self.options.quick || who.is_brief).into_iter();
-        let own = own.map(|word| match &films {
-            Some(films) => word.replace("{films}", films),
-            None => word,
+        let Options { folder, programs, .. } = self.options;
+        let programs = programs.display().to_string();
+        let own = workload.words(self.options.quick || who.is_brief).into_iter().map(|word| {
+            let word = word.replace("{programs}", &programs);
+            match &workload.fixture {
+                Some(fixture) => word
+                    .replace(fixture.placeholder(), &fixture.folder(folder).display().to_string()),
+                None => word,
+            }
         });
         ready.words.iter().cloned().chain(own).collect()
     }

@@ -10,7 +10,7 @@
 //! | [`bench`] | plans the runs, makes those that the run cache lacks |
 //! | [`machine`] | one run: commands in a virtual machine, and the figures that they print |
 //! | [`run_cache`] | finds an earlier run by the hash of all that it was made of |
-//! | [`films`] | films for real players |
+//! | [`fixture`] | what is made once for many runs: [`films`] for real players, a [`database`] |
 //! | [`results`] | medians, the worst, ratios |
 //! | [`report`] | tables, claims, pictures |
 //!
@@ -21,9 +21,11 @@ mod bench;
 pub mod cgroups;
 mod contestant;
 pub mod coop;
+mod database;
 mod description;
 pub mod fairness;
 mod films;
+mod fixture;
 pub mod focus;
 mod machine;
 pub mod machine_messages;
@@ -35,11 +37,14 @@ mod results;
 mod run_cache;
 pub mod starvation;
 pub mod switch_cost;
+pub mod transactions;
 pub mod wakeup_latency;
 
 pub use contestant::{Contestant, load as load_program};
+pub use database::Database;
 pub use description::{Description, FIVE_SEEDS, TWO_SEEDS};
 pub use films::Films;
+pub use fixture::Fixture;
 pub use machine::Run;
 pub use part::{Figure, Part, Place, Workload, compiler};
 pub use report::number;

@@ -8,7 +8,9 @@ use anyhow::{Context, Result};
 use attune_vm::Topology;
 
 use super::contestant::{Contestant, split};
+use super::database::Database;
 use super::films::Films;
+use super::fixture::Fixture;
 use crate::experiment::Options;
 
 /// One table.
@@ -74,14 +76,14 @@ const MEMORY: u64 = 1024;
 /// A command of `attune-load`.
 pub struct Workload {
     pub name: &'static str,
-    /// As in a shell.
+    /// As in a shell; `{programs}` stands for the folder of the project's programs.
     pub words: &'static str,
     /// Follow `words`.
     pub more: &'static str,
     /// Files that a deterministic machine needs beside `attune-load`.
     pub needs: fn(&Options) -> Result<Vec<PathBuf>>,
-    /// `{films}` in the words stands for their folder.
-    pub films: Option<Films>,
+    /// Its placeholder in the words stands for its folder.
+    pub fixture: Option<Fixture>,
     /// MiB of its machine.
     pub memory: u64,
     /// `--quick` leaves it out.
@@ -97,7 +99,7 @@ impl Workload {
             words,
             more: "",
             needs: |_| Ok(vec![]),
-            films: None,
+            fixture: None,
             memory: MEMORY,
             is_thorough: false,
             seconds: None,
@@ -141,7 +143,16 @@ impl Workload {
         films: Films,
         needs: fn(&Options) -> Result<Vec<PathBuf>>,
     ) -> Workload {
-        Workload { needs, films: Some(films), memory: MEMORY + 512, ..self }
+        Workload { needs, fixture: Some(Fixture::Films(films)), memory: MEMORY + 512, ..self }
+    }
+
+    /// The same with a database and what its server and clients need.
+    pub const fn on_database(
+        self,
+        database: Database,
+        needs: fn(&Options) -> Result<Vec<PathBuf>>,
+    ) -> Workload {
+        Workload { needs, fixture: Some(Fixture::Database(database)), ..self }
     }
 
     /// Whether such a run of the experiment has it.
