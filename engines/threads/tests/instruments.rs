@@ -17,10 +17,7 @@ fn watched(program: &Path, what: &str, options: (&str, &str)) -> Ended {
 
 #[track_caller]
 fn is_silent(ended: Ended) {
-    assert_eq!(
-        (ended.status, ended.stdout.as_str(), ended.stderr.as_str()),
-        (Some(0), "ok\n", "")
-    );
+    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "ok\n", ""));
 }
 
 #[track_caller]
