@@ -12,6 +12,7 @@ mod implicit;
 mod instances;
 mod joining;
 mod knowledge;
+mod lends;
 mod rescue;
 mod service;
 mod shared;
