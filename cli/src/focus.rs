@@ -23,7 +23,7 @@ use attune_desktop::x11::InputSource;
 use attune_desktop::{
     Attention, Cause, Explanation, Facts, Process, Rated, Replay, Settings, displays,
 };
-use attune_linux::scheduling::{Attributes, RESET_ON_FORK};
+use attune_linux::scheduling::Attributes;
 use attune_linux::time::{MILLISECOND, SECOND, Time, now};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -86,8 +86,9 @@ fn watch(args: &MonitorArgs) -> Result<(), Failure> {
     let settings = settings(configured(args.config.as_deref())?, &args.set)?;
     let interrupt = Interrupt::listen()?;
     let mut server = listen()?;
-    // Ratings must not come late while many programs compute. Without the privilege they may.
-    let _ = Attributes::round_robin(1).with_flags(RESET_ON_FORK).apply_to(0);
+    // Ratings must not come late while many programs compute, so each thread of the monitor, also
+    // one that comes later, is in that class. Without the privilege it is not.
+    let _ = Attributes::round_robin(1).apply_to(0);
     let wakes = match Wakes::start() {
         Ok(wakes) => Some(wakes),
         Err(error) => {

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use attune_linux::process;
+use attune_linux::scheduling::{Attributes, Class};
 use attune_linux::signal::INTERRUPT;
+use attune_linux::{process, procfs};
 use serde_json::{Value, json};
 
 const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
@@ -154,8 +155,13 @@ fn an_editor_that_is_typed_into_is_explained_drawn_recorded_and_replayed() {
     let recording = desktop.state.path().join("session");
     let mut monitor = desktop.command(ATTUNE);
     monitor.args(["focus", "--json", "--record", recording.to_str().unwrap()]);
-    desktop.keep(monitor);
+    let monitor = desktop.keep(monitor);
     wait_for("the monitor", || desktop.explain(editor));
+    // The thread that listens for input, too: ratings wait for it.
+    let threads = procfs::threads(monitor);
+    let classes = threads.iter().map(|&thread| Attributes::of(thread).unwrap().class);
+    let classes: Vec<Class> = classes.collect();
+    assert!(classes.len() > 1 && classes.iter().all(|it| *it == Class::ROUND_ROBIN), "{classes:?}");
     desktop.xdotool(&["key", "Escape", "i"]);
     let explained = wait_for("a rating of the editor", || {
         desktop.xdotool(&["type", "--delay", "50", "the quick brown fox"]);

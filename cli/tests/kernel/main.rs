@@ -8,6 +8,7 @@ mod common;
 mod implicit;
 mod instances;
 mod knowledge;
+mod lends;
 mod rescue;
 mod shared;
 mod starvation;

@@ -427,7 +427,16 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     attune_look_again(me, cpu);
 }
 
-/* A kick was lost. */
+/* A higher class gives the CPU back, and the kernel goes on with the thread that it interrupted: a
+ * kick that was lost meanwhile is repeated, and counts as soon as that thread runs. */
+ATTUNE_SECTION("struct_ops/cpu_acquire") void attune_cpu_acquire(unsigned long long *context)
+{
+    uint32_t cpu = (uint32_t)context[0];
+    if (attune_cpus[cpu].kicked)
+        attune_kick(cpu);
+}
+
+/* A kick was lost, and the kernel does not tell of CPUs that come back. */
 ATTUNE_SECTION("struct_ops/tick") void attune_tick(unsigned long long *context)
 {
     struct task_struct *running = (void *)context[0];

@@ -92,6 +92,7 @@ struct scx_exit_info {
 #pragma clang attribute pop
 
 struct scx_exit_task_args;
+struct scx_cpu_acquire_args;
 
 struct sched_ext_ops {
     int32_t (*select_cpu)(struct task_struct *task, int32_t previous, uint64_t flags);
@@ -117,6 +118,7 @@ struct sched_ext_ops {
     void (*cgroup_set_weight)(struct cgroup *cgroup, uint32_t weight);
     void (*cgroup_set_idle)(struct cgroup *cgroup, _Bool idle);
     _Bool (*core_sched_before)(struct task_struct *one, struct task_struct *other);
+    void (*cpu_acquire)(int32_t cpu, struct scx_cpu_acquire_args *args);
 };
 
 #define SCX_ENQ_WAKEUP                 1ull

@@ -326,6 +326,7 @@ struct sched_ext_ops attune_ops = {
 #endif
     .enqueue = (void *)attune_enqueue,
     .dispatch = (void *)attune_dispatch,
+    .cpu_acquire = (void *)attune_cpu_acquire,
     .tick = (void *)attune_tick,
     .yield = (void *)attune_yield,
     .set_weight = (void *)attune_set_weight,

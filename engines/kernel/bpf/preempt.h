@@ -3,8 +3,9 @@
  * a thread is ready.
  *
  * Kicks do it, and dispatch looks at the clock. A kick is lost while a higher class runs there: so
- * a kick is noted in `kicked`, and the next tick of a CPU that was kicked and has not been asked
- * since ends the stay.
+ * a kick is noted in `kicked`, and repeated when that class gives the CPU back. On a kernel that
+ * does not tell of this, the next tick of a CPU that was kicked and has not been asked since ends
+ * the stay.
  */
 /* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the
  * look: the timer stays armed for the earliest end that it ever had, and finds out when it fires.

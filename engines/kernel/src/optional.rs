@@ -7,13 +7,15 @@ use libbpf_rs::btf::types::Struct;
 use crate::image::Image;
 
 /// The members of `struct sched_ext_ops`, the option that brings them, and what is lost without.
-const OPTIONAL: [(&[&str], &str, &str); 2] = [
+const OPTIONAL: [(&[&str], &str, &str); 3] = [
     (
         &["cgroup_init", "cgroup_exit", "cgroup_move", "cgroup_set_weight", "cgroup_set_idle"],
         "CONFIG_EXT_GROUP_SCHED",
         "cpu.weight of cgroups does not count",
     ),
     (&["core_sched_before"], "CONFIG_SCHED_CORE", ""),
+    // The kernel's developers mean to drop it.
+    (&["cpu_acquire"], "", ""),
 ];
 
 fn members() -> Option<Vec<String>> {

@@ -23,6 +23,16 @@ impl Rect {
         }
     }
 
+    /// With a border around it.
+    pub fn grown(self, border: i32) -> Rect {
+        Rect {
+            x: self.x.saturating_sub(border),
+            y: self.y.saturating_sub(border),
+            right: self.right.saturating_add(border),
+            bottom: self.bottom.saturating_add(border),
+        }
+    }
+
     pub fn and(self, other: Rect) -> Option<Rect> {
         let both = Rect {
             x: self.x.max(other.x),
@@ -81,6 +91,10 @@ impl Region {
             }
             self.0 = parts;
         }
+    }
+
+    pub fn moved(&self, x: i32, y: i32) -> Region {
+        Region(self.0.iter().map(|rect| rect.moved(x, y)).collect())
     }
 
     pub fn and(&self, other: Rect) -> Region {

@@ -144,6 +144,38 @@ fn a_client_has_the_part_of_the_screen_that_shows_it_and_that_it_changes() {
     until_seen(0.0, screen);
 }
 
+/// Asking for all windows makes the server work while others wait for it.
+#[test]
+fn a_window_that_is_dragged_is_followed_without_asking_for_all_windows() {
+    if !have(&["Xvfb"]) {
+        return;
+    }
+    let desktop = Desktop::start();
+    let screen = f64::from(WIDTH) * f64::from(HEIGHT);
+    let painter = Painter::show(&desktop.display, 0, 100, 200, 100);
+    let mut display = X11::connect(Some(&desktop.display), InputSource::Best).unwrap();
+    let mut until_visible = |pixels: f64| {
+        wait_for("the window", || {
+            pause(&mut display);
+            let shown = own(&display.clients().unwrap());
+            ((shown.visible * screen - pixels).abs() < 1.0).then_some(display.walks())
+        })
+    };
+    let (before, begin) = (until_visible(20_000.0), Instant::now());
+    let mut walks = before;
+    // Out of the screen for the half of it, and back: each place is seen.
+    for x in [100, WIDTH as i32 - 100, 50, -100, 0] {
+        let place = ConfigureWindowAux::new().x(x).y(150);
+        painter.connection.configure_window(painter.window, &place).unwrap();
+        painter.connection.flush().unwrap();
+        let is_cut = x < 0 || x > WIDTH as i32 - 200;
+        walks = until_visible(if is_cut { 10_000.0 } else { 20_000.0 });
+    }
+    // A walk every five seconds comes anyway.
+    let others = begin.elapsed().as_secs() / 5 + 1;
+    assert!(walks - before <= others, "{} walks, {others} by the clock", walks - before);
+}
+
 #[test]
 fn a_client_inside_a_window_managers_frame_is_counted_once() {
     if !have(&["Xvfb", "openbox", "xterm", "xdotool"]) {

@@ -27,15 +27,15 @@ use x11rb::rust_connection::RustConnection;
 use self::clients::Clients;
 use self::damage::DamageWatch;
 use self::input::{Recording, What};
-use self::tree::{Content, Owners};
+use self::tree::{Content, Owners, Tree};
 use crate::display::{Display, DisplayError};
 use crate::observation::{Client, INTERVAL, Input, Interaction, SECOND, Time};
 use crate::process::Process;
 use crate::region::Rect;
 
-/// The window tree is walked at most so often, however often it changes; and at least so often,
-/// since a window's shape changes without a word.
-const WALK_AT_MOST: Time = SECOND / 5;
+/// Windows are looked at anew at most so often, however often they change. A walk asks the server
+/// for all of them, at least so often, since a window's shape changes without a word.
+const LOOK_AT_MOST: Time = SECOND / 5;
 const WALK_AT_LEAST: Time = 5 * SECOND;
 /// Input events that are kept between two calls; a flood says no more than its first ones.
 const MOST_INPUT: usize = 4096;
@@ -61,11 +61,18 @@ pub struct X11 {
     owners: Owners,
     clients: Clients,
     damage: DamageWatch,
+    tree: Tree,
+    /// Those of the tree, as they were when somebody looked.
     contents: Vec<Content>,
     /// The client that has the focus.
     focused: Option<u32>,
+    /// The tree is not what the server has any more.
     tree_changed: bool,
+    /// The tree has followed a window that moved.
+    moved: bool,
+    looked: Time,
     walked: Time,
+    walks: u64,
     fetched: Time,
     told: Time,
     pending: Vec<(u32, Interaction, Time)>,
@@ -152,10 +159,14 @@ impl X11 {
             active_window,
             owners,
             damage,
+            tree: Tree::default(),
             contents: Vec::new(),
             focused: None,
             tree_changed: true,
+            moved: false,
+            looked: 0,
             walked: 0,
+            walks: 0,
             fetched: now,
             told: now,
             pending: Vec::new(),
@@ -163,6 +174,11 @@ impl X11 {
         };
         x11.walk(now)?;
         Ok(x11)
+    }
+
+    /// How often it has asked the server for all windows, which costs both of them time.
+    pub fn walks(&self) -> u64 {
+        self.walks
     }
 
     fn gone(&self, what: impl ToString) -> DisplayError {
@@ -174,11 +190,14 @@ impl X11 {
         while let Some(event) = self.connection.poll_for_event()? {
             match event {
                 Event::DamageNotify(event) => self.damage.drawn(event.damage),
+                Event::ConfigureNotify(event) if !self.tree_changed => {
+                    self.moved = true;
+                    self.tree_changed = !self.tree.moved(&event);
+                }
                 Event::CreateNotify(_)
                 | Event::MapNotify(_)
                 | Event::UnmapNotify(_)
                 | Event::ReparentNotify(_)
-                | Event::ConfigureNotify(_)
                 | Event::CirculateNotify(_)
                 | Event::GravityNotify(_) => self.tree_changed = true,
                 Event::DestroyNotify(event) => {
@@ -267,13 +286,20 @@ impl X11 {
         Ok(None)
     }
 
-    /// Follows windows that came, moved or went.
+    /// Follows windows that came, changed or went.
     fn walk(&mut self, now: Time) -> Result<(), Problem> {
         self.tree_changed = false;
         self.walked = now;
-        let mut contents = tree::walk(&self.connection, self.owners, self.has_shape)?;
+        self.walks += 1;
+        self.tree = Tree::walk(&self.connection, self.owners, self.has_shape)?;
+        self.look(now)
+    }
+
+    fn look(&mut self, now: Time) -> Result<(), Problem> {
+        self.moved = false;
+        self.looked = now;
+        let mut contents = self.tree.contents();
         contents.retain(|content| !self.clients.is_own(content.client));
-        contents.sort_by_key(|content| content.order);
         self.damage.follow(&self.connection, &contents)?;
         self.contents = contents;
         self.connection.flush()?;
@@ -282,18 +308,19 @@ impl X11 {
 
     /// Does what is due, and says when something is due next.
     fn step(&mut self, now: Time) -> Result<Time, Problem> {
-        if self.tree_changed && now >= self.walked + WALK_AT_MOST
-            || now >= self.walked + WALK_AT_LEAST
-        {
+        let may_look = now >= self.looked + LOOK_AT_MOST;
+        if self.tree_changed && may_look || now >= self.walked + WALK_AT_LEAST {
             self.walk(now)?;
+        } else if self.moved && may_look {
+            self.look(now)?;
         }
         if self.damage.has_drawn() && now >= self.fetched + INTERVAL {
             self.damage.fetch(&self.connection)?;
             self.fetched = now;
         }
         let mut next = self.walked + WALK_AT_LEAST;
-        if self.tree_changed {
-            next = next.min(self.walked + WALK_AT_MOST);
+        if self.tree_changed || self.moved {
+            next = next.min(self.looked + LOOK_AT_MOST);
         }
         if self.damage.has_drawn() {
             next = next.min(self.fetched + INTERVAL);

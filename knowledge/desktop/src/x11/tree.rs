@@ -11,7 +11,9 @@
 use x11rb::connection::Connection;
 use x11rb::errors::{ConnectionError, ReplyError};
 use x11rb::protocol::shape::{self, ConnectionExt as _};
-use x11rb::protocol::xproto::{ConnectionExt as _, MapState, Window, WindowClass};
+use x11rb::protocol::xproto::{
+    self, ConfigureNotifyEvent, ConnectionExt as _, MapState, Window, WindowClass,
+};
 
 use crate::region::{MOST_RECTS, Rect, Region};
 
@@ -49,9 +51,31 @@ struct Node {
     content: bool,
 }
 
+/// A window on the root that is shown.
 struct Top {
+    /// Its node.
+    place: usize,
+    border: i32,
     outline: Region,
     covers: bool,
+}
+
+/// The windows of one screen.
+struct Screen {
+    root: Window,
+    size: Rect,
+    /// All windows on the root, the lowest first.
+    stack: Vec<Window>,
+    /// Parents before their children.
+    nodes: Vec<Node>,
+    /// The lowest first.
+    tops: Vec<Top>,
+}
+
+/// The windows of a display, as the server told them.
+#[derive(Default)]
+pub struct Tree {
+    screens: Vec<Screen>,
 }
 
 /// Clients by the resource numbers that the server gave them.
@@ -66,63 +90,119 @@ impl Owners {
     }
 }
 
-/// All content windows of all screens. `Err`: the connection is gone.
-pub fn walk(
-    connection: &impl Connection,
-    owners: Owners,
-    with_shape: bool,
-) -> Result<Vec<Content>, ConnectionError> {
-    let mut content = Vec::new();
-    for screen in &connection.setup().roots {
-        let size =
-            Rect::new(0, 0, i32::from(screen.width_in_pixels), i32::from(screen.height_in_pixels));
-        let order = content.len();
-        content.extend(walk_screen(connection, owners, with_shape, screen.root, size, order)?);
+impl Tree {
+    /// Asks the server for all windows. `Err`: the connection is gone.
+    pub fn walk(
+        connection: &impl Connection,
+        owners: Owners,
+        with_shape: bool,
+    ) -> Result<Tree, ConnectionError> {
+        let walk = |screen: &xproto::Screen| {
+            let (width, height) = (screen.width_in_pixels, screen.height_in_pixels);
+            let size = Rect::new(0, 0, i32::from(width), i32::from(height));
+            Screen::walk(connection, owners, with_shape, screen.root, size)
+        };
+        let screens = connection.setup().roots.iter().map(walk);
+        Ok(Tree { screens: screens.collect::<Result<_, _>>()? })
     }
-    Ok(content)
+
+    /// Follows a window on the root that only moved, with nothing asked of the server. False: more
+    /// has happened, and a walk must tell what.
+    pub fn moved(&mut self, event: &ConfigureNotifyEvent) -> bool {
+        let screen = self.screens.iter_mut().find(|screen| screen.root == event.event);
+        screen.is_some_and(|screen| screen.moved(event))
+    }
+
+    /// All content windows, the lowest first.
+    pub fn contents(&self) -> Vec<Content> {
+        let mut found = Vec::new();
+        for screen in &self.screens {
+            found.extend(screen.contents(found.len()));
+        }
+        found.sort_by_key(|content| content.order);
+        found
+    }
 }
 
-fn walk_screen(
-    connection: &impl Connection,
-    owners: Owners,
-    with_shape: bool,
-    root: Window,
-    screen: Rect,
-    order: usize,
-) -> Result<Vec<Content>, ConnectionError> {
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut tops: Vec<Top> = Vec::new();
-    let children = match connection.query_tree(root)?.reply() {
-        Ok(tree) => tree.children,
-        Err(ReplyError::ConnectionError(error)) => return Err(error),
-        Err(ReplyError::X11Error(_)) => Vec::new(),
-    };
-    let mut level: Vec<(Window, Option<usize>)> =
-        children.into_iter().map(|window| (window, None)).collect();
-    for depth in 0..DEEPEST {
-        level.truncate(MOST_WINDOWS.saturating_sub(nodes.len()));
-        if level.is_empty() {
-            break;
+impl Screen {
+    fn walk(
+        connection: &impl Connection,
+        owners: Owners,
+        with_shape: bool,
+        root: Window,
+        size: Rect,
+    ) -> Result<Screen, ConnectionError> {
+        let tree = there(connection.query_tree(root)?.reply())?;
+        let stack = tree.map_or(Vec::new(), |tree| tree.children);
+        let mut level: Vec<(Window, Option<usize>)> =
+            stack.iter().map(|&window| (window, None)).collect();
+        let mut screen = Screen { root, size, stack, nodes: Vec::new(), tops: Vec::new() };
+        for depth in 0..DEEPEST {
+            level.truncate(MOST_WINDOWS.saturating_sub(screen.nodes.len()));
+            if level.is_empty() {
+                break;
+            }
+            if depth > 0 {
+                level = screen.without_leaves(connection, owners, level)?;
+            }
+            let with_shape = depth == 0 && with_shape;
+            level = screen.walk_level(connection, owners, with_shape, level)?;
         }
-        let mut next = Vec::new();
+        Ok(screen)
+    }
+
+    /// A client's windows inside of its own count only for what others may have put into them. A
+    /// window manager's frame has dozens, and the server writes each answer by itself.
+    fn without_leaves(
+        &self,
+        connection: &impl Connection,
+        owners: Owners,
+        level: Vec<(Window, Option<usize>)>,
+    ) -> Result<Vec<(Window, Option<usize>)>, ConnectionError> {
+        let mut asked = Vec::with_capacity(level.len());
+        for (window, parent) in level {
+            let is_own =
+                parent.is_some_and(|parent| self.nodes[parent].client == owners.of(window));
+            let tree = is_own.then(|| connection.query_tree(window)).transpose()?;
+            asked.push((window, parent, tree));
+        }
+        let mut left = Vec::new();
+        for (window, parent, tree) in asked {
+            let is_leaf = match tree {
+                Some(tree) => there(tree.reply())?.is_none_or(|tree| tree.children.is_empty()),
+                None => false,
+            };
+            if !is_leaf {
+                left.push((window, parent));
+            }
+        }
+        Ok(left)
+    }
+
+    /// The next level.
+    fn walk_level(
+        &mut self,
+        connection: &impl Connection,
+        owners: Owners,
+        with_shape: bool,
+        level: Vec<(Window, Option<usize>)>,
+    ) -> Result<Vec<(Window, Option<usize>)>, ConnectionError> {
         // All requests first, then all replies: one way to the server and back for a level.
         let mut asked = Vec::with_capacity(level.len());
-        for &(window, parent) in &level {
-            let shaped = match depth == 0 && with_shape {
-                true => Some(connection.shape_query_extents(window)?),
-                false => None,
-            };
+        for (window, parent) in level {
+            let shape = with_shape.then(|| connection.shape_query_extents(window)).transpose()?;
             asked.push((
                 window,
                 parent,
                 connection.get_window_attributes(window)?,
                 connection.get_geometry(window)?,
                 connection.query_tree(window)?,
-                shaped,
+                shape,
             ));
         }
-        for (window, parent, attributes, geometry, tree, shaped) in asked {
-            let shaped = shaped.map(|cookie| cookie.reply());
+        let mut next = Vec::new();
+        for (window, parent, attributes, geometry, tree, shape) in asked {
+            let shape = shape.map(|cookie| cookie.reply());
             let (attributes, geometry, tree) = match (
                 there(attributes.reply())?,
                 there(geometry.reply())?,
@@ -137,44 +217,120 @@ fn walk_screen(
             {
                 continue;
             }
-            let origin =
-                parent.map_or((0, 0), |parent| (nodes[parent].inside.x, nodes[parent].inside.y));
+            let origin = parent.map_or((0, 0), |parent| {
+                (self.nodes[parent].inside.x, self.nodes[parent].inside.y)
+            });
             let border = i32::from(geometry.border_width);
             let (width, height) = (i32::from(geometry.width), i32::from(geometry.height));
-            let outer = Rect::new(
-                i32::from(geometry.x),
-                i32::from(geometry.y),
-                width + 2 * border,
-                height + 2 * border,
-            )
-            .moved(origin.0, origin.1);
-            let inside = Rect::new(outer.x + border, outer.y + border, width, height);
-            let around = parent.map_or(screen, |parent| nodes[parent].clip);
-            let nothing = Rect::new(0, 0, 0, 0);
-            let clip = inside.and(around).unwrap_or(nothing);
+            let (x, y) = (i32::from(geometry.x) + border, i32::from(geometry.y) + border);
+            let inside = Rect::new(x, y, width, height).moved(origin.0, origin.1);
             let client = owners.of(window);
+            let place = self.nodes.len();
             let top = match parent {
-                Some(parent) => nodes[parent].top,
+                Some(parent) => self.nodes[parent].top,
                 None => {
-                    let is_shaped = matches!(&shaped, Some(Ok(extents)) if extents.bounding_shaped);
+                    let is_shaped = matches!(&shape, Some(Ok(extents)) if extents.bounding_shaped);
                     let outline = match is_shaped {
                         true => outline(connection, window, inside)?,
-                        false => Region::of([outer]),
+                        false => Region::of([inside.grown(border)]),
                     };
                     // The server's own window over all others is where a compositor paints.
                     let covers = geometry.depth != ALPHA_DEPTH && client != 0;
-                    tops.push(Top { outline, covers });
-                    tops.len() - 1
+                    self.tops.push(Top { place, border, outline, covers });
+                    self.tops.len() - 1
                 }
             };
-            let content = client != 0 && parent.is_none_or(|parent| nodes[parent].client != client);
-            let place = nodes.len();
-            nodes.push(Node { window, client, inside, clip, parent, top, content });
+            let content =
+                client != 0 && parent.is_none_or(|parent| self.nodes[parent].client != client);
+            let clip = self.clip(inside, parent);
+            self.nodes.push(Node { window, client, inside, clip, parent, top, content });
             next.extend(tree.children.into_iter().map(|child| (child, Some(place))));
         }
-        level = next;
+        Ok(next)
     }
-    Ok(contents(&nodes, &tops, root, screen, order))
+
+    /// As much of a window as its ancestors show.
+    fn clip(&self, inside: Rect, parent: Option<usize>) -> Rect {
+        let around = parent.map_or(self.size, |parent| self.nodes[parent].clip);
+        inside.and(around).unwrap_or(Rect::new(0, 0, 0, 0))
+    }
+
+    fn moved(&mut self, event: &ConfigureNotifyEvent) -> bool {
+        let Some(at) = self.stack.iter().position(|&window| window == event.window) else {
+            return false;
+        };
+        let below = at.checked_sub(1).map_or(x11rb::NONE, |below| self.stack[below]);
+        if below != event.above_sibling {
+            return false;
+        }
+        let Some(number) =
+            self.tops.iter().position(|top| self.nodes[top.place].window == event.window)
+        else {
+            // It is not shown.
+            return true;
+        };
+        let top = &mut self.tops[number];
+        let before = self.nodes[top.place].inside;
+        let (x, y) = (i32::from(event.x) + top.border, i32::from(event.y) + top.border);
+        let inside = Rect::new(x, y, i32::from(event.width), i32::from(event.height));
+        let (right, down) = (x - before.x, y - before.y);
+        if i32::from(event.border_width) != top.border || before.moved(right, down) != inside {
+            return false;
+        }
+        top.outline = top.outline.moved(right, down);
+        for place in 0..self.nodes.len() {
+            let Node { top, parent, inside, .. } = self.nodes[place];
+            if top == number {
+                let inside = inside.moved(right, down);
+                self.nodes[place].inside = inside;
+                self.nodes[place].clip = self.clip(inside, parent);
+            }
+        }
+        true
+    }
+
+    fn contents(&self, order: usize) -> Vec<Content> {
+        // The content windows that lie directly inside a content window of another client.
+        let mut inner: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.content) {
+            let up = std::iter::successors(node.parent, |&parent| self.nodes[parent].parent);
+            if let Some(outer) = up.into_iter().find(|&up| self.nodes[up].content) {
+                inner[outer].push(place);
+            }
+        }
+        // What covers a window of each top: everything further up. From the top down.
+        let mut uncovered: Vec<Region> = vec![Region::default(); self.tops.len()];
+        let mut free = Region::of([self.size]);
+        for (place, top) in self.tops.iter().enumerate().rev() {
+            uncovered[place] = free.clone();
+            if top.covers {
+                free.minus(&top.outline);
+            }
+        }
+        let mut found = Vec::new();
+        for (place, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.content) {
+            let inside: u64 = inner[place].iter().map(|&inner| self.nodes[inner].clip.area()).sum();
+            if inside * 2 > node.clip.area() {
+                continue;
+            }
+            let mut visible = uncovered[node.top].and(node.clip);
+            // A shaped window shows no more than its outline; of a plain one this is all.
+            let mut hidden = visible.clone();
+            hidden.minus(&self.tops[node.top].outline);
+            visible.minus(&hidden);
+            visible.minus(&Region::of(inner[place].iter().map(|&inner| self.nodes[inner].clip)));
+            found.push(Content {
+                window: node.window,
+                root: self.root,
+                client: node.client,
+                x: node.inside.x,
+                y: node.inside.y,
+                visible,
+                order: order + node.top,
+            });
+        }
+        found
+    }
 }
 
 /// None: there is no such window any more.
@@ -203,55 +359,6 @@ fn outline(
     Ok(Region::of(rects.iter().map(rect)))
 }
 
-fn contents(
-    nodes: &[Node],
-    tops: &[Top],
-    root: Window,
-    screen: Rect,
-    order: usize,
-) -> Vec<Content> {
-    // The content windows that lie directly inside a content window of another client.
-    let mut inner: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-    for (place, node) in nodes.iter().enumerate().filter(|(_, node)| node.content) {
-        let up = std::iter::successors(node.parent, |&parent| nodes[parent].parent);
-        if let Some(outer) = up.into_iter().find(|&up| nodes[up].content) {
-            inner[outer].push(place);
-        }
-    }
-    // What covers a window of each top: everything further up. From the top down.
-    let mut uncovered: Vec<Region> = vec![Region::default(); tops.len()];
-    let mut free = Region::of([screen]);
-    for (place, top) in tops.iter().enumerate().rev() {
-        uncovered[place] = free.clone();
-        if top.covers {
-            free.minus(&top.outline);
-        }
-    }
-    let mut found = Vec::new();
-    for (place, node) in nodes.iter().enumerate().filter(|(_, node)| node.content) {
-        let inside: u64 = inner[place].iter().map(|&inner| nodes[inner].clip.area()).sum();
-        if inside * 2 > node.clip.area() {
-            continue;
-        }
-        let mut visible = uncovered[node.top].and(node.clip);
-        // A shaped window shows no more than its outline; of a plain one this is all.
-        let mut hidden = visible.clone();
-        hidden.minus(&tops[node.top].outline);
-        visible.minus(&hidden);
-        visible.minus(&Region::of(inner[place].iter().map(|&inner| nodes[inner].clip)));
-        found.push(Content {
-            window: node.window,
-            root,
-            client: node.client,
-            x: node.inside.x,
-            y: node.inside.y,
-            visible,
-            order: order + node.top,
-        });
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,38 +370,96 @@ mod tests {
         Node { window, client, inside: rect, clip, parent, top, content: true }
     }
 
-    fn top(rect: Rect, covers: bool) -> Top {
-        Top { outline: Region::of([rect]), covers }
+    fn top(place: usize, rect: Rect, covers: bool) -> Top {
+        Top { place, border: 0, outline: Region::of([rect]), covers }
     }
 
-    fn areas(nodes: &[Node], tops: &[Top]) -> Vec<(u32, u64)> {
-        let found = contents(nodes, tops, 0, SCREEN, 0);
+    fn screen(nodes: Vec<Node>, tops: Vec<Top>) -> Screen {
+        let stack = tops.iter().map(|top| nodes[top.place].window).collect();
+        Screen { root: 9, size: SCREEN, stack, nodes, tops }
+    }
+
+    fn areas(screen: &Screen) -> Vec<(u32, u64)> {
+        let found = screen.contents(0);
         found.iter().map(|content| (content.window, content.visible.area())).collect()
     }
 
     #[test]
     fn a_covered_window_shows_the_rest_and_a_transparent_one_covers_nothing() {
         let (low, high) = (Rect::new(0, 0, 50, 50), Rect::new(25, 0, 50, 100));
-        let nodes = [node(1, 1, low, None, 0), node(2, 2, high, None, 1)];
-        assert_eq!(areas(&nodes, &[top(low, true), top(high, true)]), [(1, 1250), (2, 5000)]);
-        assert_eq!(areas(&nodes, &[top(low, true), top(high, false)]), [(1, 2500), (2, 5000)]);
+        let shown = |covers| {
+            let nodes = vec![node(1, 1, low, None, 0), node(2, 2, high, None, 1)];
+            areas(&screen(nodes, vec![top(0, low, true), top(1, high, covers)]))
+        };
+        assert_eq!(shown(true), [(1, 1250), (2, 5000)]);
+        assert_eq!(shown(false), [(1, 2500), (2, 5000)]);
     }
 
     #[test]
     fn a_frame_does_not_count_and_a_small_window_inside_is_not_counted_twice() {
         let (frame, client) = (Rect::new(10, 10, 40, 40), Rect::new(11, 15, 38, 34));
-        let nodes = [node(1, 1, frame, None, 0), node(2, 2, client, Some(0), 0)];
-        assert_eq!(areas(&nodes, &[top(frame, true)]), [(2, 38 * 34)]);
-        let small = Rect::new(12, 12, 10, 10);
-        let nodes = [node(1, 1, frame, None, 0), node(2, 2, small, Some(0), 0)];
-        assert_eq!(areas(&nodes, &[top(frame, true)]), [(1, 1500), (2, 100)]);
+        let shown = |inner| {
+            let nodes = vec![node(1, 1, frame, None, 0), node(2, 2, inner, Some(0), 0)];
+            areas(&screen(nodes, vec![top(0, frame, true)]))
+        };
+        assert_eq!(shown(client), [(2, 38 * 34)]);
+        assert_eq!(shown(Rect::new(12, 12, 10, 10)), [(1, 1500), (2, 100)]);
     }
 
     #[test]
     fn a_shaped_window_shows_and_covers_its_outline_only() {
         let (low, high) = (Rect::new(0, 0, 100, 100), Rect::new(0, 0, 50, 50));
-        let nodes = [node(1, 1, low, None, 0), node(2, 2, high, None, 1)];
-        let shaped = Top { outline: Region::of([Rect::new(0, 0, 10, 10)]), covers: true };
-        assert_eq!(areas(&nodes, &[top(low, true), shaped]), [(1, 9900), (2, 100)]);
+        let nodes = vec![node(1, 1, low, None, 0), node(2, 2, high, None, 1)];
+        let shaped = Top { outline: Region::of([Rect::new(0, 0, 10, 10)]), ..top(1, high, true) };
+        assert_eq!(areas(&screen(nodes, vec![top(0, low, true), shaped])), [(1, 9900), (2, 100)]);
+    }
+
+    fn configured(window: Window, below: Window, rect: Rect) -> ConfigureNotifyEvent {
+        ConfigureNotifyEvent {
+            event: 9,
+            window,
+            above_sibling: below,
+            x: rect.x as i16,
+            y: rect.y as i16,
+            width: (rect.right - rect.x) as u16,
+            height: (rect.bottom - rect.y) as u16,
+            ..ConfigureNotifyEvent::default()
+        }
+    }
+
+    #[test]
+    fn a_window_that_moves_takes_its_contents_along_and_uncovers_what_it_covered() {
+        let (low, frame) = (Rect::new(0, 0, 50, 50), Rect::new(0, 0, 50, 50));
+        let client = Rect::new(1, 10, 48, 39);
+        let nodes = vec![
+            node(1, 1, low, None, 0),
+            node(2, 2, frame, None, 1),
+            node(3, 3, client, Some(1), 1),
+        ];
+        let mut screen = screen(nodes, vec![top(0, low, true), top(1, frame, true)]);
+        assert_eq!(areas(&screen), [(1, 0), (3, 48 * 39)]);
+        // To where a part of it is outside of the screen, and back.
+        assert!(screen.moved(&configured(2, 1, frame.moved(75, 0))));
+        assert_eq!(areas(&screen), [(1, 2500), (3, 24 * 39)]);
+        assert!(screen.moved(&configured(2, 1, frame)));
+        assert_eq!(areas(&screen), [(1, 0), (3, 48 * 39)]);
+    }
+
+    #[test]
+    fn what_is_more_than_a_move_is_left_to_a_walk() {
+        let (low, high) = (Rect::new(0, 0, 50, 50), Rect::new(25, 0, 50, 50));
+        let nodes = vec![node(1, 1, low, None, 0), node(2, 2, high, None, 1)];
+        let mut screen = screen(nodes, vec![top(0, low, true), top(1, high, true)]);
+        let before = areas(&screen);
+        for event in [
+            configured(2, x11rb::NONE, high),
+            configured(1, 2, low),
+            configured(2, 1, Rect::new(25, 0, 51, 50)),
+            configured(3, 2, high),
+            ConfigureNotifyEvent { border_width: 1, ..configured(2, 1, high) },
+        ] {
+            assert!(!screen.moved(&event), "{event:?}");
+        }
+        assert_eq!(areas(&screen), before);
     }
 }

@@ -31,8 +31,7 @@ const DESKTOP: &str = "attune desktop";
 
 const PUBLISHED: &str = "Etsion, Tsafrir and Feitelson (2006): with a modified X server and a \
     modified kernel a film keeps every frame beside ten processes that compute, and dispatch \
-    latency stays below 1 ms; Linux 2.4 lost most frames. Nobody has published figures of boosters \
-    that set the weight of the focused window's cgroup.";
+    latency stays below 1 ms.";
 
 /// Small, so that scaling it is most of the work, which then hardly varies.
 const FILM: Films = Films { count: 1, seconds: 60, size: "320x180" };

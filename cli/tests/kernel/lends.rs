@@ -1,0 +1,33 @@
+//! A thread that a real-time thread wakes preempts as soon as that one sleeps: the kick that the
+//! higher class made the kernel lose is repeated. The machine is deterministic.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::common::set_up;
+use super::shared::in_quiet_machine;
+use super::{build, folder, run};
+
+/// A thread that wakes preempts the one that runs, which goes behind it.
+const EAGER: &str = "scheduler eager extends round_robin {
+    after event_raised(t) {
+        if (!t.suspended)
+            preempt cpu;
+    }
+}
+";
+
+#[test]
+fn a_thread_that_a_real_time_thread_wakes_does_not_wait_for_the_tick() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("lends");
+    std::fs::write(folder.join("eager.sched"), EAGER).unwrap();
+    build(&folder, "eager.sched", "eager.bpf.o");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/lends.c");
+    run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(folder.join("lends")).arg(source));
+    let script = "$attune run eager.bpf.o --all -- ./lends";
+    let said = in_quiet_machine(&folder, 1, &["lends", "eager.bpf.o"], script);
+    assert!(said.contains("lends: 0 of 60 late\n"), "{said}");
+}
