@@ -4,9 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::common::machine::{build, folder, in_quiet_machine, run};
 use super::common::set_up;
-use super::shared::in_quiet_machine;
-use super::{build, folder, run};
 
 /// A thread that wakes preempts the one that runs, which goes behind it.
 const EAGER: &str = "scheduler eager extends round_robin {
