@@ -12,6 +12,7 @@ mod implicit;
 mod instances;
 mod joining;
 mod knowledge;
+mod nodes;
 mod rescue;
 mod service;
 mod shared;
