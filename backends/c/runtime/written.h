@@ -31,7 +31,7 @@ static void attune_has_written(void);
 
 /* The change, and then another one. */
 static inline void attune_compose(struct attune_change ATTUNE_ARENA *change, int64_t scale,
-                                 int64_t shift)
+                                  int64_t shift)
 {
     change->scale = attune_mul(change->scale, scale);
     change->shift = attune_add(attune_mul(change->shift, scale), shift);

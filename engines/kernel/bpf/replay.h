@@ -90,7 +90,9 @@ static inline void attune_allow(struct thread ATTUNE_ARENA *t, uint64_t cpus, ui
 }
 
 #ifdef ATTUNE_GLOBALS
-static void attune_has_written(void) {}
+static void attune_has_written(void)
+{
+}
 #endif
 
 #define ATTUNE_ORDERED(NAME)            \
