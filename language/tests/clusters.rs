@@ -154,7 +154,8 @@ fn refused_in_kernel(arrival: &str, writes: &str) -> Option<String> {
     let master = KERNEL_MASTER.replace("ARRIVAL", arrival);
     let worker = KERNEL_WORKER.replace("WRITES", writes);
     let source = SourceText { name: "farm.sched".into(), text: master };
-    let mut loader = [("worker.subsched", worker.as_str())].as_slice();
+    let files = [("worker.subsched", worker.as_str())];
+    let mut loader = &files[..];
     let checked = check(&source, &mut loader, &Options::default());
     let said: String = checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
     let report = &checked.cluster.expect(&said).families[0].engines[Engine::Kernel as usize];
