@@ -4,18 +4,15 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use attune_backend_c as c;
-use attune_cluster_local::packets;
 use attune_language::Checked;
 use attune_language::engine::Engine;
-use attune_replica::Schema;
-use attune_replica::schema::Model;
 
 use crate::args::BuildArgs;
 use crate::failure::Failure;
 use crate::load::{bpf_text, may_be_split};
-use crate::manager;
+use crate::node::Node;
 use crate::output;
-use crate::source::{accepted, checked, refusal};
+use crate::source::{accepted, checked};
 
 pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
     let engine = Engine::from(args.engine);
@@ -30,10 +27,10 @@ pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
         let message = format!("{}: the output's name must end in {endings}", args.output.display());
         return Err(Failure::usage(message));
     }
-    if args.node.is_some() && engine != Engine::Threads {
+    if args.node.is_some() && !matches!(engine, Engine::Threads | Engine::Kernel) {
         return Err(Failure::usage(format!(
-            "--node: nodes run in programs only: the {engine} engine has no copy of what a cluster \
-             shares"
+            "--node: nodes run on the threads and the kernel engine: the {engine} engine has no \
+             copy of what a cluster shares"
         )));
     }
     if engine == Engine::Kernel {
@@ -72,39 +69,10 @@ fn finish(args: &BuildArgs, source: String) -> Result<ExitCode, Failure> {
 
 /// The scheduler of one family of a cluster's nodes.
 fn node(args: &BuildArgs, checked: &Checked, engine: Engine) -> Result<ExitCode, Failure> {
-    let cluster = manager::cluster(checked, &args.scheduler)?;
-    let names = || {
-        let names: Vec<&str> = cluster.families.iter().map(|each| each.name.as_str()).collect();
-        names.join(", ")
-    };
-    let Some(wanted) = &args.node else {
-        let message = format!(
-            "{} is a master: `attune manager` runs it, and --node FAMILY compiles the scheduler of \
-             a family of its nodes ({})",
-            args.scheduler.display(),
-            names()
-        );
-        return Err(Failure::usage(message));
-    };
-    let number = cluster.families.iter().position(|family| family.name == *wanted);
-    let number = number.ok_or_else(|| {
-        Failure::usage(format!("the master has no family {wanted}: it has {}", names()))
-    })?;
-    let family = &cluster.families[number];
-    let report = &family.engines[engine as usize];
-    if !report.accepted {
-        return Err(Failure::wrong(refusal(report)));
-    }
-    let requested = args.request.iter().map(|name| (name.clone(), Model::Request)).collect();
-    let schema = Schema::new(cluster, &checked.sources, &requested);
-    for name in &args.request {
-        schema.shared(name).ok_or_else(|| manager::not_shared(&schema, "--request", name))?;
-    }
-    let told =
-        c::Node { cluster: schema.name.clone(), description: packets::describe(&schema, number) };
+    let node = Node::of(checked, &args.scheduler, args.node.as_deref(), engine, &args.request)?;
     let options = c::Options { debug: args.debug };
-    let (program, verdicts) = (&family.program, &report.verdicts);
-    let source = c::generate_node(program, verdicts, &checked.sources, &options, &told)
+    let Node { program, report, told } = node;
+    let source = c::generate_node(program, &report.verdicts, &checked.sources, &options, &told)
         .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
     finish(args, source)
 }
@@ -138,9 +106,14 @@ fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
             "--debug is for engines in programs: the kernel engine has no debug build",
         ));
     }
+    if !args.request.is_empty() {
+        return Err(Failure::usage(
+            "--request is for the programs of the threads engine, which can wait for an answer",
+        ));
+    }
     let plain = args.source.without_aspects();
     let others = args.others.as_deref().map(|others| (others, &plain));
-    let text = bpf_text(&args.scheduler, others, &args.source)?;
+    let text = bpf_text(&args.scheduler, args.node.as_deref(), others, &args.source)?;
     if args.instances > 1 {
         may_be_split(&text, args.others.is_none())
             .map_err(|why| Failure::usage(format!("--instances: {why}")))?;

@@ -15,6 +15,7 @@ use attune_language::source::SourceMap;
 use crate::args::SourceArgs;
 use crate::diary::Diary;
 use crate::failure::Failure;
+use crate::node::Node;
 use crate::source::{accepted, checked};
 
 /// Whether several instances of the scheduler can run, or why not. `alone`: it shares the machine
@@ -120,29 +121,47 @@ fn print(sources: &SourceMap) -> u64 {
 }
 
 /// One scheduler as a BPF program, or two that share the machine, each with where its files are.
+/// `node`: the first is that of this family of a master's nodes.
 pub fn bpf_text(
     scheduler: &Path,
+    node: Option<&str>,
     others: Option<(&Path, &SourceArgs)>,
     source: &SourceArgs,
 ) -> Result<Text, Failure> {
     let refused = |refusal: c::Refusal| Failure::wrong(refusal.to_string());
     let first = checked(scheduler, source)?;
-    let (program, report) = accepted(&first, Engine::Kernel)?;
-    let (may_be_split, print) = (program.may_be_split, print(&first.sources));
+    let node = match node.is_some() || first.cluster.is_some() {
+        true => Some(Node::of(&first, scheduler, node, Engine::Kernel, &[])?),
+        false => None,
+    };
+    let (program, report) = match &node {
+        Some(node) => (node.program, node.report),
+        None => accepted(&first, Engine::Kernel)?,
+    };
+    // What a cluster shares is exchanged with one instance.
+    let may_be_split = program.may_be_split && node.is_none();
+    let print = print(&first.sources);
+    let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
     let text = |c| Text { c, scheduler: program.name.clone(), may_be_split, print };
     let Some((others, other_source)) = others else {
-        let c = attune_kernel::source(program, &report.verdicts, &first.sources);
+        let c = match node {
+            Some(node) => attune_kernel::node_source(command, None, node.told),
+            None => attune_kernel::source(program, &report.verdicts, &first.sources),
+        };
         return c.map(text).map_err(refused);
     };
     let second = checked(others, other_source)?;
     let (other_program, other_report) = accepted(&second, Engine::Kernel)?;
-    let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
     let others = c::Policy {
         program: other_program,
         verdicts: &other_report.verdicts,
         sources: &second.sources,
     };
-    attune_kernel::shared_source(command, others).map(text).map_err(refused)
+    let c = match node {
+        Some(node) => attune_kernel::node_source(command, Some(others), node.told),
+        None => attune_kernel::shared_source(command, others),
+    };
+    c.map(text).map_err(refused)
 }
 
 /// Whether the file is what `attune build --engine kernel` makes.

@@ -21,6 +21,7 @@ mod join;
 mod lab;
 mod load;
 mod manager;
+mod node;
 mod output;
 mod period;
 mod reload;

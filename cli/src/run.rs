@@ -13,8 +13,8 @@ use attune_broker::Broker;
 use attune_daemon::policy::{Cause, Joined};
 use attune_daemon::state_folder;
 use attune_kernel::{
-    Division, Exit, Image, Kind, Per, PolicyStatistics, Running, Settings, Statistics, Values,
-    support,
+    Division, Exit, Image, Kind, Member, Per, PolicyStatistics, Running, Settings, Statistics,
+    Values, support,
 };
 use attune_linux::process;
 use attune_values::wire;
@@ -25,6 +25,7 @@ use crate::diary::Diary;
 use crate::failure::Failure;
 use crate::join::{Borrower, Lender, Look};
 use crate::load::{Text, bpf_text, image, is_object, load, may_be_split};
+use crate::node;
 use crate::output::tell;
 use crate::reload;
 use crate::set;
@@ -34,7 +35,7 @@ use crate::set;
 const CLIENTS_COME: Duration = Duration::from_millis(200);
 
 /// How often the scheduler and the command are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+pub const LOOK: Duration = Duration::from_millis(50);
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let mut diary = Diary::new(&args.scheduler, args.service);
@@ -78,7 +79,7 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     let others = (!alone).then_some((others, &source));
     let text = match is_object(&args.scheduler) {
         true => None,
-        false => Some(bpf_text(&args.scheduler, others, &args.source)?),
+        false => Some(bpf_text(&args.scheduler, args.node.as_deref(), others, &args.source)?),
     };
     if let Some(borrower) = &borrower {
         borrower.offer.is_as_it_was()?;
@@ -130,9 +131,14 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     for loss in attune_kernel::losses() {
         tell!("attune: {loss}");
     }
+    let member = node::join(&running, args.cluster.as_deref())?;
+    if let Some(member) = &member {
+        node::wait_for_others(&running, member, &stop);
+    }
     let mut child = born(&running, args, alone)?;
-    let lender = if borrower.is_none() { Lender::of(args, text.as_ref()) } else { None };
-    let mut run = Run { args, running, values, lender, borrower };
+    let lends = borrower.is_none() && member.is_none();
+    let lender = if lends { Lender::of(args, text.as_ref()) } else { None };
+    let mut run = Run { args, running, values, lender, borrower, member };
     let ended = watch(&mut run, child.as_mut(), &stop, diary)?;
     finish(run, child, ended, diary)
 }
@@ -144,6 +150,8 @@ struct Run<'a> {
     values: Option<Broker>,
     lender: Option<Lender>,
     borrower: Option<Borrower>,
+    /// What it is in a cluster.
+    member: Option<Member>,
 }
 
 /// Why a run is over: its command is, the kernel or a user has ended it, or it lent the machine and
@@ -157,7 +165,7 @@ struct Ended {
 /// Whether this run could be a second policy beside one that has the whole machine.
 fn may_join(args: &RunArgs) -> bool {
     let shares = !args.command.is_empty() && !args.all && !args.partial;
-    shares && args.others.is_none() && !is_object(&args.scheduler)
+    shares && args.others.is_none() && args.node.is_none() && !is_object(&args.scheduler)
 }
 
 /// Which instance has which CPUs.
@@ -297,26 +305,36 @@ fn watch(
         if let Err(why) = run.speak(diary) {
             return Ok(Ended { status: None, lost: Some(why) });
         }
-        let Run { running, lender, .. } = &mut *run;
-        if lender.as_ref().is_some_and(Lender::has_lent) {
-            running.wait(LOOK);
+        if run.lender.as_ref().is_some_and(Lender::has_lent) {
+            run.running.wait(LOOK);
             continue;
         }
-        if let Some(exit) = running.exit()
-            && (!exit.cpus_changed || !reload::goes_on(running))
+        if let Some(exit) = run.running.exit()
+            && (!exit.cpus_changed || !run.goes_on()?)
         {
             return Ok(Ended::default());
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
-            let now = running.statistics();
-            tell!("attune: {}", since(running, &before, &now, reported.elapsed()));
+            let now = run.running.statistics();
+            tell!("attune: {}", since(&run.running, &before, &now, reported.elapsed()));
             (before, reported) = (now, Instant::now());
         }
-        running.wait(LOOK);
+        run.running.wait(LOOK);
     }
 }
 
 impl Run<'_> {
+    /// Begins anew because a CPU came or went; as a node, too, for its threads and variables do.
+    /// False: it cannot.
+    fn goes_on(&mut self) -> Result<bool, Failure> {
+        let was_member = self.member.take().is_some();
+        let goes_on = reload::goes_on(&mut self.running);
+        if was_member && goes_on {
+            self.member = node::join(&self.running, self.args.cluster.as_deref())?;
+        }
+        Ok(goes_on)
+    }
+
     /// To the run that has joined this one, or that it has joined. An error: the machine is lost.
     fn speak(&mut self, diary: &mut Diary) -> Result<(), String> {
         if self.borrower.as_mut().is_some_and(Borrower::is_left_alone) {
@@ -399,7 +417,7 @@ fn finish(
     ended: Ended,
     diary: &mut Diary,
 ) -> Result<ExitCode, Failure> {
-    let Run { running, values, lender, borrower, .. } = run;
+    let Run { running, values, lender, borrower, member, .. } = run;
     let Ended { status, lost } = ended;
     // Another run may listen there while this one waits for its command.
     drop(values);
@@ -410,6 +428,8 @@ fn finish(
     let scheduler = running.scheduler();
     let summary = summary(&running, &statistics);
     let exit = running.stop();
+    // What the last handlers wrote is told before the node departs.
+    drop(member);
     if let (Some(borrower), Some(settings)) = (borrower, settings) {
         borrower.over(settings);
     }

@@ -3,8 +3,8 @@
 
 use crate::analysis::analyse;
 use crate::diagnostic::{Diagnostic, has_errors};
-use crate::engine::Engine;
 use crate::engine::report::EngineReport;
+use crate::engine::{Engine, limits};
 use crate::ir::Program;
 use crate::lower;
 use crate::resolve::{FlatDistributed, Loader, Resolved, SourceText, resolve};
@@ -137,9 +137,24 @@ fn cluster(
         let engines = reports(&program).try_into().ok()?;
         Some(Family { name: family.name.clone(), expects: family.expects, program, engines })
     });
-    let families = families.collect();
+    let mut families: Vec<Family> = families.collect();
+    refuse_in_kernel(&mut families, &programs.master, sources);
     let report = EngineReport { accepted: true, missing: Vec::new(), reason: None, ..master? };
     (!has_errors(diagnostics)).then_some(Cluster { master: programs.master, report, families })
+}
+
+/// What the kernel engine cannot do for a node because of what others do to it.
+fn refuse_in_kernel(families: &mut [Family], master: &Program, sources: &SourceMap) {
+    let nodes = families.iter().map(|family| &family.program);
+    let all: Vec<&Program> = std::iter::once(master).chain(nodes).collect();
+    let limits = families.iter().map(|family| limits::kernel_node(&family.program, &all));
+    let limits: Vec<_> = limits.collect();
+    for (family, limit) in families.iter_mut().zip(limits) {
+        let report = &mut family.engines[Engine::Kernel as usize];
+        if let (true, Some(limit)) = (report.accepted, limit) {
+            (report.accepted, report.reason) = (false, Some(limit.in_words(sources)));
+        }
+    }
 }
 
 const UNREADABLE: &str = "the file holds no scheduler";

@@ -133,3 +133,51 @@ fn a_web_server_and_its_database() {
     ]);
     is_proved_as_published(&cluster);
 }
+
+const KERNEL_MASTER: &str = "distributed scheduler farm {
+    nodefamilies { \"worker.subsched\" : worker; }
+    nodes { node front; queue workers; }
+    global { int jobs = 0; }
+    arrival (n) { ARRIVAL n => workers; }
+}";
+
+const KERNEL_WORKER: &str = "scheduler worker {
+    data { threadref current; queue ready, WQ, pool; int load; }
+    event newthread(t) { jobs += 1; load++; t => ready; }
+    event event_raised(t) { t => ready; }
+    event schedule { WRITES if (|ready| > 0) { ready => current; dispatch current; } }
+    event switch_out { if (|current| > 0) current => WQ; }
+}";
+
+/// What the kernel engine says of the node; None: it takes it.
+fn refused_in_kernel(arrival: &str, writes: &str) -> Option<String> {
+    let master = KERNEL_MASTER.replace("ARRIVAL", arrival);
+    let worker = KERNEL_WORKER.replace("WRITES", writes);
+    let source = SourceText { name: "farm.sched".into(), text: master };
+    let files = [("worker.subsched", worker.as_str())];
+    let mut loader = &files[..];
+    let checked = check(&source, &mut loader, &Options::default());
+    let said: String = checked.diagnostics.iter().map(|it| render(it, &checked.sources)).collect();
+    let report = &checked.cluster.expect(&said).families[0].engines[Engine::Kernel as usize];
+    assert_eq!(report.accepted, report.reason.is_none());
+    report.reason.clone()
+}
+
+#[test]
+fn the_kernel_takes_nodes_and_says_what_it_cannot_do_for_them() {
+    assert_eq!(refused_in_kernel("", ""), None);
+    assert_eq!(refused_in_kernel("n.load = 3;", "jobs *= 2; jobs = 5; front.load += 1;"), None);
+    for (arrival, writes, place) in [
+        ("", "jobs /= 2;", "worker.subsched:5"),
+        ("", "jobs = jobs % 3;", "worker.subsched:5"),
+        ("", "front.load /= 2;", "worker.subsched:5"),
+        ("n.load /= 2;", "", "farm.sched:5"),
+    ] {
+        let why = refused_in_kernel(arrival, writes).expect(writes);
+        assert!(why.contains("it is divided at ") && why.contains(place), "{why}");
+    }
+    let why = refused_in_kernel("suspend n.pool;", "").expect("a command");
+    assert!(why.contains("cannot suspend the threads of `pool` by a command"), "{why}");
+    // What is not the node's is none of its business.
+    assert_eq!(refused_in_kernel("", "load /= 2;"), None);
+}

@@ -22,6 +22,6 @@ mod target;
 mod writer;
 
 pub use compiler::{CompileError, CompilerMessage, compile};
-pub use policy::{Policy, Refusal};
-pub use target::object::{Node, Options, generate, generate_node};
+pub use policy::{Node, Policy, Refusal};
+pub use target::object::{Options, generate, generate_node};
 pub use target::{embedded, kernel};

@@ -12,6 +12,15 @@ pub struct Policy<'a> {
     pub sources: &'a SourceMap,
 }
 
+/// What a node's scheduler tells the engine of its cluster; the back end only hands it on.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The master's name.
+    pub cluster: String,
+    /// What the cluster shares, in whatever form the part that keeps the node's copy reads.
+    pub description: String,
+}
+
 /// Why there is no C for a scheduler.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -20,8 +29,8 @@ pub enum Refusal {
     #[error("the scheduler's arrays take more than a gigabyte")]
     TooLarge,
     #[error(
-        "{0} is the scheduler of a cluster's node, and nodes run in programs only: build it for \
-         the threads engine"
+        "{0} is the scheduler of a cluster's node: build it for the threads or the kernel engine, \
+         with --node"
     )]
     Node(String),
     /// The target's own reason.
@@ -41,8 +50,7 @@ impl Policy<'_> {
         Ok(())
     }
 
-    /// What only the target for programs takes: elsewhere nothing keeps the node's copy of what its
-    /// cluster shares.
+    /// Where nothing keeps the node's copy of what its cluster shares.
     pub(crate) fn refuse_node(&self) -> Result<(), Refusal> {
         let membership = &self.program.membership;
         if membership.remotes.is_empty() && membership.observed.is_empty() {

@@ -14,6 +14,8 @@ pub struct Needs {
     pub imports: bool,
     /// Variables that a cluster supplies.
     pub shared: bool,
+    /// All variables of the scheduler.
+    pub globals: usize,
 }
 
 impl Needs {
@@ -27,6 +29,7 @@ impl Needs {
             floats: self.floats || other.floats,
             imports: self.imports || other.imports,
             shared: self.shared || other.shared,
+            globals: self.globals.max(other.globals),
         }
     }
 }
@@ -44,6 +47,8 @@ pub struct Runtime {
     pub pins: bool,
     /// Behind `import.h`, where the engine reads imports in another way.
     pub imports: Option<&'static str>,
+    /// What an assignment to a variable that a cluster supplies does; None: no nodes run there.
+    pub shared: Option<&'static str>,
 }
 
 /// For programs: a failed check makes a message and calls the engine.
@@ -53,6 +58,7 @@ pub const PROGRAM: Runtime = Runtime {
     failures: include_str!("../runtime/trap.h"),
     pins: false,
     imports: None,
+    shared: Some(include_str!("../runtime/shared.h")),
 };
 
 /// For BPF: failures are noted as numbers.
@@ -62,6 +68,7 @@ pub const BPF: Runtime = Runtime {
     failures: include_str!("../runtime/failure.h"),
     pins: true,
     imports: None,
+    shared: Some(include_str!("../runtime/written.h")),
 };
 
 /// For firmware: a failed check stops the machine, imports are plain variables.
@@ -71,13 +78,13 @@ pub const FIRMWARE: Runtime = Runtime {
     failures: include_str!("../runtime/halt.h"),
     pins: false,
     imports: Some(include_str!("../runtime/plain_import.h")),
+    shared: None,
 };
 
 const ABI: &str = include_str!("../runtime/attune_scheduler.h");
 const NUMBER: &str = include_str!("../runtime/number.h");
 const REAL: &str = include_str!("../runtime/real.h");
 const IMPORT: &str = include_str!("../runtime/import.h");
-const SHARED: &str = include_str!("../runtime/shared.h");
 const CONTAINER: &str = include_str!("../runtime/container.h");
 const TREE: &str = include_str!("../runtime/tree.h");
 const CHECK: &str = include_str!("../runtime/check.h");
@@ -108,7 +115,8 @@ pub fn text(needs: Needs, runtime: &Runtime) -> String {
         runtime.imports.iter().for_each(|imports| part(imports));
     }
     if needs.shared {
-        part(SHARED);
+        part(&format!("#define ATTUNE_GLOBALS {}\n", needs.globals));
+        runtime.shared.iter().for_each(|shared| part(shared));
     }
     // The container's own `#include` of the tree stands in its middle.
     let tree = if needs.sorted { TREE } else { "" };

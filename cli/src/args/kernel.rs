@@ -14,6 +14,14 @@ pub struct RunArgs {
     pub scheduler: PathBuf,
     #[command(flatten)]
     pub source: SourceArgs,
+    /// SCHED is a master: be a node of this family in its cluster, whose manager `attune manager`
+    /// is
+    #[arg(long, value_name = "FAMILY")]
+    pub node: Option<String>,
+    /// The cluster's name, or with a slash in it the path of its manager's socket; without it, the
+    /// master's name
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
     /// Every thread of the machine follows SCHED
     #[arg(long)]
     pub all: bool,

@@ -75,7 +75,7 @@ impl Offer {
 
     /// An error: its files have changed since the lender read them.
     pub fn is_as_it_was(&self) -> Result<(), Failure> {
-        let text = bpf_text(&self.scheduler, None, &self.source())?;
+        let text = bpf_text(&self.scheduler, None, None, &self.source())?;
         match self.print == text.print {
             true => Ok(()),
             false => Err(Failure::usage(format!(

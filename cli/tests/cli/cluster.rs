@@ -384,13 +384,13 @@ fn wrong_uses_of_clusters_say_what_to_do() {
     let folder = folder("cluster-wrong").with("plain.sched", "scheduler plain { }");
     let to_build =
         |words: &[&'static str]| [&["build", "pool.sched", "-o", "x.so"], words].concat();
-    folder.refused(&to_build(&[]), "--node FAMILY compiles");
+    folder.refused(&to_build(&[]), "--node FAMILY takes");
     folder.refused(&to_build(&["--node", "proces"]), "no family proces: it has process");
-    folder.refused(&to_build(&["--node", "process", "--engine", "simulator"]), "programs only");
-    folder.refused(
-        &["build", "pool.sched", "-o", "x.bpf.c", "--engine", "kernel", "--node", "process"],
-        "programs only",
-    );
+    folder.refused(&to_build(&["--node", "process", "--engine", "simulator"]), "no copy of");
+    let kernel =
+        ["build", "pool.sched", "-o", "x.bpf.c", "--engine", "kernel", "--node", "process"];
+    assert_eq!(status(&folder.attune(&kernel)), 0);
+    folder.refused(&[&kernel[..], &["--request", "r"]].concat(), "--request is for the programs");
     folder.refused(&["manager", "pool.sched", "--set", "thresh=1"], "there are r, n, threshold");
     folder.refused(&["manager", "pool.sched", "--set", "r=many"], "no number");
     let plain = folder.attune(&["manager", "plain.sched"]);

@@ -1,5 +1,6 @@
 //! Runs of policies on a real kernel, in the virtual machine, as their operator meets them: what is
-//! set and seen while a run goes on, runs that join, the service, CPUs that go and come, cgroups.
+//! set and seen while a run goes on, runs that join another or a cluster, the service, CPUs that go
+//! and come, cgroups.
 //!
 //! Without a set-up machine (`attune vm setup`) the tests say so and pass; where CI=true they fail.
 
@@ -9,4 +10,5 @@ mod common;
 mod control;
 mod hotplug;
 mod joining;
+mod nodes;
 mod service;

@@ -89,6 +89,12 @@ static inline void attune_allow(struct thread ATTUNE_ARENA *t, uint64_t cpus, ui
 #endif
 }
 
+#ifdef ATTUNE_GLOBALS
+static void attune_has_written(void)
+{
+}
+#endif
+
 #define ATTUNE_ORDERED(NAME)            \
     case ATTUNE_##NAME:                 \
         ATTUNE_ON_##NAME(attune, head); \

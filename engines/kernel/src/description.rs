@@ -21,6 +21,17 @@ pub struct Description {
     pub thread_imports: Vec<Import>,
     /// Thread imports that a table by process may supply, of all policies.
     pub table_imports: Vec<String>,
+    /// Set where the first policy is that of a cluster's node.
+    pub node: Option<Node>,
+}
+
+/// The node that the first policy is.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The master's name.
+    pub cluster: String,
+    /// Its cluster's schema and its family, as `attune_cluster_local::packets` writes them.
+    pub description: String,
 }
 
 /// One scheduler.
@@ -69,6 +80,9 @@ impl Description {
             Line::Global(global) => policy.globals.push(global),
             Line::Attribute(attribute) => policy.attributes.push(attribute),
             Line::Container(container) => policy.containers.push(container),
+            Line::Node { cluster, description } => {
+                self.node = Some(Node { cluster, description });
+            }
             Line::ThreadImport { name, default, by_loader } => {
                 match self.thread_imports.iter_mut().find(|it| it.name == name) {
                     // What one of two policies reserves for the loader, the other does too.

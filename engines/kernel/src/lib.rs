@@ -8,6 +8,7 @@
 //!   comes or goes.
 //! - [`Values`] takes what other processes supply for thread imports, and answers the scheduler's
 //!   owner: a [`Snapshot`] is how it stands at one moment.
+//! - [`Member`] makes the scheduler a node of a cluster, as long as it lives.
 //! - [`Replay`] runs a policy's handlers one at a time, in the kernel but without sched_ext, so
 //!   that they can be compared.
 //! - [`support`] says whether the machine can run any of this.
@@ -24,6 +25,7 @@ mod load;
 mod loaded;
 mod locked_copy;
 mod memory;
+mod node;
 mod optional;
 mod program_call;
 mod records;
@@ -48,6 +50,7 @@ pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
+pub use node::{Member, Told};
 pub use optional::losses;
 pub use reload::{CpuChange, Reload};
 pub use replay::{
@@ -56,7 +59,7 @@ pub use replay::{
 pub use rescues::Rescued;
 pub use running::{Prepared, Running, prepare, start};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use source::{replay_source, shared_source, source};
+pub use source::{node_source, replay_source, shared_source, source};
 pub use statistics::{PolicyStatistics, Statistics};
 pub use tunables::SetError;
 pub use values::Values;

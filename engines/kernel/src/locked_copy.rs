@@ -132,11 +132,17 @@ impl Copier {
     /// Ensures that at least `count` rooms exist.
     fn rooms(&mut self, image: &Image, memory: &Memory, count: usize) -> Result<(), CopyError> {
         while self.rooms.len() < count {
-            program_call::with(self.make_room.as_fd(), 0u64)?;
-            let room = memory.address(image, "attune_room").and_then(|at| memory.u64(at));
-            self.rooms.push(room.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?);
+            let room = self.make_room(image, memory)?;
+            self.rooms.push(room);
         }
         Ok(())
+    }
+
+    /// A room of the caller's own.
+    pub fn make_room(&self, image: &Image, memory: &Memory) -> Result<u64, CopyError> {
+        program_call::with(self.make_room.as_fd(), 0u64)?;
+        let room = memory.address(image, "attune_room").and_then(|at| memory.u64(at));
+        Ok(room.ok_or(io::Error::from(io::ErrorKind::OutOfMemory))?)
     }
 
     /// Each entry is an address, an address and a number of words.

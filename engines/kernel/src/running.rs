@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::image::Image;
 use crate::load::{self, Error, Settings};
 use crate::loaded::Loaded;
 use crate::locked_copy::Copier;
+use crate::node::{Member, Told};
 use crate::program_call;
 use crate::reload::{self, Reload};
 use crate::rescues::{Rescued, Rescues};
@@ -215,6 +217,21 @@ impl Running {
     /// As [`Prepared::values`], for one that has lent the machine.
     pub fn values(&self, owner: u32, trust: bool) -> Result<Values, libbpf_rs::Error> {
         Values::new(self.loaded.clone(), owner, trust)
+    }
+
+    /// The name of its cluster's master; None: it is no node.
+    pub fn cluster(&self) -> Option<&str> {
+        self.loaded.image.description.node.as_ref().map(|node| node.cluster.as_str())
+    }
+
+    /// Makes it a node of the cluster whose manager listens, or will listen, at `path`; `told`
+    /// hears what becomes of that. An error: it is no node, or not of this version.
+    pub fn join(
+        &self,
+        path: PathBuf,
+        told: impl FnMut(Told) + Send + 'static,
+    ) -> io::Result<Member> {
+        Member::join(self.loaded.clone(), path, told)
     }
 
     /// All that can be set, and what it is now.

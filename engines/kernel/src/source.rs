@@ -14,7 +14,7 @@ const BEFORE: [&str; 3] = [
 ];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 23] = [
+const BEHIND: [&str; 24] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
@@ -31,6 +31,7 @@ const BEHIND: [&str; 23] = [
     include_str!("../bpf/handlers.h"),
     include_str!("../bpf/away.h"),
     include_str!("../bpf/preempt.h"),
+    include_str!("../bpf/node.h"),
     include_str!("../bpf/move.h"),
     include_str!("../bpf/balance.h"),
     include_str!("../bpf/rescue.h"),
@@ -53,6 +54,19 @@ pub fn source(
     c::kernel::generate(policy, &engine(BEHIND.join("\n")))
 }
 
+/// The same for the scheduler of a cluster's node, alone or with that of all other threads.
+pub fn node_source(
+    node: c::Policy<'_>,
+    others: Option<c::Policy<'_>>,
+    told: c::Node,
+) -> Result<String, c::Refusal> {
+    let engine = c::kernel::Engine { node: Some(told), ..engine(BEHIND.join("\n")) };
+    match others {
+        Some(others) => c::kernel::generate_both(node, others, &engine),
+        None => c::kernel::generate(node, &engine),
+    }
+}
+
 /// Two schedulers that share the machine: one for the threads of a command, one for all others.
 pub fn shared_source(command: c::Policy<'_>, others: c::Policy<'_>) -> Result<String, c::Refusal> {
     c::kernel::generate_both(command, others, &engine(BEHIND.join("\n")))
@@ -68,5 +82,5 @@ pub fn replay_source(
 }
 
 fn engine(behind: String) -> c::kernel::Engine {
-    c::kernel::Engine { before: BEFORE.join("\n"), behind, supplies: &SUPPLIES }
+    c::kernel::Engine { before: BEFORE.join("\n"), behind, supplies: &SUPPLIES, node: None }
 }

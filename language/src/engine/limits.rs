@@ -1,8 +1,12 @@
 //! What the kernel engine cannot have, found before anything is generated: floats, verbatim text,
-//! and more than its verifier or its memory would take. A scheduler within these limits loads
-//! (docs/lab.md reports what is known of that: `random-schedulers`).
+//! what its nodes cannot tell a cluster, and more than its verifier or its memory would take. A
+//! scheduler within these limits loads (docs/lab.md reports what is known of that:
+//! `random-schedulers`).
 
-use crate::ir::{Extent, Program, Type};
+use crate::ir::visit::{self, Visitor};
+use crate::ir::{
+    BinaryOp, Extent, Membership, NodeProperty, Place, Program, Statement, StatementKind, Type,
+};
 use crate::source::{SourceMap, Span};
 
 /// Bytes that a scheduler's variables and containers may take; threads need room beside them.
@@ -17,6 +21,10 @@ const SCALAR: u64 = 8;
 pub enum Limit {
     Verbatim(Span),
     Float(Span),
+    /// A division of a variable that other nodes see, too.
+    Division(Span),
+    /// The master, or another node, suspends the threads of that container.
+    Suspended(String),
     /// Bytes of its variables and containers.
     Size(u64),
 }
@@ -29,8 +37,61 @@ pub fn kernel(program: &Program) -> Option<Limit> {
     if let Some(span) = first_float(program) {
         return Some(Limit::Float(span));
     }
+    if let Some(span) = division(program, |place| match place {
+        Place::Global(id, None) => program.membership.remotes.iter().any(|it| it.global == *id),
+        _ => false,
+    }) {
+        return Some(Limit::Division(span));
+    }
     let size = size(program);
     (size > LARGEST).then_some(Limit::Size(size))
+}
+
+/// The first limit of the kernel engine that a node exceeds because of what the master and other
+/// nodes, `others`, do to it.
+pub fn kernel_node(node: &Program, others: &[&Program]) -> Option<Limit> {
+    let has = |name: &String| node.containers.values().any(|container| container.name == *name);
+    let suspended = others.iter().find_map(|other| {
+        let membership = &other.membership;
+        let properties = membership.properties.iter().map(|(_, property)| property);
+        let properties = properties.chain(membership.remotes.iter().map(|it| &it.property));
+        let mut names = properties.filter_map(|property| match property {
+            NodeProperty::Suspended(name) => Some(name),
+            _ => None,
+        });
+        names.find(|name| has(name)).cloned()
+    });
+    let divided = || {
+        others.iter().find_map(|other| {
+            let Membership { properties, remotes, .. } = &other.membership;
+            division(other, |place| match place {
+                Place::Attribute(_, id) => properties.iter().any(|(it, _)| it == id),
+                Place::Global(id, None) => {
+                    remotes.iter().any(|it| it.global == *id && it.node.is_some())
+                }
+                _ => false,
+            })
+        })
+    };
+    suspended.map(Limit::Suspended).or_else(|| divided().map(Limit::Division))
+}
+
+/// Where a place is divided, or becomes the remainder of a division.
+fn division(program: &Program, place: impl Fn(&Place) -> bool) -> Option<Span> {
+    struct Divisions<F>(F, Option<Span>);
+    impl<F: Fn(&Place) -> bool> Visitor for Divisions<F> {
+        fn statement(&mut self, program: &Program, statement: &Statement) {
+            let StatementKind::Assign { place, value } = &statement.kind else { return };
+            let update = program.update(place, *value).filter(|_| (self.0)(place));
+            let divides = |op| matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
+            if update.is_some_and(|update| divides(update.operation)) {
+                self.1.get_or_insert(statement.span);
+            }
+        }
+    }
+    let mut found = Divisions(place, None);
+    program.handlers.iter().for_each(|handler| visit::handler(program, handler, &mut found));
+    found.1
 }
 
 impl Limit {
@@ -45,6 +106,16 @@ impl Limit {
                 "the kernel has no floats: see `{}` at {}",
                 sources.slice(*span),
                 sources.place(*span)
+            ),
+            Limit::Division(span) => format!(
+                "a node in the kernel keeps what is done to a variable that others see as one \
+                 factor and one sum, so it may be set, added to and multiplied; it is divided at \
+                 {}",
+                sources.place(*span)
+            ),
+            Limit::Suspended(container) => format!(
+                "the kernel lets no ready thread wait for long, so a node there cannot suspend \
+                 the threads of `{container}` by a command"
             ),
             Limit::Size(size) => format!(
                 "its arrays take {} MB; the kernel engine has room for {} MB",

@@ -30,12 +30,14 @@ mod check;
 mod display;
 mod distributed;
 mod terms;
+mod update;
 mod value;
 pub mod visit;
 
 pub use check::{Check, CheckKind, Verdict, Verdicts};
 pub use distributed::{Membership, NodeProperty, Remote};
 pub use terms::{Supplier, Terms};
+pub use update::Update;
 pub use value::Value;
 
 use crate::engine::event::Event;
@@ -449,6 +451,11 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    pub fn is_arithmetic(self) -> bool {
+        use BinaryOp::{Add, Divide, Multiply, Remainder, Subtract};
+        matches!(self, Add | Subtract | Multiply | Divide | Remainder)
+    }
+
     /// The comparison that holds where this one does not; others are themselves.
     pub fn negated(self) -> BinaryOp {
         match self {

@@ -234,7 +234,10 @@ impl Writer<'_> {
 
     fn import_text(&self, id: GlobalId, ty: Type) -> String {
         let (state, width) = self.import(id).unwrap_or_default();
-        let value = self.get_import(&state, &width, ty);
+        let value = match self.target.tells_ages && self.is_age(id) {
+            true => "attune_age(attune)".to_owned(),
+            false => self.get_import(&state, &width, ty),
+        };
         let value = fitted(self.program.globals[id].terms, value);
         format!("{} = {value};", self.global(id))
     }

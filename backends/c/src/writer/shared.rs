@@ -4,18 +4,9 @@
 //! Invariant: an assignment is the operation that the interpreter takes it for. `x += e` and
 //! `x = x + e` are additions of e; any other value is set.
 
-use attune_language::ir::{BinaryOp, ExprId, ExprKind, GlobalId, LocalId, Place, Type};
+use attune_language::ir::{BinaryOp, ExprId, GlobalId, NodeProperty, Place, Type, Update};
 
 use super::Writer;
-
-/// `place OP operand`, and the temporary that holds the place's value meanwhile, if one does.
-struct Merging {
-    operation: BinaryOp,
-    operand: ExprId,
-    temporary: Option<LocalId>,
-    /// The place is an int, and the operation one of floats: `x += 1.5`.
-    mixed: bool,
-}
 
 impl Writer<'_> {
     /// Whether a cluster supplies the global.
@@ -23,12 +14,18 @@ impl Writer<'_> {
         self.program.membership.remotes.iter().any(|remote| remote.global == id)
     }
 
+    /// Whether it says how old the node's copy is.
+    pub(super) fn is_age(&self, id: GlobalId) -> bool {
+        let mut remotes = self.program.membership.remotes.iter();
+        remotes.any(|it| it.global == id && matches!(it.property, NodeProperty::Age(_)))
+    }
+
     pub(super) fn share(&mut self, id: GlobalId, value: ExprId) {
         let (global, number) = (self.global(id), id.into_raw().into_u32());
         let real = self.program.globals[id].ty == Type::Float;
         let mut update = if real { "attune_update_real" } else { "attune_update" };
-        let (operation, by) = match self.merging(id, value) {
-            Some(Merging { operation, operand, temporary, mixed }) => {
+        let (operation, by) = match self.program.update(&Place::Global(id, None), value) {
+            Some(Update { operation, operand, temporary, mixed, .. }) => {
                 if mixed {
                     update = "attune_update_mixed";
                 }
@@ -51,39 +48,5 @@ impl Writer<'_> {
         self.out
             .line(format!("{global} = {update}(attune, {number}, {operation}, {global}, {by});"));
         self.write_through(id);
-    }
-
-    fn merging(&self, id: GlobalId, value: ExprId) -> Option<Merging> {
-        let exprs = &self.program.exprs;
-        let of_global = |expr: ExprId| match exprs[expr].kind {
-            ExprKind::Read(Place::Global(read, None)) => read == id,
-            _ => false,
-        };
-        let (mixed, value) = match exprs[value].kind {
-            ExprKind::Convert(inner) if exprs[inner].ty == Type::Float => (true, inner),
-            _ => (false, value),
-        };
-        let of_global = |expr: ExprId| match exprs[expr].kind {
-            ExprKind::Convert(held) if mixed => of_global(held),
-            _ => of_global(expr),
-        };
-        let (temporary, body) = match exprs[value].kind {
-            ExprKind::Let { temporary, value, body } if of_global(value) => (Some(temporary), body),
-            _ => (None, value),
-        };
-        let ExprKind::Binary(operation, left, operand) = exprs[body].kind else { return None };
-        let old = match (temporary, &exprs[left].kind) {
-            (Some(temporary), ExprKind::Read(Place::Local(local, None))) => *local == temporary,
-            _ => temporary.is_none() && of_global(left),
-        };
-        let merges = matches!(
-            operation,
-            BinaryOp::Add
-                | BinaryOp::Subtract
-                | BinaryOp::Multiply
-                | BinaryOp::Divide
-                | BinaryOp::Remainder
-        );
-        (old && merges).then_some(Merging { operation, operand, temporary, mixed })
     }
 }

@@ -31,6 +31,9 @@ pub struct Target {
     /// Whether containers know their names, for the messages of failed checks.
     pub named_containers: bool,
     pub imports: Imports,
+    /// Whether a handler of a cluster's node finds out itself how old its copy is; elsewhere the
+    /// engine has set that import.
+    pub tells_ages: bool,
     /// Set where a verifier follows the program.
     pub verifier: Option<Verifier>,
     /// Whether `schedule` reads a shared container as holding only the threads that may run on its

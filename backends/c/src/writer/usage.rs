@@ -29,6 +29,7 @@ pub fn needs(program: &Program) -> Needs {
         imports: program.attributes.values().any(|attribute| attribute.import)
             || program.globals.values().any(|global| global.storage == Storage::Import),
         shared: !program.membership.remotes.is_empty(),
+        globals: program.globals.len(),
     }
 }
 

@@ -5,7 +5,6 @@
 //! | file | what it does |
 //! |---|---|
 //! | here | starts all, makes one phase after the other, and puts the figures together |
-//! | [`favour`] | gives the programs more of the CPU: by a policy, by weights, or by hand |
 //! | [`favour`] | gives the programs more of the CPU: by policy, by weights, or by hand |
 //! | [`activity`] | what each program did, as the kernel's tracer sees it |
 //!

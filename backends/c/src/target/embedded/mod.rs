@@ -45,6 +45,7 @@ static TARGET: Target = Target {
     // The sentence of a failed check names them.
     named_containers: false,
     imports: Imports::Plain,
+    tells_ages: false,
     verifier: None,
     affinity: false,
     file_above: Some(FILE_ABOVE),

@@ -5,8 +5,9 @@ use attune_language::ir;
 use attune_language::source::SourceId;
 use serde::{Deserialize, Serialize};
 
-use super::LINE_BITS;
 use super::supply::{Supplies, processes_may, tables_may};
+use super::{Engine, LINE_BITS};
+use crate::policy::Node;
 use crate::writer::Writer;
 use crate::writer::output::{Output, quoted};
 
@@ -36,6 +37,11 @@ pub enum Line {
         name: String,
     },
     Container(Container),
+    /// The scheduler is that of a cluster's node; the members are those of [`Node`].
+    Node {
+        cluster: String,
+        description: String,
+    },
 }
 
 /// A file of the policy other than its own.
@@ -80,7 +86,7 @@ impl Global {
 
     /// Bytes from the variable's start to its value: an import's link stands in front.
     pub fn offset(&self) -> u64 {
-        if self.storage == Storage::Import { 8 } else { 0 }
+        if matches!(self.storage, Storage::Import | Storage::Shared) { 8 } else { 0 }
     }
 }
 
@@ -102,6 +108,8 @@ pub enum Storage {
     Const,
     Tunable,
     Import,
+    /// An import that a cluster supplies.
+    Shared,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -111,9 +119,14 @@ pub struct Container {
     pub c_name: String,
 }
 
-pub fn write(writers: &[Writer<'_>], supplies: &Supplies, out: &mut Output) {
+pub fn write(writers: &[Writer<'_>], engine: &Engine, out: &mut Output) {
     out.line("const char attune_description[] ATTUNE_SECTION(\".rodata.attune\") =");
-    for line in writers.iter().flat_map(|writer| writer.description(supplies)) {
+    let node = engine.node.iter().map(|Node { cluster, description }| Line::Node {
+        cluster: cluster.clone(),
+        description: description.clone(),
+    });
+    let lines = writers.iter().flat_map(|writer| writer.description(engine.supplies));
+    for line in lines.chain(node) {
         let line = serde_json::to_string(&line).expect("names and numbers are JSON");
         out.line(format!("    {}", quoted(&format!("{line}\n"))));
     }
@@ -141,7 +154,9 @@ impl Writer<'_> {
         lines.extend(self.program.globals.iter().map(|(id, global)| {
             let (storage, c_name) = match (global.storage, self.names.import(id)) {
                 (ir::Storage::Import, Some((state, _))) => {
-                    (Storage::Import, format!("{state}.value"))
+                    let shared = self.is_shared(id);
+                    let storage = if shared { Storage::Shared } else { Storage::Import };
+                    (storage, format!("{state}.value"))
                 }
                 (ir::Storage::Tunable, _) => (Storage::Tunable, self.names.global(id).to_owned()),
                 (ir::Storage::Const, _) => (Storage::Const, self.names.global(id).to_owned()),

@@ -18,7 +18,7 @@ mod supply;
 
 use attune_language::engine::limits;
 
-use crate::policy::{Policy, Refusal};
+use crate::policy::{Node, Policy, Refusal};
 use crate::runtime::{self, Needs};
 use crate::writer::declarations::{opening, record, state};
 use crate::writer::names::file_stem;
@@ -51,6 +51,7 @@ static TARGET: Target = Target {
     slice: ["attune->slice = ", ";"],
     named_containers: false,
     imports: Imports::Linked,
+    tells_ages: true,
     verifier: Some(Verifier { scalars_on_stack: 12 }),
     affinity: true,
     file_above: Some(LINE_BITS),
@@ -66,11 +67,13 @@ pub struct Engine {
     pub behind: String,
     /// Where thread imports come from.
     pub supplies: &'static Supplies,
+    /// Set where the scheduler, or the first of two, is that of a cluster's node.
+    pub node: Option<Node>,
 }
 
 /// The scheduler as one program.
 pub fn generate(policy: Policy<'_>, engine: &Engine) -> Result<String, Refusal> {
-    refuse(&policy)?;
+    refuse(&policy, engine.node.as_ref())?;
     let mut writer = Writer::new(policy, &TARGET, false, Role::Command, None);
     let bodies = writer.bodies();
     Ok(program(vec![writer], vec![bodies], engine))
@@ -84,8 +87,8 @@ pub fn generate_both(
     others: Policy<'_>,
     engine: &Engine,
 ) -> Result<String, Refusal> {
-    refuse(&command)?;
-    refuse(&others)?;
+    refuse(&command, engine.node.as_ref())?;
+    refuse(&others, None)?;
     let mut first = Writer::new(command, &TARGET, false, Role::Command, None);
     let first_bodies = first.bodies();
     let mut second = Writer::new(others, &TARGET, false, Role::Others, Some(&first));
@@ -93,9 +96,11 @@ pub fn generate_both(
     Ok(program(vec![first, second], bodies, engine))
 }
 
-fn refuse(policy: &Policy<'_>) -> Result<(), Refusal> {
+fn refuse(policy: &Policy<'_>, node: Option<&Node>) -> Result<(), Refusal> {
     policy.refuse()?;
-    policy.refuse_node()?;
+    if node.is_none() {
+        policy.refuse_node()?;
+    }
     let limit = limits::kernel(policy.program);
     limit.map_or(Ok(()), |limit| Err(Refusal::Target(limit.in_words(policy.sources))))
 }
@@ -109,6 +114,7 @@ fn program(mut writers: Vec<Writer<'_>>, bodies: Vec<Output>, engine: &Engine) -
         Needs { sorted: needs.sorted || writer.has_alarms(), ..needs }
     };
     let needs = writers.iter().map(needs).reduce(Needs::and).unwrap_or_default();
+    let needs = Needs { shared: engine.node.is_some(), ..needs };
     out.raw(&runtime::text(needs, &TARGET.runtime));
     if writers.len() > 1 {
         let count = writers.len();
@@ -146,7 +152,7 @@ fn program(mut writers: Vec<Writer<'_>>, bodies: Vec<Output>, engine: &Engine) -
     out.blank();
     out.raw(&engine.behind);
     out.blank();
-    description::write(&writers, engine.supplies, &mut out);
+    description::write(&writers, engine, &mut out);
     let name = writers.first().map_or("", |writer| &writer.program.name);
     out.finish(&format!("{}.c", file_stem(name)))
 }

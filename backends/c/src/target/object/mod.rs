@@ -9,7 +9,7 @@ mod table;
 use attune_language::ir::{Program, Verdicts};
 use attune_language::source::SourceMap;
 
-use crate::policy::{Policy, Refusal};
+use crate::policy::{Node, Policy, Refusal};
 use crate::runtime;
 use crate::writer::declarations::{opening, record, state};
 use crate::writer::names::file_stem;
@@ -21,15 +21,6 @@ use crate::writer::{Role, Writer};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     pub debug: bool,
-}
-
-/// What a node's scheduler tells the engine of its cluster; the back end only hands it on.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// The master's name.
-    pub cluster: String,
-    /// What the cluster shares, in whatever form the part that keeps the node's copy reads.
-    pub description: String,
 }
 
 pub const TARGET: Target = Target {
@@ -52,6 +43,7 @@ pub const TARGET: Target = Target {
     slice: ["attune->slice = ", ";"],
     named_containers: true,
     imports: Imports::Linked,
+    tells_ages: false,
     verifier: None,
     affinity: false,
     file_above: None,

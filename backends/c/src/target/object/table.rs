@@ -3,7 +3,7 @@
 use attune_language::ir::{Attribute, AttributeId, Scope, Storage, Type};
 use attune_language::source::SourceId;
 
-use super::Node;
+use crate::policy::Node;
 use crate::writer::Writer;
 use crate::writer::declarations::abi_event;
 use crate::writer::output::{Output, quoted};
