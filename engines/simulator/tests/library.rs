@@ -428,6 +428,34 @@ fn members_of_a_group_that_sleep_have_no_weight_in_coop() {
     assert_none_is_robbed(sleepers, 1.0 / 3.0);
 }
 
+/// Two programs that compute, beside two whose threads each work for 2 ms, start the next and end.
+#[test]
+fn a_chain_of_threads_gets_no_more_than_one_thread() {
+    let text = r#"
+        duration = "4s"
+        cpus = 1
+
+        [[thread]]
+        name = "hog"
+        count = 2
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+
+        [[thread]]
+        name = "link"
+        count = 2
+        do = [{ compute = "2ms" }, { spawn = "link" }]
+        "#;
+    let workload = Workload::from_file_text(text, "chains.toml").unwrap();
+    for policy in ["fair", "fair_periodic", "coop", "desktop"] {
+        let outcome = simulate(&mut scheduler(policy), &workload, &seconds(4)).unwrap();
+        let share = outcome.share(group(&outcome, "hog"));
+        assert!(share > 0.5 * 0.98, "{policy}: {share}\n{}", outcome.table());
+        let links = outcome.share(group(&outcome, "link"));
+        assert!(links > 0.4, "{policy}: a chain is no worse off either: {links}");
+    }
+}
+
 /// One of eight forgets to poll for up to 10 ms now and then; the others hardly notice.
 #[test]
 fn a_player_that_does_not_poll_harms_itself() {
