@@ -229,6 +229,63 @@ fn a_reservation_that_comes_while_its_thread_waits_counts_when_it_wakes() {
     assert_eq!((dispatch.thread, dispatch.slice), (ThreadId(0), Some(2_500_000)));
 }
 
+/// The machine stood still in the middle of a stay, or a higher class had the processor.
+#[test]
+fn a_reservation_does_not_pay_for_time_that_others_took() {
+    let mut reserve = scheduler("reserve");
+    reserve.start(1, 0);
+    let import = |name| reserve.thread_import(name).unwrap();
+    let values = [(import("dl_period"), 10 * MS), (import("dl_runtime"), 2 * MS)];
+    let call = |policy: &mut Interpreter, event, thread: Option<u32>, now| {
+        let mut decision = Decision::default();
+        let thread = thread.map(ThreadId);
+        policy.call(&Call { event, thread, now, cpu: 0, cpus: 1 }, &mut decision).unwrap();
+        decision.dispatch.map(|dispatch| (dispatch.thread.0, dispatch.slice.unwrap()))
+    };
+    for thread in [0, 1] {
+        reserve.thread_created(ThreadId(thread), &CpuSet::ALL);
+    }
+    for (import, value) in values {
+        reserve.set_thread_import(ThreadId(0), import, Value::Int(value));
+    }
+    for thread in [0, 1] {
+        call(&mut reserve, Event::NewThread, Some(thread), 0);
+    }
+    let mut turns = vec![];
+    // Its first stay lasts for 50 ms instead of 2; it has its budget at once, and in each period.
+    let (mut now, stolen) = (0, 48 * MS);
+    for turn in 0..5 {
+        let (thread, slice) = call(&mut reserve, Event::Schedule, None, now).unwrap();
+        turns.push((thread, slice));
+        now += if turn == 0 { slice + stolen } else { slice };
+        call(&mut reserve, Event::SwitchOut, Some(thread), now);
+    }
+    let own = (0, 2 * MS);
+    assert_eq!(turns, [own, own, (1, 4 * MS), (1, 4 * MS), own]);
+}
+
+#[test]
+fn a_budget_too_small_to_be_one_leaves_its_thread_with_the_others() {
+    let outcome = reserved(
+        r#"
+        duration = "4s"
+
+        [[thread]]
+        name = "tiny"
+        imports = { dl_runtime = "1us", dl_period = "4s" }
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+
+        [[thread]]
+        name = "hog"
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+        "#,
+    );
+    let share = outcome.share(group(&outcome, "tiny"));
+    assert!((share - 0.5).abs() < 0.01, "{}", outcome.table());
+}
+
 #[test]
 fn shortest_reply_answers_sooner_than_fifo() {
     let mean = |policy| {
@@ -426,6 +483,34 @@ fn members_of_a_group_that_sleep_have_no_weight_in_coop() {
             { repeat = 40000, do = [{ compute = "100us" }, "yield"] },
         ]"#;
     assert_none_is_robbed(sleepers, 1.0 / 3.0);
+}
+
+/// Two programs that compute, beside two whose threads each work for 2 ms, start the next and end.
+#[test]
+fn a_chain_of_threads_gets_no_more_than_one_thread() {
+    let text = r#"
+        duration = "4s"
+        cpus = 1
+
+        [[thread]]
+        name = "hog"
+        count = 2
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+
+        [[thread]]
+        name = "link"
+        count = 2
+        do = [{ compute = "2ms" }, { spawn = "link" }]
+        "#;
+    let workload = Workload::from_file_text(text, "chains.toml").unwrap();
+    for policy in ["fair", "fair_periodic", "coop", "desktop"] {
+        let outcome = simulate(&mut scheduler(policy), &workload, &seconds(4)).unwrap();
+        let share = outcome.share(group(&outcome, "hog"));
+        assert!(share > 0.5 * 0.98, "{policy}: {share}\n{}", outcome.table());
+        let links = outcome.share(group(&outcome, "link"));
+        assert!(links > 0.4, "{policy}: a chain is no worse off either: {links}");
+    }
 }
 
 /// One of eight forgets to poll for up to 10 ms now and then; the others hardly notice.

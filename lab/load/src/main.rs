@@ -28,6 +28,7 @@ mod served;
 mod slices;
 mod switches;
 mod tracer;
+mod trust;
 mod wakeups;
 
 use std::ffi::OsString;
@@ -85,6 +86,16 @@ enum Workload {
         /// Each in a cgroup of its own, so many levels deep (needs root)
         #[arg(long, default_value_t = 0)]
         depth: usize,
+    },
+    /// Programs of two users: what those of one take from those of the other (needs root)
+    Trust {
+        /// Each in a scene of its own
+        #[arg(long = "attack", value_enum, required = true)]
+        attacks: Vec<trust::Attack>,
+        #[arg(long, default_value_t = 1)]
+        attackers: usize,
+        #[arg(long, value_name = "S", default_value = "2", value_parser = seconds)]
+        seconds: Duration,
     },
     /// Two processes yield to each other: cost of a switch through sched_yield
     Yields {
@@ -404,6 +415,9 @@ fn measure(args: &Args) -> Result<Value> {
         }),
         Workload::Served { server, socket, clients } => served::run(server, socket, clients),
         Workload::Forks { count, at_once } => forks::run(*count, *at_once),
+        Workload::Trust { attacks, attackers, seconds } => {
+            trust::run(attacks, *attackers, *seconds)
+        }
         Workload::Messages { groups, size, messages } => messages::run(*groups, *size, *messages),
     }?;
     drop(watching);

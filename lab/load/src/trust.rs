@@ -1,0 +1,247 @@
+//! What programs of one user take from programs of another. Needs root, which starts both.
+//!
+//! Two victims compute, cooperating where the policy has such imports, and a third one wakes by the
+//! clock. Beside them run so many programs of another user: first ones that only compute, then as
+//! many that attack. The difference is what the attack takes. Times in nanoseconds.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::Builder;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use attune_linux::process;
+use clap::ValueEnum;
+use rustix::process::Uid;
+use serde_json::{Value, json};
+
+use crate::child::{self, Child};
+use crate::{clock, numbers};
+
+const MS: u64 = 1_000_000;
+/// The victims' user, and the attackers'.
+const VICTIM: u32 = 65_533;
+const STRANGER: u32 = 65_534;
+const VICTIMS: usize = 2;
+/// The victims' group, which a thief names too.
+const GROUP: i64 = 7;
+const BIT: u64 = MS / 10;
+const LINK: u64 = 2 * MS;
+const PERIOD: u64 = 10 * MS;
+const SLEEPERS: usize = 60;
+/// For a scene to find its balance.
+const SETTLES: u64 = 500 * MS;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Attack {
+    /// It joins the victims' group, and matters most
+    Theft,
+    /// Sixty further threads of it, in a group of its own, sleep
+    Sleepers,
+    /// Every number that it may supply is the greediest
+    Extremes,
+    /// A release of its is always due
+    AlwaysDue,
+    /// Its threads work for 2 ms each, start the next and end
+    Chain,
+}
+
+/// The greediest value of each thread import of the library.
+const GREEDIEST: [(&str, i64); 14] = [
+    ("deadline", 1),
+    ("prio", i64::MAX),
+    ("tickets", i64::MAX),
+    ("transaction", i64::MAX),
+    ("importance", i64::MIN),
+    ("next_release", 1),
+    ("polls", 1),
+    ("dl_period", 4_000_000_000),
+    ("dl_runtime", 4_000_000_000),
+    ("weight", i64::MAX),
+    ("nice", i64::MIN),
+    ("input_rating", i64::MAX),
+    ("output_rating", i64::MAX),
+    ("role", 0),
+];
+
+/// Runs each attack with so many attackers, a scene of `time` each.
+pub fn run(attacks: &[Attack], attackers: usize, time: Duration) -> Result<Value> {
+    ensure!(process::effective_user() == 0, "only root can start programs of two users");
+    ensure!(attackers > 0, "at least one attacker");
+    let plain = scene(None, attackers, time)?;
+    let mut figures = json!({ "attackers": attackers, "plain": plain.json() });
+    for attack in attacks {
+        let scene = scene(Some(*attack), attackers, time)?;
+        let parts = scene.shares.iter().zip(&plain.shares).map(|(had, plain)| had / plain);
+        let mut its = scene.json();
+        its["lost_percent"] = json!(100.0 * (1.0 - parts.fold(f64::INFINITY, f64::min)));
+        its["added_p99_ns"] = json!(scene.p99() - plain.p99());
+        let name = attack.to_possible_value().map(|value| value.get_name().to_owned());
+        figures[name.unwrap_or_default()] = its;
+    }
+    Ok(figures)
+}
+
+/// What the victims had.
+struct Scene {
+    /// Parts of a CPU of those that compute.
+    shares: Vec<f64>,
+    late: Value,
+}
+
+impl Scene {
+    fn json(&self) -> Value {
+        json!({ "shares": self.shares, "late_ns": self.late })
+    }
+
+    fn p99(&self) -> f64 {
+        self.late["p99"].as_f64().unwrap_or(f64::NAN)
+    }
+}
+
+fn scene(attack: Option<Attack>, attackers: usize, time: Duration) -> Result<Scene> {
+    let time = time.as_nanos() as u64;
+    let late = child::shared(time.div_ceil(PERIOD) as usize)?;
+    let begin = clock::now() + SETTLES;
+    let victims = (0..VICTIMS).map(|_| of_user(VICTIM, work)).collect::<Result<Vec<_>>>()?;
+    let sleeper = of_user(VICTIM, || {
+        clock::without_slack();
+        for (release, late) in (begin..).step_by(PERIOD as usize).zip(late) {
+            clock::sleep_until(release);
+            late.store(clock::now().saturating_sub(release), Relaxed);
+            clock::compute(BIT);
+        }
+    })?;
+    let strangers =
+        (0..attackers).map(|_| of_user(STRANGER, || act(attack))).collect::<Result<Vec<_>>>()?;
+    let used = || {
+        let times = victims.iter().map(|victim| clock::cpu_time(victim.pid()));
+        times.collect::<Result<Vec<_>, _>>()
+    };
+    clock::sleep_until(begin);
+    let (from, before) = (clock::now(), used()?);
+    clock::sleep_until(begin + time);
+    let (lasted, after) = (clock::now() - from, used()?);
+    drop((victims, sleeper, strangers));
+    let shares = after.iter().zip(&before).map(|(after, before)| after - before);
+    // A wake-up that has not come by now is not counted.
+    let mut late: Vec<u64> =
+        late.iter().map(|late| late.load(Relaxed)).filter(|late| *late > 0).collect();
+    Ok(Scene {
+        shares: shares.map(|used| used as f64 / lasted as f64).collect(),
+        late: numbers::quantiles(&mut late),
+    })
+}
+
+fn of_user(user: u32, job: impl FnOnce()) -> Result<Child> {
+    Ok(Child::start(|| {
+        let user = Some(Uid::from_raw(user));
+        if rustix::thread::set_thread_res_uid(user, user, user).is_err() {
+            return 1;
+        }
+        job();
+        0
+    })?)
+}
+
+/// A victim that cooperates where it can, by polling after each bit of its work.
+fn work() {
+    if !attune_client::wanted(&["polls", "group"]) {
+        return spin();
+    }
+    supply("group", GROUP);
+    supply("importance", 0);
+    poll_for_ever(|| ());
+}
+
+fn act(attack: Option<Attack>) {
+    match attack {
+        None => spin(),
+        Some(Attack::Theft) => {
+            supply("group", GROUP);
+            supply("importance", i64::MIN);
+            poll_for_ever(|| ());
+        }
+        Some(Attack::Sleepers) => {
+            for _ in 0..SLEEPERS {
+                let sleeper = || {
+                    supply("group", GROUP + 1);
+                    supply("importance", i64::MAX);
+                    supply("next_release", i64::MAX / 2);
+                    supply("polls", 1);
+                    loop {
+                        std::thread::sleep(Duration::from_millis(500));
+                    }
+                };
+                start(sleeper);
+            }
+            supply("group", GROUP + 1);
+            poll_for_ever(|| ());
+        }
+        Some(Attack::Extremes) => {
+            GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
+            spin();
+        }
+        Some(Attack::AlwaysDue) => {
+            let mut turns = 0;
+            poll_for_ever(|| {
+                let now = clock::now();
+                supply("next_release", now as i64);
+                supply("deadline", now as i64);
+                turns += 1;
+                // Keeps a watchdog silent.
+                if turns % 20 == 0 {
+                    clock::sleep_until(now + BIT / 2);
+                }
+            });
+        }
+        Some(Attack::Chain) => {
+            start(link_of_chain);
+            loop {
+                std::thread::sleep(Duration::from_secs(1));
+            }
+        }
+    }
+}
+
+fn link_of_chain() {
+    clock::compute(LINK);
+    start(link_of_chain);
+}
+
+fn start(job: fn()) {
+    // Without room for another thread the attack is over, which harms nobody.
+    let _ = Builder::new().stack_size(64 << 10).spawn(job);
+}
+
+fn spin() {
+    loop {
+        clock::spin();
+    }
+}
+
+/// Works in bits; before each end of one, something else. Where nothing is polled it does not give
+/// its turn away.
+fn poll_for_ever(mut also: impl FnMut()) {
+    let polls = attune_client::wanted(&["polls"]).then(|| attune_client::thread_import("polls"));
+    let Some(Ok(polls)) = polls else {
+        loop {
+            clock::compute(BIT);
+            also();
+        }
+    };
+    loop {
+        clock::compute(BIT);
+        also();
+        polls.set(polls.get().wrapping_add(1));
+        std::thread::yield_now();
+    }
+}
+
+/// What is not known, or refused, has no effect.
+fn supply(name: &str, value: i64) {
+    if attune_client::wanted(&[name])
+        && let Ok(import) = attune_client::thread_import(name)
+    {
+        import.set(value);
+    }
+}
