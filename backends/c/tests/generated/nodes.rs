@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use attune_backend_c::{Policy, Refusal, embedded, kernel};
+use attune_backend_c::{Policy, Refusal, embedded};
 use attune_language::engine::Engine;
 use attune_language::engine::event::Event;
 use attune_replica::Operation;
@@ -131,27 +131,14 @@ fn compiled_nodes_tell_what_the_interpreter_tells() {
 }
 
 #[test]
-fn other_targets_refuse_a_node() {
+fn the_embedded_target_refuses_a_node() {
     let (checked, cluster) = cluster(MASTER, WORKER);
     let family = &cluster.families[0];
-    for engine in [Engine::Kernel, Engine::Embedded] {
-        let verdicts = &family.engines[engine as usize].verdicts;
-        let policy = Policy { program: &family.program, verdicts, sources: &checked.sources };
-        let refused = match engine {
-            Engine::Kernel => {
-                let (before, behind) = Default::default();
-                static NONE: kernel::Supplies = kernel::Supplies { kernel: &[], table_alone: &[] };
-                let none = kernel::Engine { before, behind, supplies: &NONE };
-                kernel::generate(policy, &none).map(drop)
-            }
-            _ => {
-                let (header, before, behind) = Default::default();
-                let (members, alarm_members, table) = (0, 0, false);
-                let none =
-                    embedded::Engine { header, before, behind, members, alarm_members, table };
-                embedded::generate(policy, false, &none).map(drop)
-            }
-        };
-        assert_eq!(refused.unwrap_err(), Refusal::Node("worker".into()), "{engine}");
-    }
+    let verdicts = &family.engines[Engine::Embedded as usize].verdicts;
+    let policy = Policy { program: &family.program, verdicts, sources: &checked.sources };
+    let (header, before, behind) = Default::default();
+    let (members, alarm_members, table) = (0, 0, false);
+    let none = embedded::Engine { header, before, behind, members, alarm_members, table };
+    let refused = embedded::generate(policy, false, &none).map(drop);
+    assert_eq!(refused.unwrap_err(), Refusal::Node("worker".into()));
 }
