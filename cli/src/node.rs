@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use attune_backend_c as c;
 use attune_cluster_local::{packets, place};
@@ -15,8 +16,10 @@ use attune_replica::schema::Model;
 use crate::failure::Failure;
 use crate::manager;
 use crate::output::tell;
-use crate::run::LOOK;
 use crate::source::refusal;
+
+/// So often the command's start is looked at while the others come.
+const OFTEN: Duration = Duration::from_millis(50);
 
 /// The scheduler of a family that an engine takes.
 pub struct Node<'a> {
@@ -98,6 +101,6 @@ pub fn wait_for_others(running: &Running, member: &Member, stop: &AtomicBool) {
         tell!("attune: the command waits until all nodes that the master expects have come");
     }
     while !member.has_started() && running.exit().is_none() && !stop.load(Ordering::Relaxed) {
-        running.wait(LOOK);
+        running.wait(OFTEN);
     }
 }

@@ -35,7 +35,7 @@ use crate::set;
 const CLIENTS_COME: Duration = Duration::from_millis(200);
 
 /// How often the scheduler and the command are looked at.
-pub const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(50);
 
 pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let mut diary = Diary::new(&args.scheduler, args.service);

@@ -1,4 +1,5 @@
-//! Finds programs of this machine that experiments need and the project does not build.
+//! Finds programs of this machine that experiments need and the project does not build, and tells
+//! the words of commands apart.
 
 use std::path::PathBuf;
 
@@ -8,6 +9,11 @@ use anyhow::{Result, bail};
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Words as a shell tells them apart. No text of an experiment leaves a quote open.
+pub fn words_of(command: &str) -> Vec<String> {
+    shlex::split(command).unwrap_or_default()
 }
 
 /// Where programs keep what they can fetch again: XDG_CACHE_HOME or `~/.cache`.

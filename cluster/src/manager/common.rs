@@ -29,6 +29,7 @@ use attune_simulator::scheduler::Time;
 
 use super::absent::Identity;
 use super::start::{Error, Texts};
+use super::state::Owner;
 use super::{Happening, Manager, random, state};
 use crate::Master;
 use crate::database::{Database, ManagerId, State, Told};
@@ -43,13 +44,6 @@ const END: time::Time = 3 * SECOND;
 /// Departed nodes that may come back and have their writes counted once; of more, the first are
 /// forgotten.
 const DEPARTED: usize = 4096;
-
-/// Whose a node is, and which of its processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
-    pub manager: ManagerId,
-    pub identity: Identity,
-}
 
 /// Makes a manager of that number take part in a database.
 pub type Join<'a> = &'a mut dyn FnMut(ManagerId) -> std::io::Result<Box<dyn Database>>;

@@ -12,7 +12,6 @@ use attune_replica::messages::NodeId;
 use attune_simulator::scheduler::Time;
 
 use super::absent::Identity;
-use super::common::Owner;
 use super::start::{Error, Texts};
 use crate::Master;
 use crate::database::ManagerId;
@@ -80,6 +79,13 @@ fn write_identity(to: &mut Writer, process: Identity) {
 
 fn read_identity(from: &mut Reader<'_>) -> Option<Identity> {
     Some(Identity { number: from.u32()?, start: from.u64()? })
+}
+
+/// Whose a node is, and which of its processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    pub manager: ManagerId,
+    pub identity: Identity,
 }
 
 /// What managers of several machines share; the master itself is in `rest`.

@@ -3,14 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+use crate::instruments::Side;
 use crate::stack::GuardedStack;
 use crate::thread::{Body, Fiber, ThreadRef};
-use crate::worker::Worker;
 
-/// A fiber that runs the thread's body when its worker first resumes it.
-pub fn new(stack: GuardedStack, thread: ThreadRef, worker: &'static Worker) -> Fiber {
+/// A fiber that runs the thread's body when it is first resumed, from its worker's stack.
+pub fn new(stack: GuardedStack, thread: ThreadRef, host: &'static Side) -> Fiber {
     Fiber::with_stack(stack, move |yielder, ()| {
-        thread.side.arrived(&worker.side);
+        thread.side.arrived(host);
         thread.yielder.set(yielder);
         match thread.body.take() {
             Some(Body::C { start, argument }) => {
@@ -24,6 +24,6 @@ pub fn new(stack: GuardedStack, thread: ThreadRef, worker: &'static Worker) -> F
             None => {}
         }
         thread.yielder.set(ptr::null());
-        thread.side.leaves(&worker.side, true);
+        thread.side.leaves(host, true);
     })
 }

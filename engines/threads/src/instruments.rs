@@ -23,8 +23,6 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::stack::Extent;
-
 /// AddressSanitizer's functions, as in `sanitizer/common_interface_defs.h` and
 /// `asan_interface.h`.
 #[derive(Clone, Copy)]
@@ -126,11 +124,11 @@ impl Side {
         }
     }
 
-    /// The stack of a new thread.
-    pub fn has_stack(&self, stack: Extent) {
+    /// The stack of a new thread: its lowest byte, and how many there are.
+    pub fn has_stack(&self, lowest: usize, size: usize) {
         let Some(tools) = watched() else { return };
-        self.lowest.set(stack.lowest() as *const c_void);
-        self.size.set(stack.usable());
+        self.lowest.set(lowest as *const c_void);
+        self.size.set(size);
         if let Some(thread) = tools.thread {
             self.fiber.set((thread.create_fiber)(0));
         }

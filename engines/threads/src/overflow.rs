@@ -11,9 +11,9 @@ use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::errno::{Result, check};
-use crate::process;
 use crate::stack::Extent;
 use crate::thread::ThreadRef;
+use crate::worker;
 
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 
@@ -60,7 +60,7 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel passes a valid siginfo; the running thread's block lives while it runs.
     unsafe {
         let address = (*info).si_addr() as usize;
-        let running = process::known().map(|worker| worker.running.load(Relaxed));
+        let running = worker::known().map(|worker| worker.running.load(Relaxed));
         if let Some(thread) = running.and_then(|running| ThreadRef::from_ptr(running))
             && let Some(stack) = thread.stack.get().filter(|stack| stack.is_guard(address))
         {

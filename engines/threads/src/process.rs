@@ -51,7 +51,7 @@ pub fn start(settings: Settings) -> Result<()> {
         return Err(Errno(libc::EALREADY));
     }
     let started = build(settings);
-    owner.store(if started.is_ok() { this_os_thread() } else { NOBODY }, Release);
+    owner.store(if started.is_ok() { worker::this_os_thread() } else { NOBODY }, Release);
     if let Some(gate) = started? {
         gate.wait();
     }
@@ -188,7 +188,7 @@ fn enter<T>(worker: &'static Worker, f: impl FnOnce(&mut Engine) -> T) -> Result
 #[inline]
 pub fn here() -> Result<&'static Worker> {
     let first = worker::first();
-    if first.owner.load(Relaxed) == this_os_thread() { Ok(first) } else { not_first() }
+    if first.owner.load(Relaxed) == worker::this_os_thread() { Ok(first) } else { not_first() }
 }
 
 #[inline(never)]
@@ -202,21 +202,6 @@ fn not_first() -> Result<&'static Worker> {
         CLOSED => Err(Errno(libc::EPERM)),
         _ => worker::here_if_not_first().ok_or(Errno(libc::EPERM)),
     }
-}
-
-/// The calling worker, if this OS thread is one. A signal handler may ask.
-pub fn known() -> Option<&'static Worker> {
-    let first = worker::first();
-    if first.owner.load(Relaxed) == this_os_thread() {
-        Some(first)
-    } else {
-        worker::here_if_not_first()
-    }
-}
-
-fn this_os_thread() -> usize {
-    // SAFETY: always allowed.
-    (unsafe { libc::pthread_self() }) as usize
 }
 
 /// Gives up the processor for the running thread, and returns when it is chosen again. The result

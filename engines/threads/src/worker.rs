@@ -105,6 +105,16 @@ pub fn set_here(worker: &'static Worker) {
     HERE.set(Some(worker));
 }
 
+/// The calling worker, if this OS thread is one. A signal handler may ask.
+pub fn known() -> Option<&'static Worker> {
+    if FIRST.owner.load(Relaxed) == this_os_thread() { Some(&FIRST) } else { HERE.get() }
+}
+
+pub fn this_os_thread() -> usize {
+    // SAFETY: always allowed.
+    (unsafe { libc::pthread_self() }) as usize
+}
+
 /// The worker that the thread of that number belongs to. ESRCH: there is no such worker.
 pub fn of(thread: ThreadId) -> Result<&'static Worker> {
     let index = (thread.wrapping_sub(1) & ((1 << number_bits()) - 1)) as usize;

@@ -9,7 +9,8 @@ use attune_kernel::Per;
 use attune_peers::{PEERS, Peer, count_lines};
 use serde::Serialize;
 
-use super::part::Place;
+use super::place::Place;
+use crate::programs::words_of;
 use crate::schedulers;
 
 /// In front of a program's text: it counts how often CPUs go idle (`engines/kernel/bpf/idle.h`).
@@ -177,7 +178,7 @@ impl Contestant {
     /// `folder` a place to write. Err: why it cannot run.
     pub fn prepare(&self, programs: &Path, folder: &Path, place: Place) -> Result<Ready> {
         let mut ready = self.scheduler(programs, folder, place)?;
-        ready.words.extend(split(self.words));
+        ready.words.extend(words_of(self.words));
         for program in self.starts.iter().map(|name| programs.join(name)) {
             ensure!(program.exists(), "there is no {}; `make build` builds it", program.display());
             if !ready.files.contains(&program) {
@@ -192,7 +193,7 @@ impl Contestant {
         let load_word = load.display().to_string();
         Ok(match &self.kind {
             Kind::Kernel(words) => {
-                Ready { words: [vec![load_word], split(words)].concat(), files: vec![load] }
+                Ready { words: [vec![load_word], words_of(words)].concat(), files: vec![load] }
             }
             Kind::Peer(peer) => {
                 let peers = attune_peers::Cache::default_place();
@@ -209,17 +210,12 @@ impl Contestant {
                 words.extend(
                     ours.per.iter().flat_map(|per| ["--per", word(*per)]).map(str::to_owned),
                 );
-                words.extend(split(ours.words));
+                words.extend(words_of(ours.words));
                 words.extend(["--".to_owned(), load_word]);
                 Ready { words, files: vec![attune, object, load] }
             }
         })
     }
-}
-
-/// Words as a shell tells them apart. No text of an experiment leaves a quote open.
-pub fn split(command: &str) -> Vec<String> {
-    shlex::split(command).unwrap_or_default()
 }
 
 /// The program that makes the workloads.

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::contestant::split;
 use crate::files;
-use crate::programs::find;
+use crate::programs::{find, words_of};
 
 /// The server may take so long to begin, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,7 +69,7 @@ impl Database {
     fn make(&self, folder: &Path, programs: &Path) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
         let words = self.server.replace("{database}", &folder.display().to_string());
-        let words = split(&words.replace("{programs}", &programs.display().to_string()));
+        let words = words_of(&words.replace("{programs}", &programs.display().to_string()));
         let mut install = Command::new("mariadb-install-db");
         let bare = ["--auth-root-authentication-method=normal", "--skip-test-db"];
         // The folder fits a server with the same options alone.

@@ -8,7 +8,7 @@ use attune_vm::{Cache, Command, Error, Kind, Options as Machine, Output};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::part::Place;
+use super::place::Place;
 
 /// Longest real time of a machine; most take half a minute.
 const PATIENCE: Duration = Duration::from_secs(900);

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use attune_vm::Topology;
 
-use super::contestant::{Contestant, split};
+use super::contestant::Contestant;
 use super::database::Database;
 use super::films::Films;
 use super::fixture::Fixture;
+use super::place::Place;
 use crate::experiment::Options;
+use crate::programs::words_of;
 
 /// One table.
 pub struct Part {
@@ -21,53 +22,6 @@ pub struct Part {
     pub contestants: fn() -> Vec<Contestant>,
     pub workloads: &'static [Workload],
     pub figures: &'static [Figure],
-}
-
-/// Where a part's runs are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Each run in a deterministic virtual machine (docs/vm.md), in which each instruction of any
-    /// CPU takes a nanosecond: the same run gives the same figures on every machine with the same
-    /// set-up. Runs differ in the seed of the machine.
-    ///
-    /// The CPUs of a socket share a last-level cache.
-    Deterministic { cpus: u32, sockets: u32 },
-    /// In real time on two CPUs. One machine runs all contestants of a round, one after the other,
-    /// and each round begins with another contestant. Figures are medians over rounds with their
-    /// confidence interval; ratios are taken within a round.
-    TwoCpus,
-}
-
-impl Place {
-    pub const ONE_CPU: Place = Place::deterministic(1);
-
-    /// One socket with so many CPUs.
-    pub const fn deterministic(cpus: u32) -> Place {
-        Place::Deterministic { cpus, sockets: 1 }
-    }
-
-    pub fn is_deterministic(self) -> bool {
-        matches!(self, Place::Deterministic { .. })
-    }
-
-    pub fn cpus(self) -> u32 {
-        match self {
-            Place::Deterministic { cpus, .. } => cpus,
-            Place::TwoCpus => 2,
-        }
-    }
-
-    /// Last-level caches.
-    pub fn caches(self) -> u32 {
-        match self {
-            Place::Deterministic { sockets, .. } => sockets,
-            Place::TwoCpus => 1,
-        }
-    }
-
-    pub fn topology(self) -> Topology {
-        Topology::divided(self.cpus(), self.caches())
-    }
 }
 
 /// MiB of most machines.
@@ -171,7 +125,7 @@ impl Workload {
         if let Some(seconds) = self.lasts(brief) {
             command = command.replace("{seconds}", &seconds.to_string());
         }
-        split(&command)
+        words_of(&command)
     }
 }
 

@@ -168,8 +168,8 @@ impl Engine {
         let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
         thread.body.set(Some(body));
         thread.stack.set(Some(stack.extent()));
-        thread.side.has_stack(stack.extent());
-        let fiber = fiber::new(stack, thread, self.worker);
+        thread.side.has_stack(stack.extent().lowest(), stack.extent().usable());
+        let fiber = fiber::new(stack, thread, &self.worker.side);
         // SAFETY: nothing runs on the fiber yet.
         unsafe { *thread.fiber.get() = Some(fiber) };
         self.threads.insert(thread);
