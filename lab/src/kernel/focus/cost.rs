@@ -57,6 +57,7 @@ pub const EXPERIMENT: Description = Description {
                     ),
                 )
                 .needing(whole_desktop)
+                .with_memory(1536)
                 .lasting(12, 6),
             ],
             figures: &[
