@@ -15,11 +15,11 @@
 //!
 //! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
 //! `shared_variables` and `import_operations`; these act on the `engine` of their worker through
-//! `process`, which also switches stacks, and on those of others through `remote`. A `worker` is an
-//! OS thread with its engine, and a program has one unless it asks for more. The engine drives the
-//! `scheduler` that `load` found, with `thread_table`, `timers`, `descriptors` and `stack` for its
-//! data. `thread` and its children are at the bottom. `instruments` tells sanitizers and Valgrind
-//! of stacks.
+//! `process`, which also switches stacks, and on those of others through `remote`. An
+//! `engine::worker` is an OS thread with its engine, and a program has one unless it asks for more.
+//! The engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
+//! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
+//! `instruments` tells sanitizers and Valgrind of stacks.
 
 mod c_api;
 mod clock;
@@ -48,7 +48,6 @@ mod sync;
 mod thread;
 mod thread_table;
 mod timers;
-mod worker;
 
 pub use rust_api::*;
 pub use statistics::Statistics;

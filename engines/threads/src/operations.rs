@@ -4,11 +4,11 @@ use std::ffi::{CStr, c_void};
 
 use crate::clock::NEVER;
 use crate::engine::Engine;
+use crate::engine::worker::{self, Worker};
 use crate::errno::{Errno, Result};
 use crate::process::{here, leave, with};
 use crate::remote;
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
-use crate::worker::{self, Worker};
 
 /// On which worker a new thread is to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

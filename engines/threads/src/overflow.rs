@@ -10,10 +10,10 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::engine::worker;
 use crate::errno::{Result, check};
 use crate::stack::Extent;
 use crate::thread::ThreadRef;
-use crate::worker;
 
 static BEFORE: Before = Before(UnsafeCell::new(MaybeUninit::zeroed()));
 

@@ -18,6 +18,7 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use crate::engine::Engine;
+use crate::engine::worker::{self, MOST_WORKERS, Worker};
 use crate::errno::{Errno, Result};
 use crate::instruments;
 use crate::load;
@@ -26,7 +27,6 @@ use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::StackPool;
 use crate::thread::{Leave, ThreadRef};
-use crate::worker::{self, MOST_WORKERS, Worker};
 
 const NOBODY: usize = 0;
 /// In a forked child, and while starting: every call fails.

@@ -8,10 +8,10 @@ use std::ptr;
 
 use crate::clock::NEVER;
 use crate::engine::Engine;
+use crate::engine::worker::{self, Message, Worker};
 use crate::errno::{Errno, Result};
 use crate::process::{here, leave, with};
 use crate::thread::{Leave, ThreadId, WaitsFor};
-use crate::worker::{self, Message, Worker};
 
 /// Runs `f` on the engine of the worker that the thread belongs to; 0 is the running thread.
 #[inline]

@@ -12,11 +12,11 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
 use crate::engine::Engine;
+use crate::engine::worker;
 use crate::errno::{Errno, Result};
 use crate::instruments;
 use crate::process::{leave, with};
 use crate::thread::{Leave, RawMutex, ThreadRef, WaitQueue, WaitsFor};
-use crate::worker;
 
 /// What the guard protects is in the programs' objects.
 static OBJECTS: Mutex<()> = Mutex::new(());

@@ -5,6 +5,7 @@ use std::ptr;
 
 use super::{posix, status};
 use crate::clock;
+use crate::engine::worker;
 use crate::errno::Errno;
 use crate::io;
 use crate::operations::{self, Place};
@@ -12,7 +13,6 @@ use crate::process::{self, Settings, here, leave, with};
 use crate::remote;
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave, ThreadId};
-use crate::worker;
 
 /// `ATTUNE_LEAST_LOADED`.
 const LEAST_LOADED: c_int = -1;

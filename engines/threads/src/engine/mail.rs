@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::{Engine, Pending};
 use crate::diagnosis::{self, Described};
-use crate::worker::{self, Message};
+use crate::engine::worker::{self, Message};
 
 /// By worker, whether it is hopeless.
 static HOPELESS: Mutex<[bool; worker::MOST_WORKERS]> = Mutex::new([false; worker::MOST_WORKERS]);

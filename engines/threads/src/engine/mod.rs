@@ -16,6 +16,7 @@
 mod mail;
 mod node;
 mod outside;
+pub mod worker;
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, c_void};
@@ -33,9 +34,9 @@ use crate::stack::StackPool;
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
-use crate::worker::{self, Message, Worker};
 use attune_abi::Event;
 use node::Asking;
+use worker::{Message, Worker};
 
 /// An event that the scheduler has not been told of.
 enum Pending {

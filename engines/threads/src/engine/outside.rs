@@ -5,10 +5,10 @@ use super::{Engine, Pending};
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::diagnosis;
+use crate::engine::worker;
 use crate::sync;
 use crate::thread::{self, State, ThreadRef, Waiter, WaitsFor};
 use crate::timers::Kind;
-use crate::worker;
 use attune_abi::Event;
 
 /// How long threads run before the engine polls descriptors again. A poll takes about half a
