@@ -65,9 +65,11 @@ const WEB: &str = "scheduler web extends fifo { }";
 fn commands_say_what_they_cannot_do_with_a_distributed_scheduler() {
     let files = [("farm.sched", MASTER), ("web.subsched", WEB)];
     let folder = folder("farm", &files);
+    let is_master = "farm.sched is a master: `attune manager` runs it";
     for (engine, expected, sentence) in [
-        ("threads", 2, "farm.sched is a master: `attune manager` runs it"),
-        ("kernel", 1, "distributed scheduler"),
+        ("threads", 2, is_master),
+        ("kernel", 2, is_master),
+        ("embedded", 1, "distributed scheduler"),
     ] {
         let words = ["build", "farm.sched", "--engine", engine, "-o", "farm.c"];
         let (status, text) = said(attune(&folder, &words));
