@@ -2,8 +2,8 @@
 //! ThreadSanitizer and Valgrind.
 //!
 //! The sanitizers are there when the program was compiled with them (`-fsanitize=address` or
-//! `thread`); their functions are found when the engine starts. Without them a switch costs one
-//! load and one branch more.
+//! `thread`); their functions are found when the engine starts. Without them a
+//! switch asks four times whether there is one: a load and a branch each.
 //!
 //! - AddressSanitizer keeps the bounds of the stack that runs, and a stack of copies ("fake stack")
 //!   per stack, in which it finds uses after return.
