@@ -99,6 +99,21 @@ pub fn between<'a>(said: &'a str, mark: &str) -> &'a str {
     part
 }
 
+/// A scheduler whose check fails when it has scheduled for a little while: the index grows until it
+/// is outside.
+pub const TRAPS: &str = "scheduler traps extends lifecycle {
+    data { int turns = 0; int slots[4]; }
+    event schedule {
+        turns++;
+        slots[turns / 50] = turns;
+        if (|ready| > 0) {
+            ready => current;
+            dispatch current for 5ms;
+        }
+    }
+}
+";
+
 /// A function for scripts, `until_says WORDS COMMAND ..`: waits for 90 s at most until the command
 /// says the words.
 pub const UNTIL_SAYS: &str = r#"

@@ -18,22 +18,8 @@ mod typed;
 use std::path::Path;
 use std::process::Command;
 
-use common::machine::{ATTUNE, build, folder, in_machine, in_quiet_machine};
+use common::machine::{ATTUNE, TRAPS, build, folder, in_machine, in_quiet_machine};
 use common::set_up;
-
-/// An index that grows until it is outside.
-const TRAPS: &str = "scheduler traps extends lifecycle {
-    data { int turns = 0; int slots[4]; }
-    event schedule {
-        turns++;
-        slots[turns / 50] = turns;
-        if (|ready| > 0) {
-            ready => current;
-            dispatch current for 5ms;
-        }
-    }
-}
-";
 
 /// Threads that were woken often are put away and never taken out.
 const STOPS: &str = "scheduler stops extends lifecycle {

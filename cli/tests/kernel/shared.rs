@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::TRAPS;
-use super::common::machine::{build_both, folder, in_machine, in_quiet_machine, run};
+use super::common::machine::{TRAPS, build_both, folder, in_machine, in_quiet_machine, run};
 use super::common::set_up;
 
 pub(super) fn compile(folder: &Path) {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::machine::{ATTUNE, UNTIL_SAYS, folder, in_machine, run};
+use crate::common::machine::{ATTUNE, TRAPS, UNTIL_SAYS, folder, in_machine, run};
 use crate::common::set_up;
 
 /// `seen` tells what the policy knew of a thread when it met it first: the tunable and the import.
@@ -16,20 +16,6 @@ const POLICY: &str = "scheduler kept extends lifecycle {
         t.seen = 100 * level + t.urgent;
     }
     event schedule {
-        if (|ready| > 0) {
-            ready => current;
-            dispatch current for 5ms;
-        }
-    }
-}
-";
-
-/// Ends by a check that fails when it has scheduled for a little while.
-const TRAPS: &str = "scheduler traps extends lifecycle {
-    data { int turns = 0; int slots[4]; }
-    event schedule {
-        turns++;
-        slots[turns / 50] = turns;
         if (|ready| > 0) {
             ready => current;
             dispatch current for 5ms;
