@@ -1,6 +1,8 @@
 //! `attune run`: the machine's own threads follow a scheduler, as long as a command runs or until
 //! Ctrl-C.
 
+mod account;
+
 use std::error::Error;
 use std::io;
 use std::path::Path;
@@ -12,10 +14,7 @@ use std::time::{Duration, Instant};
 use attune_broker::Broker;
 use attune_daemon::policy::{Cause, Joined};
 use attune_daemon::state_folder;
-use attune_kernel::{
-    Division, Exit, Image, Kind, Member, Per, PolicyStatistics, Running, Settings, Statistics,
-    Values, support,
-};
+use attune_kernel::{Division, Exit, Image, Member, Per, Running, Settings, Values, support};
 use attune_linux::process;
 use attune_values::wire;
 
@@ -127,7 +126,7 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
     diary.set_again(&running);
     diary.schedules(running.scheduler());
-    tell!("attune: {}", whom(&running, args));
+    tell!("attune: {}", account::whom(&running, args));
     for loss in attune_kernel::losses() {
         tell!("attune: {loss}");
     }
@@ -260,24 +259,6 @@ fn owner() -> u32 {
     if user == 0 { through_sudo().unwrap_or(user) } else { user }
 }
 
-fn whom(running: &Running, args: &RunArgs) -> String {
-    let scheduler = running.scheduler();
-    if args.partial {
-        return format!(
-            "{scheduler} schedules the threads of class SCHED_EXT; all others go first"
-        );
-    }
-    let names: Vec<&str> = running.policies().collect();
-    match (names.as_slice(), args.weight, args.command.first()) {
-        ([command, others], [own, rest], Some(program)) => {
-            format!(
-                "{command} schedules {program} (weight {own}), {others} all others (weight {rest})"
-            )
-        }
-        _ => format!("{scheduler} schedules this machine"),
-    }
-}
-
 /// Until the command ends, the scheduler ends, or somebody says stop.
 fn watch(
     run: &mut Run<'_>,
@@ -290,7 +271,7 @@ fn watch(
     let mut before = run.running.statistics();
     let mut told = 0;
     loop {
-        told = tell_rescued(&run.running, told);
+        told = account::tell_rescued(&run.running, told);
         if let Some(child) = &mut child {
             let status = child
                 .try_wait()
@@ -316,7 +297,7 @@ fn watch(
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
             let now = run.running.statistics();
-            tell!("attune: {}", since(&run.running, &before, &now, reported.elapsed()));
+            tell!("attune: {}", account::since(&run.running, &before, &now, reported.elapsed()));
             (before, reported) = (now, Instant::now());
         }
         run.running.wait(LOOK);
@@ -370,44 +351,9 @@ impl Run<'_> {
             tell!("attune: what was set meanwhile: {error}");
         }
         diary.lends(None);
-        tell!("attune: {} again", whom(running, args));
+        tell!("attune: {} again", account::whom(running, args));
         Ok(())
     }
-}
-
-/// Says where threads waited too long and the engine ran them, each place once; `told` have been.
-fn tell_rescued(running: &Running, told: usize) -> usize {
-    let all = running.rescued();
-    for place in all.iter().skip(told) {
-        let sentence = place.sentence();
-        tell!("attune: {sentence}\n  The engine runs such threads now and then.");
-    }
-    all.len()
-}
-
-/// A second's worth of counters, in a line.
-fn since(running: &Running, before: &Statistics, now: &Statistics, elapsed: Duration) -> String {
-    let rate = |before: u64, now: u64| (now - before) as f64 / elapsed.as_secs_f64();
-    let mut line = format!(
-        "{:.0} dispatches/s, {:.0} handler calls/s, {} ready",
-        rate(before.dispatches(), now.dispatches()),
-        rate(before.handler_calls(), now.handler_calls()),
-        now.ready()
-    );
-    if now.policies.len() > 1 {
-        for ((name, role), (before, now)) in
-            named(running).zip(before.policies.iter().zip(&now.policies))
-        {
-            let busy = (now.ran - before.ran).as_secs_f64() / elapsed.as_secs_f64();
-            line += &format!("; {name} {role} {:.2} CPUs", busy);
-        }
-    }
-    line
-}
-
-/// Two schedulers, each with the threads that follow it.
-fn named(running: &Running) -> impl Iterator<Item = (&str, &'static str)> {
-    running.policies().zip(["(command)", "(others)"])
 }
 
 /// Detaches, then waits for the command: it goes on under the fair class.
@@ -426,7 +372,7 @@ fn finish(
     // The command may end at the moment in which a CPU goes.
     let thrown_out = running.exit().filter(|exit| status.is_none() || !exit.cpus_changed);
     let scheduler = running.scheduler();
-    let summary = summary(&running, &statistics);
+    let summary = account::summary(&running, &statistics);
     let exit = running.stop();
     // What the last handlers wrote is told before the node departs.
     drop(member);
@@ -435,7 +381,7 @@ fn finish(
     }
     tell!("{}", summary.trim_end());
     let exit = thrown_out.unwrap_or(if exit.cpus_changed { Exit::default() } else { exit });
-    let verdict = verdict(&scheduler, &exit).or(lost);
+    let verdict = account::verdict(&scheduler, &exit).or(lost);
     if let Some(verdict) = &verdict {
         tell!("attune: {verdict}");
     }
@@ -454,67 +400,4 @@ fn finish(
     };
     let code = status.map_or(0, |status| status.code().unwrap_or(1).clamp(0, 255) as u8);
     Ok(ExitCode::from(if verdict.is_some() && code == 0 { 1 } else { code }))
-}
-
-/// One line, or one and one for each policy.
-fn summary(running: &Running, statistics: &Statistics) -> String {
-    let Statistics { kept, kicks, timers, moves, pulls, balanced, locks, held, .. } = statistics;
-    let Statistics { idles, neglects, .. } = statistics;
-    let calls = |policy: &PolicyStatistics| {
-        let calls: Vec<String> =
-            policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
-        calls.join(", ")
-    };
-    let dispatches = statistics.dispatches();
-    let mut all =
-        format!("attune: {dispatches} dispatches, {kept} kept, {kicks} kicks, {timers} timers");
-    if *moves > 0 {
-        all += &format!(
-            ", {moves} moves between instances, {pulls} of them pulled, {balanced} for balance"
-        );
-    }
-    if *locks > 0 {
-        all += &format!(", the lock held {locks} times for {} ns", held.as_nanos());
-    }
-    if statistics.clamped > 0 {
-        all += &format!(
-            ", {} times a value out of its import's range, taken as the nearest",
-            statistics.clamped
-        );
-    }
-    if *idles > 0 {
-        all += &format!(", CPUs idle {idles} times, {neglects} of them beside a ready thread");
-    }
-    if statistics.rescues > 0 {
-        all += &format!(", {} times a thread that had waited too long", statistics.rescues);
-    }
-    match statistics.policies.as_slice() {
-        [policy] => format!("{all}; handler calls: {}\n", calls(policy)),
-        policies => named(running).zip(policies).fold(all + "\n", |text, ((name, role), policy)| {
-            let ran = policy.ran.as_secs_f64();
-            let dispatches = policy.dispatches;
-            text + &format!(
-                "attune: {name} {role}: {ran:.3} s of CPU time, {dispatches} dispatches; handler \
-                    calls: {}\n",
-                calls(policy)
-            )
-        }),
-    }
-}
-
-/// What to say of an end that was not asked for.
-fn verdict(scheduler: &str, exit: &Exit) -> Option<String> {
-    let kernel = format!(
-        "{}{}",
-        exit.reason,
-        if exit.message.is_empty() { String::new() } else { format!(": {}", exit.message) }
-    );
-    let took_over = "The fair class has taken over; nothing else is lost.";
-    match (exit.kind, &exit.failure) {
-        (Kind::Unloaded, _) => None,
-        (_, Some(failure)) => Some(format!(
-            "the kernel has ended {scheduler}: {failure}\n  The kernel says: {kernel}. {took_over}"
-        )),
-        (_, None) => Some(format!("the kernel has ended {scheduler}: {kernel}. {took_over}")),
-    }
 }

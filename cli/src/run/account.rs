@@ -1,0 +1,130 @@
+//! What `attune run` says of a run: whom it schedules, what it counts, why it ended.
+
+use std::time::Duration;
+
+use attune_kernel::{Exit, Kind, PolicyStatistics, Running, Statistics};
+
+use crate::args::RunArgs;
+use crate::output::tell;
+
+/// Which threads follow which policy.
+pub fn whom(running: &Running, args: &RunArgs) -> String {
+    let scheduler = running.scheduler();
+    if args.partial {
+        return format!(
+            "{scheduler} schedules the threads of class SCHED_EXT; all others go first"
+        );
+    }
+    let names: Vec<&str> = running.policies().collect();
+    match (names.as_slice(), args.weight, args.command.first()) {
+        ([command, others], [own, rest], Some(program)) => {
+            format!(
+                "{command} schedules {program} (weight {own}), {others} all others (weight {rest})"
+            )
+        }
+        _ => format!("{scheduler} schedules this machine"),
+    }
+}
+
+/// Says where threads waited too long and the engine ran them, each place once; `told` have been.
+pub fn tell_rescued(running: &Running, told: usize) -> usize {
+    let all = running.rescued();
+    for place in all.iter().skip(told) {
+        let sentence = place.sentence();
+        tell!("attune: {sentence}\n  The engine runs such threads now and then.");
+    }
+    all.len()
+}
+
+/// A second's worth of counters, in a line.
+pub fn since(
+    running: &Running,
+    before: &Statistics,
+    now: &Statistics,
+    elapsed: Duration,
+) -> String {
+    let rate = |before: u64, now: u64| (now - before) as f64 / elapsed.as_secs_f64();
+    let mut line = format!(
+        "{:.0} dispatches/s, {:.0} handler calls/s, {} ready",
+        rate(before.dispatches(), now.dispatches()),
+        rate(before.handler_calls(), now.handler_calls()),
+        now.ready()
+    );
+    if now.policies.len() > 1 {
+        for ((name, role), (before, now)) in
+            named(running).zip(before.policies.iter().zip(&now.policies))
+        {
+            let busy = (now.ran - before.ran).as_secs_f64() / elapsed.as_secs_f64();
+            line += &format!("; {name} {role} {:.2} CPUs", busy);
+        }
+    }
+    line
+}
+
+/// Two schedulers, each with the threads that follow it.
+fn named(running: &Running) -> impl Iterator<Item = (&str, &'static str)> {
+    running.policies().zip(["(command)", "(others)"])
+}
+
+/// One line, or one and one for each policy.
+pub fn summary(running: &Running, statistics: &Statistics) -> String {
+    let Statistics { kept, kicks, timers, moves, pulls, balanced, locks, held, .. } = statistics;
+    let Statistics { idles, neglects, .. } = statistics;
+    let calls = |policy: &PolicyStatistics| {
+        let calls: Vec<String> =
+            policy.calls.iter().map(|(event, count)| format!("{event} {count}")).collect();
+        calls.join(", ")
+    };
+    let dispatches = statistics.dispatches();
+    let mut all =
+        format!("attune: {dispatches} dispatches, {kept} kept, {kicks} kicks, {timers} timers");
+    if *moves > 0 {
+        all += &format!(
+            ", {moves} moves between instances, {pulls} of them pulled, {balanced} for balance"
+        );
+    }
+    if *locks > 0 {
+        all += &format!(", the lock held {locks} times for {} ns", held.as_nanos());
+    }
+    if statistics.clamped > 0 {
+        all += &format!(
+            ", {} times a value out of its import's range, taken as the nearest",
+            statistics.clamped
+        );
+    }
+    if *idles > 0 {
+        all += &format!(", CPUs idle {idles} times, {neglects} of them beside a ready thread");
+    }
+    if statistics.rescues > 0 {
+        all += &format!(", {} times a thread that had waited too long", statistics.rescues);
+    }
+    match statistics.policies.as_slice() {
+        [policy] => format!("{all}; handler calls: {}\n", calls(policy)),
+        policies => named(running).zip(policies).fold(all + "\n", |text, ((name, role), policy)| {
+            let ran = policy.ran.as_secs_f64();
+            let dispatches = policy.dispatches;
+            text + &format!(
+                "attune: {name} {role}: {ran:.3} s of CPU time, {dispatches} dispatches; handler \
+                    calls: {}\n",
+                calls(policy)
+            )
+        }),
+    }
+}
+
+/// What to say of an end that was not asked for.
+pub fn verdict(scheduler: &str, exit: &Exit) -> Option<String> {
+    let kernel = format!(
+        "{}{}",
+        exit.reason,
+        if exit.message.is_empty() { String::new() } else { format!(": {}", exit.message) }
+    );
+    let took_over = "The fair class has taken over; nothing else is lost.";
+    match (exit.kind, &exit.failure) {
+        (Kind::Unloaded, _) => None,
+        (_, Some(failure)) => Some(format!(
+            "the kernel has ended {scheduler}: {failure}\n  The kernel says: {kernel}. {took_over}"
+        )),
+        (_, None) => Some(format!("the kernel has ended {scheduler}: {kernel}. {took_over}")),
+    }
+}
