@@ -28,5 +28,11 @@ fn a_thread_that_a_real_time_thread_wakes_does_not_wait_for_the_tick() {
     run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(folder.join("lends")).arg(source));
     let script = "$attune run eager.bpf.o --all -- ./lends";
     let said = in_quiet_machine(&folder, 1, &["lends", "eager.bpf.o"], script);
-    assert!(said.contains("lends: 0 of 60 late\n"), "{said}");
+    let late: u32 = said
+        .lines()
+        .find_map(|line| line.strip_prefix("lends: ")?.strip_suffix(" of 60 late")?.parse().ok())
+        .unwrap_or_else(|| panic!("{said}"));
+    // Where kicks are lost, 51 are late. One that comes with the guest's own work (a timer of its
+    // kernel, a page of the program) may be late by itself.
+    assert!(late <= 6, "{said}");
 }
