@@ -1,4 +1,4 @@
-//! What `attune run` says of a run: whom it schedules, what it counts, why it ended.
+//! What `attune run` says of a run: the threads that it schedules, its counters, why it ended.
 
 use std::time::Duration;
 
