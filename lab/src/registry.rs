@@ -18,6 +18,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::reserve::EXPERIMENT,
     &kernel::cgroups::EXPERIMENT,
     &kernel::starvation::EXPERIMENT,
+    &kernel::hotplug::EXPERIMENT,
     &kernel::coop::baseline::EXPERIMENT,
     &kernel::coop::many::EXPERIMENT,
     &kernel::coop::fairness::EXPERIMENT,

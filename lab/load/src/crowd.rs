@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::child::{self, Child};
 use crate::clock;
+use crate::random::Random;
 
 /// What a policy promises with n other threads: `fixed` and n times `per_thread`.
 #[derive(Clone, Copy)]
@@ -52,7 +53,7 @@ pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
 
 /// One crowd in a process of its own; the longest wait.
 fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result<u64> {
-    let (waits, members) = (child::shared(count)?, random.members(count, cpus));
+    let (waits, members) = (child::shared(count)?, members(random, count, cpus));
     let child = Child::start(|| match compute(&members, waits, time) {
         Ok(()) => 0,
         Err(error) => {
@@ -114,39 +115,17 @@ impl Member {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): the same mixes everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut number = self.0;
-        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        number ^ (number >> 31)
-    }
-
-    /// From 0 to 1.
-    fn part(&mut self) -> f64 {
-        self.next() as f64 / u64::MAX as f64
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    /// Half of them may run anywhere and have nice 0.
-    fn members(&mut self, count: usize, cpus: usize) -> Vec<Member> {
-        let member = |_| {
-            let plain = self.below(2) == 0;
-            let first = self.below(cpus as u64) as usize;
-            let allowed = (0..cpus).filter(|&cpu| plain || cpu == first || self.below(3) == 0);
-            let cpus = allowed.collect();
-            let nice = if plain { 0 } else { self.below(40) as i32 - 20 };
-            Member { cpus, nice, idle: !plain && self.below(8) == 0 }
-        };
-        (0..count).map(member).collect()
-    }
+/// Half of them may run anywhere and have nice 0.
+fn members(random: &mut Random, count: usize, cpus: usize) -> Vec<Member> {
+    let member = |_| {
+        let plain = random.below(2) == 0;
+        let first = random.below(cpus as u64) as usize;
+        let allowed = (0..cpus).filter(|&cpu| plain || cpu == first || random.below(3) == 0);
+        let cpus = allowed.collect();
+        let nice = if plain { 0 } else { random.below(40) as i32 - 20 };
+        Member { cpus, nice, idle: !plain && random.below(8) == 0 }
+    };
+    (0..count).map(member).collect()
 }
 
 #[cfg(test)]
@@ -155,9 +134,9 @@ mod tests {
 
     #[test]
     fn mixes_repeat_and_are_possible() {
-        let members = |seed| Random(seed).members(200, 3);
-        let some = members(1);
-        assert!(some.iter().zip(members(1)).all(|(one, other)| one.cpus == other.cpus));
+        let of = |seed| members(&mut Random(seed), 200, 3);
+        let some = of(1);
+        assert!(some.iter().zip(of(1)).all(|(one, other)| one.cpus == other.cpus));
         assert!(some.iter().all(|member| !member.cpus.is_empty() && member.cpus[0] < 3));
         assert!(some.iter().all(|member| (-20..20).contains(&member.nice)));
         assert!(some.iter().any(|member| member.idle) && some.iter().any(|it| it.cpus.len() == 1));

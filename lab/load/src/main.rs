@@ -16,10 +16,12 @@ mod ext;
 mod films;
 mod forks;
 mod hogs;
+mod hotplug;
 mod messages;
 mod numbers;
 mod periodic;
 mod players;
+mod random;
 mod real_time;
 mod requests;
 mod reservation;
@@ -137,6 +139,17 @@ enum Workload {
         /// .. and n times this
         #[arg(long, value_name = "US")]
         per_thread_us: u64,
+    },
+    /// The last CPU goes and comes under threads that compute or sleep: how soon all go on (needs
+    /// root)
+    Hotplug {
+        /// It goes, then comes, and so on
+        #[arg(long, default_value_t = 10)]
+        changes: u32,
+        #[arg(long, default_value_t = 200)]
+        threads: usize,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
     },
     /// A process that wakes up periodically beside some that compute: how late it is
     Wakeups {
@@ -352,6 +365,7 @@ fn measure(args: &Args) -> Result<Value> {
                 (Duration::from_micros(*fixed_us), Duration::from_micros(*per_thread_us));
             crowd::run(*mixes, *most, *seed, crowd::Bound { fixed, per_thread })
         }
+        Workload::Hotplug { changes, threads, seed } => hotplug::run(*changes, *threads, *seed),
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,
             Duration::from_micros(*period),

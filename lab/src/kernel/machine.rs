@@ -118,7 +118,7 @@ fn parts(text: &str) -> Vec<(&str, &str)> {
     parts
 }
 
-/// The figures from the last line of JSON, and the choices from `attune run`'s last words.
+/// The figures from the last line of JSON and from what `attune run` said, and the choices.
 fn read(text: &str, errors: &str, status: Result<(), String>) -> Result<Run> {
     if let Err(status) = status {
         bail!("{status}: {}", errors.trim());
@@ -134,7 +134,17 @@ fn read(text: &str, errors: &str, status: Result<(), String>) -> Result<Run> {
             "beside_ready_percent": 100.0 * neglects as f64 / idle as f64,
         });
     }
+    let undecided = undecided(errors);
+    if let Some(longest) = undecided.iter().copied().max_by(f64::total_cmp) {
+        figures["undecided_ms"] = json!({ "times": undecided.len(), "longest": longest });
+    }
     Ok(Run { figures, choices: choices(errors) })
+}
+
+/// From what `attune run` says when a CPU goes or comes: `.. decided nothing for 12.3 ms ..`.
+fn undecided(words: &str) -> Vec<f64> {
+    let parts = words.split("decided nothing for ").skip(1);
+    parts.filter_map(|part| part.split_once(" ms")?.0.parse().ok()).collect()
 }
 
 /// From `attune run`'s last words: `.. CPUs idle 12 times, 3 of them beside a ready thread ..`.
@@ -164,6 +174,9 @@ mod tests {
         assert_eq!(idle(words), Some((12, 3)));
         assert_eq!(idle("attune: 7 dispatches; handler calls: schedule 7"), None);
         assert_eq!(choices(""), None);
+        let words = "attune: CPU 1 went: fair decided nothing for 12.3 ms and goes on\nattune: CPU \
+            1 came: fair decided nothing for 9.0 ms and goes on";
+        assert_eq!(undecided(words), [12.3, 9.0]);
     }
 
     #[test]

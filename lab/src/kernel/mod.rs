@@ -27,6 +27,7 @@ pub mod fairness;
 mod films;
 mod fixture;
 pub mod focus;
+pub mod hotplug;
 mod machine;
 pub mod machine_messages;
 mod part;
