@@ -5,11 +5,12 @@
 //! longest wait, and the switches are in it.
 
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use attune_linux::time::{MILLISECOND, Time};
 use serde_json::{Value, json};
 
 use crate::child::{self, Child};
@@ -32,6 +33,7 @@ impl Bound {
 /// Threads of the machine's own that may be ready meanwhile, and the process's first thread.
 const OTHERS: usize = 10;
 const STACK: usize = 64 << 10;
+const LOOK: Time = MILLISECOND;
 
 /// Runs so many mixes of up to `most` threads, each for one and a half times its bound.
 pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
@@ -66,19 +68,24 @@ fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result
     Ok(waits.iter().map(|wait| wait.load(Relaxed)).max().unwrap_or(0))
 }
 
+/// They all wait, as they are to be, until the last is there; so the first wait counts as well.
 fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()> {
-    let (gate, end) = (RwLock::new(()), AtomicU64::new(0));
+    let (gate, began, there) = (RwLock::new(()), AtomicU64::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| -> Result<()> {
         let closed = gate.write();
         for (member, wait) in members.iter().zip(waits) {
-            let (gate, end) = (&gate, &end);
+            let (gate, began, there) = (&gate, &began, &there);
             Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
+                let applied = member.apply();
+                there.fetch_add(1, Relaxed);
                 drop(gate.read());
-                if member.apply().is_err() {
+                if let Err(error) = applied {
+                    eprintln!("attune-load: a thread of the crowd: {error}");
                     return;
                 }
-                let mut last = clock::now();
-                while last < end.load(Relaxed) {
+                let mut last = began.load(Relaxed);
+                let end = last + time.as_nanos() as u64;
+                while last < end {
                     let now = clock::now();
                     // A look takes some time, so the wait of a thread that ran is never 0.
                     wait.fetch_max((now - last).max(1), Relaxed);
@@ -86,7 +93,10 @@ fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()
                 }
             })?;
         }
-        end.store(clock::now() + time.as_nanos() as u64, Relaxed);
+        while there.load(Relaxed) < members.len() {
+            clock::sleep_until(clock::now() + LOOK);
+        }
+        began.store(clock::now(), Relaxed);
         drop(closed);
         Ok(())
     })
