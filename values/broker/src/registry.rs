@@ -242,9 +242,8 @@ impl<S: Store> Registry<S> {
 
     /// There is an account of the process, which lives.
     fn ensure(&mut self, number: i32, user: u32, process: Process) -> Answer<()> {
-        let stale = |account: &Account| {
-            !account.process.lives() || !self.store.reads(account.slot, number)
-        };
+        let stale =
+            |account: &Account| !account.process.lives() || !self.store.reads(account.slot, number);
         if self.accounts.get(&number).is_some_and(stale) {
             self.forget(number);
         }
