@@ -139,6 +139,12 @@ impl Maps {
         Ok(shared)
     }
 
+    /// `attune_executes` of values.h takes a process away that has gained rights.
+    fn reads(&self, slot: u32, process: i32) -> bool {
+        let shared = self.suppliers.lookup(&process.to_ne_bytes(), MapFlags::ANY);
+        shared.is_ok_and(|shared| shared.is_some_and(|it| it == bound(slot, 0).to_ne_bytes()))
+    }
+
     fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()> {
         let key = slot.to_ne_bytes();
         let mut words = self.words.lookup(&key, MapFlags::ANY).map_err(told)?.unwrap_or_default();
@@ -183,6 +189,10 @@ impl Store for Values {
 
     fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
         self.maps()?.open(slot, process)
+    }
+
+    fn reads(&self, slot: u32, process: i32) -> bool {
+        self.maps.as_ref().is_some_and(|maps| maps.reads(slot, process))
     }
 
     fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()> {

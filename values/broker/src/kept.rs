@@ -37,6 +37,8 @@ pub struct Hint {
     pub thread: Option<i32>,
     pub name: String,
     pub value: i64,
+    /// The user who gave it: the next engine asks again whether that one may.
+    pub giver: u32,
 }
 
 fn lives((number, start): Who) -> bool {
@@ -64,13 +66,28 @@ impl Kept {
 
 /// The hints that hold now, whether or not this engine's scheduler has the import.
 #[derive(Debug, Default)]
-pub struct Hints(BTreeMap<(i32, Option<i32>, String), (u64, i64)>);
+pub struct Hints(BTreeMap<(i32, Option<i32>, String), Given>);
+
+#[derive(Debug)]
+struct Given {
+    giver: u32,
+    /// When the process started.
+    start: u64,
+    value: i64,
+}
 
 impl Hints {
-    pub fn set(&mut self, process: i32, thread: Option<i32>, name: &str, value: Option<i64>) {
+    pub fn set(
+        &mut self,
+        giver: u32,
+        process: i32,
+        thread: Option<i32>,
+        name: &str,
+        value: Option<i64>,
+    ) {
         let key = (process, thread, name.to_owned());
         match value.zip(procfs::start_time(process as u32)) {
-            Some((value, start)) => drop(self.0.insert(key, (start, value))),
+            Some((value, start)) => drop(self.0.insert(key, Given { giver, start, value })),
             None => drop(self.0.remove(&key)),
         }
     }
@@ -81,11 +98,12 @@ impl Hints {
     }
 
     pub fn all(&self) -> Vec<Hint> {
-        let hint = |(key, kept): (&(i32, Option<i32>, String), &(u64, i64))| Hint {
-            process: (key.0, kept.0),
+        let hint = |(key, given): (&(i32, Option<i32>, String), &Given)| Hint {
+            process: (key.0, given.start),
             thread: key.1,
             name: key.2.clone(),
-            value: kept.1,
+            value: given.value,
+            giver: given.giver,
         };
         self.0.iter().map(hint).filter(|hint| lives(hint.process)).collect()
     }
@@ -102,10 +120,10 @@ mod tests {
         let own = std::process::id() as i32;
         let start = procfs::start_time(own as u32).unwrap();
         let mut hints = Hints::default();
-        hints.set(own, None, "urgent", Some(1));
-        hints.set(own, Some(own), "urgent", Some(2));
-        hints.set(own, Some(own), "deadline", Some(3));
-        hints.set(own, Some(own), "deadline", None);
+        hints.set(0, own, None, "urgent", Some(1));
+        hints.set(0, own, Some(own), "urgent", Some(2));
+        hints.set(0, own, Some(own), "deadline", Some(3));
+        hints.set(0, own, Some(own), "deadline", None);
         let client = |start| Known { process: (own, start), words: 1, rows: 1 };
         let kept = Kept { clients: vec![client(start), client(start + 1)], hints: hints.all() };
         kept.write(&path).unwrap();

@@ -105,6 +105,11 @@ impl Memory {
         columns.map(|&(import, word)| (self.names[import].clone(), word)).collect()
     }
 
+    /// What a kernel does when the process executes a set-uid program.
+    pub fn gains_rights(&self, process: i32) {
+        self.lock().retain(|_, slot| slot.process != process);
+    }
+
     /// Processes that have a page.
     pub fn processes(&self) -> Vec<i32> {
         self.lock().values().map(|slot| slot.process).collect()
@@ -146,6 +151,10 @@ impl Store for Memory {
         self.lock()
             .insert(slot, Slot { process, page, words: BTreeMap::new(), rows: BTreeMap::new() });
         Ok(memory)
+    }
+
+    fn reads(&self, slot: u32, process: i32) -> bool {
+        self.lock().get(&slot).is_some_and(|slot| slot.process == process)
     }
 
     fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()> {

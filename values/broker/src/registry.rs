@@ -98,16 +98,16 @@ impl<S: Store> Registry<S> {
     /// The process supplies nothing any more; hints for it stay.
     pub fn farewell(&mut self, number: i32) {
         let Some(account) = self.accounts.get_mut(&number) else { return };
-        if !account.hinted {
+        if !account.hinted || !self.store.reads(account.slot, number) {
             return self.forget(number);
         }
         account.forget_own(&mut self.store, number);
     }
 
-    /// The process has ended.
+    /// The process has ended, or the engine has given its page up.
     pub fn forget(&mut self, number: i32) {
         if let Some(account) = self.accounts.remove(&number) {
-            if !account.process.lives() {
+            if !account.process.lives() || !self.store.reads(account.slot, number) {
                 self.hints.forget(number);
             }
             self.store.close(account.slot, number);
@@ -122,9 +122,9 @@ impl<S: Store> Registry<S> {
                 format!("there is no word {word}: 1 to {}", WORDS - 1),
             ));
         }
-        let user = own(&mut self.accounts, number)?.user;
+        let user = own(&mut self.accounts, &self.store, number)?.user;
         self.may_supply(user, import)?;
-        let account = own(&mut self.accounts, number)?;
+        let account = own(&mut self.accounts, &self.store, number)?;
         account.declare_own(&mut self.store, import, word)
     }
 
@@ -135,12 +135,12 @@ impl<S: Store> Registry<S> {
                 format!("there is no row {row}: 1 to {}", ROWS - 1),
             ));
         }
-        let account = own(&mut self.accounts, number)?;
+        let account = own(&mut self.accounts, &self.store, number)?;
         account.bind_own(&mut self.store, number, row, thread)
     }
 
     pub fn unbind(&mut self, number: i32, row: u16) -> Answer<()> {
-        let account = own(&mut self.accounts, number)?;
+        let account = own(&mut self.accounts, &self.store, number)?;
         account.unbind_own(&mut self.store, number, row);
         Ok(())
     }
@@ -182,18 +182,18 @@ impl<S: Store> Registry<S> {
             account.page.set(row.into(), word.into(), *value);
         }
         for (name, value) in values {
-            self.hints.set(number, thread, name, *value);
+            self.hints.set(caller, number, thread, name, *value);
         }
         Ok(())
     }
 
-    /// Gives a hint again that an earlier engine was given. One that this scheduler has no import
-    /// for is kept for the next.
+    /// Gives a hint again that an earlier engine was given, if whoever gave it still may. One that
+    /// this scheduler has no import for is kept for the next.
     pub fn hint_again(&mut self, hint: &Hint) {
-        let Hint { process: (number, _), thread, name, value } = hint;
+        let Hint { process: (number, _), thread, name, value, giver } = hint;
         let values = [(name.clone(), Some(*value))];
-        if self.hint(0, *number, *thread, &values).is_err() {
-            self.hints.set(*number, *thread, name, Some(*value));
+        if self.hint(*giver, *number, *thread, &values).is_err() {
+            self.hints.set(*giver, *number, *thread, name, Some(*value));
         }
     }
 
@@ -242,7 +242,9 @@ impl<S: Store> Registry<S> {
 
     /// There is an account of the process, which lives.
     fn ensure(&mut self, number: i32, user: u32, process: Process) -> Answer<()> {
-        if self.accounts.get(&number).is_some_and(|account| !account.process.lives()) {
+        let stale =
+            |account: &Account| !account.process.lives() || !self.store.reads(account.slot, number);
+        if self.accounts.get(&number).is_some_and(stale) {
             self.forget(number);
         }
         if !self.accounts.contains_key(&number) {
@@ -274,9 +276,16 @@ impl<S: Store> Registry<S> {
     }
 }
 
-fn own(accounts: &mut BTreeMap<i32, Account>, number: i32) -> Answer<&mut Account> {
+fn own<'a>(
+    accounts: &'a mut BTreeMap<i32, Account>,
+    store: &impl Store,
+    number: i32,
+) -> Answer<&'a mut Account> {
+    let counts = |account: &Account| {
+        account.own && account.process.lives() && store.reads(account.slot, number)
+    };
     match accounts.get_mut(&number) {
-        Some(account) if account.own && account.process.lives() => Ok(account),
+        Some(account) if counts(account) => Ok(account),
         _ => Err(Refused::new(Refusal::Garbled, "hello comes first")),
     }
 }
@@ -370,6 +379,39 @@ mod tests {
         assert_eq!(memory.value(number, number, "deadline"), Some(7));
         assert_eq!(memory.value(number, number, "urgent"), Some(3));
         assert!(memory.threads(number).is_empty());
+    }
+
+    #[test]
+    fn a_process_that_gains_rights_by_an_exec_has_nothing_of_what_was_said_before() {
+        let (mut registry, memory) = registry(8);
+        let sleeper = Sleeper::new();
+        let number = sleeper.number();
+        let values = [("urgent".to_owned(), Some(3))];
+        assert_eq!(why(registry.hint(0, number, None, &values)), None);
+        assert!(registry.welcome(number, 1000, sleeper.process()).is_ok());
+        memory.gains_rights(number);
+        // Another process may hold the connection still.
+        assert_eq!(why(registry.declare(number, 1, "deadline")), Some(Refusal::Garbled));
+        assert_eq!(why(registry.bind(number, 1, number)), Some(Refusal::Garbled));
+        registry.farewell(number);
+        assert!(memory.processes().is_empty() && registry.kept().hints.is_empty());
+        // What is said from now on counts.
+        assert_eq!(why(registry.hint(0, number, None, &values)), None);
+        assert_eq!(memory.value(number, number, "urgent"), Some(3));
+    }
+
+    #[test]
+    fn a_hint_is_given_again_by_those_who_may() {
+        let sleeper = Sleeper::new();
+        let number = sleeper.number();
+        for (giver, seen) in [(0, 3), (12345, 0)] {
+            let (mut registry, memory) = registry(8);
+            let mut hints = Hints::default();
+            hints.set(giver, number, None, "urgent", Some(3));
+            hints.all().iter().for_each(|hint| registry.hint_again(hint));
+            assert_eq!(memory.value(number, number, "urgent"), Some(seen));
+            assert_eq!(registry.kept().hints, hints.all());
+        }
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub trait Store: Send {
     /// behind the descriptor is `attune_values::page::PAGE_BYTES` long.
     fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd>;
 
+    /// Whether the slot's page is still read. The engine gives one up whose process has gained
+    /// rights by an exec.
+    fn reads(&self, slot: u32, process: i32) -> bool;
+
     /// From now on that word of the slot's page stands for the import (an index into
     /// [`Store::imports`]); None: no word does.
     fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()>;

@@ -217,6 +217,33 @@ fn a_child_s_values_are_not_its_parent_s() {
 }
 
 #[test]
+fn neither_page_nor_connection_outlives_an_exec() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let (memory, _broker) = engine(&[("urgent", 0)], &socket);
+    let mut client = Client::start(&socket);
+    let me = client.number;
+    let open = || {
+        let entries = std::fs::read_dir(format!("/proc/{me}/fd")).unwrap().flatten();
+        let mut targets: Vec<_> =
+            entries.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect();
+        targets.sort();
+        targets
+    };
+    let before = open();
+    assert_eq!(client.ask("set urgent 6"), "6");
+    assert_eq!(memory.value(me, me, "urgent"), Some(6));
+    assert_ne!(open(), before);
+    assert_eq!(client.ask("exec"), format!("process {me}"));
+    assert_eq!(open(), before);
+    becomes(vec![], || memory.processes());
+    assert_eq!(client.ask("get urgent"), "0");
+    assert_eq!(client.ask("set urgent 7"), "7");
+    assert_eq!(memory.value(me, me, "urgent"), Some(7));
+    assert_eq!(client.end(), "");
+}
+
+#[test]
 fn a_killed_client_leaves_no_page() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("values");
