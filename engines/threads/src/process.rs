@@ -208,6 +208,7 @@ fn not_first() -> Result<&'static Worker> {
 /// says how its wait ended.
 pub fn leave(leave: Leave) -> Result<()> {
     let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
+    me.left.here();
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
         Some(yielder) => {

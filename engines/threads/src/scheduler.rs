@@ -162,6 +162,11 @@ impl Scheduler {
         self.requests.alarms.take()
     }
 
+    /// The constant and the state, for those who look from outside.
+    pub fn addresses(&self) -> (&'static abi::Scheduler, *mut abi::Instance) {
+        (self.abi, self.instance.as_ptr())
+    }
+
     pub fn name(&self) -> &'static CStr {
         text(self.abi.name)
     }

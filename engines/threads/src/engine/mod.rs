@@ -30,7 +30,7 @@ use crate::fiber;
 use crate::import_bindings::ImportBindings;
 use crate::report;
 use crate::scheduler::Scheduler;
-use crate::stack::StackPool;
+use crate::stack::{Extent, StackPool};
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
@@ -109,10 +109,11 @@ impl Engine {
             created: runs_program.into(),
             switches: 0,
         };
+        worker.view.starts(&engine.scheduler);
         let now = clock::now();
         engine.raise(Event::Init, None, now);
         if runs_program {
-            engine.threads.insert(main);
+            engine.insert(main, now);
             engine.scheduler.init_thread(main, now);
             engine.raise(Event::NewThread, Some(main), now);
             engine.choose(now);
@@ -168,20 +169,26 @@ impl Engine {
         let id = self.threads.next_id();
         let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
         thread.body.set(Some(body));
-        thread.stack.set(Some(stack.extent()));
+        thread.stack.set(stack.extent());
         thread.side.has_stack(stack.extent().lowest(), stack.extent().usable());
         let fiber = fiber::new(stack, thread, &self.worker.side);
         // SAFETY: nothing runs on the fiber yet.
         unsafe { *thread.fiber.get() = Some(fiber) };
-        self.threads.insert(thread);
+        let now = clock::now();
+        self.insert(thread, now);
         self.living += 1;
         self.created += 1;
         self.worker.count_in();
-        let now = clock::now();
         self.scheduler.init_thread(thread, now);
         self.bindings.bind_thread_imports(thread);
         self.raise(Event::NewThread, Some(thread), now);
         Ok(thread)
+    }
+
+    fn insert(&mut self, thread: ThreadRef, now: i64) {
+        self.threads.insert(thread);
+        self.worker.view.has_threads(self.threads.slots());
+        thread.times.becomes_ready(now);
     }
 
     /// The running thread is about to wait. Its place in a queue or the like is set up already.
@@ -232,9 +239,13 @@ impl Engine {
             return if before { Err(Errno(libc::EALREADY)) } else { Ok(()) };
         }
         thread.suspended.set(true);
+        let now = clock::now();
+        if thread.state.get() == State::Ready {
+            thread.times.stops_being_ready(now);
+        }
         // A scheduler that knows blocking as suspending has been told already.
         if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
-            self.raise(Event::SuspendThread, Some(thread), clock::now());
+            self.raise(Event::SuspendThread, Some(thread), now);
         }
         Ok(())
     }
@@ -254,8 +265,10 @@ impl Engine {
         if !thread.suspended.replace(false) {
             return Err(Errno(libc::EINVAL));
         }
+        let now = clock::now();
+        thread.times.becomes_ready(now);
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
-            self.raise(Event::ResumeThread, Some(thread), clock::now());
+            self.raise(Event::ResumeThread, Some(thread), now);
         }
         Ok(())
     }
@@ -276,6 +289,7 @@ impl Engine {
         let me = self.current;
         let now = clock::now();
         me.state.set(State::Ready);
+        me.times.stops(now);
         let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
         let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
         match leave {
@@ -370,6 +384,7 @@ impl Engine {
             ));
         }
         next.state.set(State::Running);
+        next.times.runs(now);
         next.waits_for.set(WaitsFor::Nothing);
         self.current = next;
         self.switches += 1;
@@ -390,7 +405,7 @@ impl Engine {
             self.stacks.give_back(fiber.into_stack());
             thread.side.ends();
         }
-        thread.stack.set(None);
+        thread.stack.set(Extent::NONE);
         self.worker.runs(None);
         self.living -= 1;
         if thread.detached.get() {

@@ -16,6 +16,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::debugger::{self, View};
 use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
 use crate::instruments::{self, Side};
@@ -46,6 +47,8 @@ pub struct Worker {
     pub busy: AtomicBool,
     /// The running thread, for the fault handler; null for the program's first one.
     pub running: AtomicPtr<Thread>,
+    /// What debuggers look for.
+    pub view: View,
     /// The stack on which it chooses, for tools that watch memory.
     pub side: Side,
     pub engine: UnsafeCell<Option<Engine>>,
@@ -129,6 +132,7 @@ pub fn least_loaded() -> &'static Worker {
 /// Makes `count` workers of one, before the first engine starts. Errors of eventfd(2).
 pub fn prepare(count: usize) -> Result<()> {
     if count < 2 {
+        debugger::has_workers();
         return Ok(());
     }
     let more = (1..count).map(|index| &*Box::leak(Box::new(Worker::new(index))));
@@ -141,6 +145,7 @@ pub fn prepare(count: usize) -> Result<()> {
     FIRST.load.store(1, Relaxed);
     BITS.store(count.next_power_of_two().trailing_zeros(), Relaxed);
     SEVERAL.store(ALL.set(workers).is_ok(), Relaxed);
+    debugger::has_workers();
     Ok(())
 }
 
@@ -150,6 +155,7 @@ impl Worker {
             index,
             owner: AtomicUsize::new(0),
             busy: AtomicBool::new(false),
+            view: View::new(),
             side: Side::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),
