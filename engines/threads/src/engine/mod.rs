@@ -23,6 +23,7 @@ use std::ffi::{CStr, c_void};
 
 use crate::clock::{self, NEVER};
 use crate::cluster::Cluster;
+use crate::control::{self, Hint};
 use crate::descriptors::Descriptors;
 use crate::diagnosis;
 use crate::errno::{Errno, Result};
@@ -34,7 +35,7 @@ use crate::stack::{Extent, StackPool};
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
-use attune_abi::Event;
+use attune_abi::{Event, Variable};
 use node::Asking;
 use worker::{Message, Worker};
 
@@ -53,6 +54,8 @@ pub struct Engine {
     pub threads: ThreadTable,
     pub stacks: StackPool,
     pub bindings: ImportBindings,
+    /// Values that the user gives for all threads.
+    pub hints: Vec<Hint>,
     pub descriptors: Descriptors,
     timers: Timers,
     current: ThreadRef,
@@ -93,6 +96,7 @@ impl Engine {
             worker,
             mail: VecDeque::new(),
             bindings: ImportBindings::new(runs_program, ignore_unknown_imports),
+            hints: Vec::new(),
             scheduler,
             threads,
             stacks,
@@ -181,8 +185,20 @@ impl Engine {
         self.worker.count_in();
         self.scheduler.init_thread(thread, now);
         self.bindings.bind_thread_imports(thread);
+        self.hints.iter().for_each(|hint| hint.give(thread));
         self.raise(Event::NewThread, Some(thread), now);
         Ok(thread)
+    }
+
+    /// The value of a thread import for which neither the program nor its user supplies one.
+    pub fn default_of(&mut self, import: &Variable) -> i64 {
+        let size = self.scheduler.record_size();
+        let fresh = ThreadRef::allocate(0, c"", std::ptr::null_mut(), size);
+        self.scheduler.init_thread(fresh, clock::now());
+        let value = control::read(&self.scheduler, import, fresh);
+        // SAFETY: it never was a thread: nothing else has heard of it.
+        unsafe { fresh.free() };
+        value
     }
 
     fn insert(&mut self, thread: ThreadRef, now: i64) {

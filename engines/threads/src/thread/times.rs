@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 
+use super::State;
+
 #[repr(C)]
 #[derive(Default)]
 pub struct Times {
@@ -33,6 +35,22 @@ impl Times {
     #[inline]
     pub fn stops_being_ready(&self, now: i64) {
         self.ready.set(self.ready.get() + (now - self.since.get()));
+    }
+
+    /// Times that it was chosen.
+    pub fn chosen(&self) -> u64 {
+        self.chosen.get()
+    }
+
+    /// How long it has run, and how long it has been ready, until now.
+    pub fn until(&self, now: i64, state: State, suspended: bool) -> (i64, i64) {
+        let (ran, ready) = (self.ran.get(), self.ready.get());
+        let current = (now - self.since.get()).max(0);
+        match state {
+            State::Running => (ran + current, ready),
+            State::Ready if !suspended => (ran, ready + current),
+            _ => (ran, ready),
+        }
     }
 
     /// It ran. If it yields, it is ready.
