@@ -191,7 +191,7 @@ class Elsewhere(Unwinder):
         sp, pc = frame.read_register("rsp"), frame.read_register("rip")
         if (int(sp), int(pc)) != self.asked:
             return None
-        # Of that place of the stack, the frames of the thread are callers.
+        # The frame's own place would be above its caller's, which GDB takes for a broken stack.
         unwound = frame.create_unwind_info(FrameId(gdb.Value(self.left["rsp"]), pc))
         for name, value in self.left.items():
             kind = frame.read_register(name).type

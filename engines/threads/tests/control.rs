@@ -167,9 +167,8 @@ fn a_hint_reaches_the_policy_until_it_is_taken_back() {
     // From now on the second thread alone is chosen.
     assert_eq!(controlled.hint(Some(3), Some(1)), Ok(()));
     let before = controlled.threads();
-    let after = controlled.until("the second is chosen", |threads| {
-        threads[2].chosen > before[2].chosen + 100
-    });
+    let after = controlled
+        .until("the second is chosen", |threads| threads[2].chosen > before[2].chosen + 100);
     assert_eq!(after[1].chosen, before[1].chosen);
     assert_eq!(after[1].run_ns, before[1].run_ns);
     assert!(after[1].ready_ns > before[1].ready_ns, "{after:?}");

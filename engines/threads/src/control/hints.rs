@@ -41,8 +41,10 @@ pub fn hint(
         let message = format!("this program is process {own}, not {process}");
         return Err(Refused(Refusal::NoSuchThread, message));
     }
-    let values: Vec<_> =
-        values.iter().map(|(name, value)| Ok((find(loaded, name)?, *value))).collect::<Answer<_>>()?;
+    let values: Vec<_> = values
+        .iter()
+        .map(|(name, value)| Ok((find(loaded, name)?, *value)))
+        .collect::<Answer<_>>()?;
     let results = match thread {
         None => everywhere(move |engine| all(engine, &values))?,
         Some(number) => {

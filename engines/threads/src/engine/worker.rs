@@ -129,8 +129,8 @@ pub fn least_loaded() -> &'static Worker {
     all().iter().min_by_key(|worker| worker.load.load(Relaxed)).copied().unwrap_or(&FIRST)
 }
 
-/// Makes `count` workers of one, before the first engine starts. `is_asked`: an OS thread that is no
-/// worker posts messages. Errors of eventfd(2).
+/// Makes `count` workers of one, before the first engine starts. `is_asked`: an OS thread that is
+/// no worker posts messages. Errors of eventfd(2).
 pub fn prepare(count: usize, is_asked: bool) -> Result<()> {
     if count < 2 {
         if is_asked {
