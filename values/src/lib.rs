@@ -12,11 +12,13 @@
 //! Between processes values lie in a [`page`](page::Page) that one process shares with the engine,
 //! and the two agree over a socket which import each value is ([`wire`]). `values/client` is the
 //! process's side, `values/broker` the engine's. A privileged program supplies values for other
-//! processes through a [`table`] in the kernel.
+//! processes through a [`table`] in the kernel. [`program`] is what a program tells of its own
+//! threads.
 
 pub mod enclosed;
 pub mod names;
 pub mod page;
+pub mod program;
 pub mod socket;
 pub mod table;
 pub mod text;

@@ -1,5 +1,9 @@
 //! Values as people write them.
 
+use std::fmt;
+
+use crate::wire::Type;
+
 /// `42`, `-1`, `10ms`, `1.5s`: a number, or a time in nanoseconds.
 pub fn parse(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -37,6 +41,61 @@ pub fn time(nanoseconds: i64) -> String {
         }
     }
 }
+
+/// Why a text is no value for a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsuitable {
+    NoTime { name: String, value: String },
+    NoNumber { name: String, value: String },
+    TooLarge { name: String, value: String, limits: &'static str },
+}
+
+impl fmt::Display for Unsuitable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsuitable::NoTime { name, value } => write!(
+                f,
+                "`{value}` is no value for {name}, which is a time: a number with a unit, such as \
+                 10ms"
+            ),
+            Unsuitable::NoNumber { name, value } => {
+                write!(f, "`{value}` is no value for {name}, which is a number without a unit")
+            }
+            Unsuitable::TooLarge { name, value, limits } => {
+                write!(f, "`{value}` is too large for {name}: {limits}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unsuitable {}
+
+/// The value that somebody sets a variable to: that of a time has a unit, a number has none.
+pub fn setting(name: &str, ty: Type, value: &str) -> Result<i64, Unsuitable> {
+    let plain: Option<i64> = value.trim().parse().ok();
+    let (name, value) = (name.to_owned(), value.trim().to_owned());
+    let (digits, unit) = value
+        .split_at(value.find(|c: char| c.is_ascii_lowercase() && c != 'e').unwrap_or(value.len()));
+    let is_number = digits.trim().parse::<f64>().is_ok();
+    match (ty, plain) {
+        (Type::Int, Some(number)) | (Type::Time, Some(number @ 0)) => Ok(number),
+        (Type::Int, None) if is_number && unit.is_empty() && !digits.contains(['.', 'e']) => {
+            Err(Unsuitable::TooLarge { name, value, limits: NUMBERS })
+        }
+        (Type::Int, None) => Err(Unsuitable::NoNumber { name, value }),
+        (Type::Time, Some(_)) => Err(Unsuitable::NoTime { name, value }),
+        (Type::Time, None) => match parse(&value) {
+            Some(time) => Ok(time),
+            None if is_number && ["ns", "us", "ms", "s"].contains(&unit) => {
+                Err(Unsuitable::TooLarge { name, value, limits: TIMES })
+            }
+            None => Err(Unsuitable::NoTime { name, value }),
+        },
+    }
+}
+
+const NUMBERS: &str = "numbers go from -9223372036854775808 to 9223372036854775807";
+const TIMES: &str = "times go from -9000000000s to 9000000000s";
 
 #[cfg(test)]
 mod tests {

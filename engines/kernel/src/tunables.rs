@@ -1,6 +1,6 @@
 //! Changes a running scheduler: sets its tunables and its global imports.
 
-use attune_values::text;
+use attune_values::text::{self, Unsuitable};
 use attune_values::wire::{self, Tunable};
 
 use crate::description::{Global, Policy, Storage, wire_type};
@@ -15,14 +15,8 @@ pub enum SetError {
     UnknownPolicy { name: String, policies: Vec<String> },
     #[error("both schedulers are called {0}: say `command.NAME` or `others.NAME`")]
     Ambiguous(String),
-    #[error(
-        "`{value}` is no value for {name}, which is a time: a number with a unit, such as 10ms"
-    )]
-    NoTime { name: String, value: String },
-    #[error("`{value}` is no value for {name}, which is a number without a unit")]
-    NoNumber { name: String, value: String },
-    #[error("`{value}` is too large for {name}: {limits}")]
-    TooLarge { name: String, value: String, limits: &'static str },
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
     #[error("nothing was set: {0}")]
     Unable(String),
 }
@@ -135,31 +129,9 @@ fn called<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Policy, SetError
     })
 }
 
-fn parse(global: &Global, value: &str) -> Result<i64, SetError> {
-    let plain: Option<i64> = value.trim().parse().ok();
-    let (name, value) = (global.name.clone(), value.trim().to_string());
-    let (digits, unit) = value
-        .split_at(value.find(|c: char| c.is_ascii_lowercase() && c != 'e').unwrap_or(value.len()));
-    let is_number = digits.trim().parse::<f64>().is_ok();
-    match (global.is_time, plain) {
-        (false, Some(number)) | (true, Some(number @ 0)) => Ok(number),
-        (false, None) if is_number && unit.is_empty() && !digits.contains(['.', 'e']) => {
-            Err(SetError::TooLarge { name, value, limits: NUMBERS })
-        }
-        (false, None) => Err(SetError::NoNumber { name, value }),
-        (true, Some(_)) => Err(SetError::NoTime { name, value }),
-        (true, None) => match text::parse(&value) {
-            Some(time) => Ok(time),
-            None if is_number && ["ns", "us", "ms", "s"].contains(&unit) => {
-                Err(SetError::TooLarge { name, value, limits: TIMES })
-            }
-            None => Err(SetError::NoTime { name, value }),
-        },
-    }
+fn parse(global: &Global, value: &str) -> Result<i64, Unsuitable> {
+    text::setting(&global.name, wire_type(global.is_time), value)
 }
-
-const NUMBERS: &str = "numbers go from -9223372036854775808 to 9223372036854775807";
-const TIMES: &str = "times go from -9000000000s to 9000000000s";
 
 #[cfg(test)]
 mod tests {

@@ -48,6 +48,11 @@ pub fn deadlock(scheduler: &Scheduler, mut living: Vec<Described>) -> ! {
 /// `thread 3 "handler" (waiting for descriptor 5, suspended)`
 pub fn describe(thread: ThreadRef) -> String {
     let name = thread.name().to_string_lossy();
+    format!("thread {} \"{name}\" ({})", thread.id, state(thread))
+}
+
+/// `waiting for descriptor 5, suspended`
+pub fn state(thread: ThreadRef) -> String {
     let state = match thread.state.get() {
         State::Ready => "ready".to_string(),
         State::Running => "running".into(),
@@ -68,5 +73,5 @@ pub fn describe(thread: ThreadRef) -> String {
         },
     };
     let suspended = if thread.suspended.get() { ", suspended" } else { "" };
-    format!("thread {} \"{name}\" ({state}{suspended})", thread.id)
+    state + suspended
 }

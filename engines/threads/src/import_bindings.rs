@@ -180,6 +180,11 @@ impl ImportBindings {
         }
     }
 
+    /// Whether the program supplies this import of all threads or of some.
+    pub fn supplies(&self, import: &Variable) -> bool {
+        self.thread_bindings.iter().any(|binding| ptr::eq(binding.variable, import))
+    }
+
     fn set_source(
         &mut self,
         scheduler: &Scheduler,

@@ -5,11 +5,11 @@
 //! asked for that one, and another would only look like it. A privileged program ignores
 //! ATTUNE_SCHED, which would let its caller run code with its rights.
 
-use std::ffi::{CStr, CString, OsString, c_char};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::report;
 use attune_abi::{self as abi, Event};
@@ -52,6 +52,13 @@ pub fn load(from_options: Option<&CStr>) -> Loaded {
 pub fn cluster(from_options: Option<&CStr>) -> Option<String> {
     let wanted = std::env::var_os("ATTUNE_CLUSTER").filter(|name| !name.is_empty());
     choose("ATTUNE_CLUSTER", wanted, from_options, is_privileged())?.into_string().ok()
+}
+
+/// Where the user wants to see and change the scheduler.
+pub fn control() -> Option<PathBuf> {
+    let wanted = std::env::var_os("ATTUNE_CONTROL").filter(|place| !place.is_empty());
+    let place = choose("ATTUNE_CONTROL", wanted, None, is_privileged())?;
+    Some(PathBuf::from(OsStr::from_bytes(place.to_bytes())))
 }
 
 /// What the variable of the environment says, or else the options.

@@ -62,9 +62,9 @@ extern "C" fn on_fault(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
         let address = (*info).si_addr() as usize;
         let running = worker::known().map(|worker| worker.running.load(Relaxed));
         if let Some(thread) = running.and_then(|running| ThreadRef::from_ptr(running))
-            && let Some(stack) = thread.stack.get().filter(|stack| stack.is_guard(address))
+            && thread.stack.get().is_guard(address)
         {
-            say(thread, stack);
+            say(thread, thread.stack.get());
             let mut default: libc::sigaction = std::mem::zeroed();
             default.sa_sigaction = libc::SIG_DFL;
             libc::sigaction(libc::SIGSEGV, &default, ptr::null_mut());

@@ -17,6 +17,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
+use crate::control;
 use crate::engine::Engine;
 use crate::engine::worker::{self, MOST_WORKERS, Worker};
 use crate::errno::{Errno, Result};
@@ -88,11 +89,17 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
             report::cannot_start(&format!("{}: {problem}", scheduler.name().to_string_lossy()));
         }
     }
-    worker::prepare(count)?;
+    let control = load::control();
+    worker::prepare(count, control.is_some())?;
     let first = worker::first();
     let ignore = settings.ignore_unknown_imports;
     // SAFETY: the worker is CLOSED, so no call looks at it.
     unsafe { *first.engine.get() = Some(Engine::start(first, scheduler, first_stacks, ignore)?) };
+    if let Some(place) = control
+        && let Err(error) = control::start(&place, loaded)
+    {
+        report::cannot_start(&format!("ATTUNE_CONTROL={}: {error}", place.display()));
+    }
     if count == 1 {
         return Ok(None);
     }
@@ -208,6 +215,7 @@ fn not_first() -> Result<&'static Worker> {
 /// says how its wait ended.
 pub fn leave(leave: Leave) -> Result<()> {
     let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
+    me.left.here();
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
         Some(yielder) => {

@@ -162,6 +162,11 @@ impl Scheduler {
         self.requests.alarms.take()
     }
 
+    /// The constant and the state, for those who look from outside.
+    pub fn addresses(&self) -> (&'static abi::Scheduler, *mut abi::Instance) {
+        (self.abi, self.instance.as_ptr())
+    }
+
     pub fn name(&self) -> &'static CStr {
         text(self.abi.name)
     }
@@ -171,11 +176,11 @@ impl Scheduler {
     }
 
     pub fn globals(&self) -> &'static [abi::Variable] {
-        slice(self.abi.globals, self.abi.global_count)
+        globals(self.abi)
     }
 
     pub fn attributes(&self) -> &'static [abi::Variable] {
-        slice(self.abi.attributes, self.abi.attribute_count)
+        attributes(self.abi)
     }
 
     pub fn handler_calls(&self) -> u64 {
@@ -215,12 +220,21 @@ impl Scheduler {
     }
 }
 
-fn text(text: *const c_char) -> &'static CStr {
+/// A name in a scheduler.
+pub fn text(text: *const c_char) -> &'static CStr {
     if text.is_null() {
         return c"?";
     }
     // SAFETY: names in a scheduler are static strings.
     unsafe { CStr::from_ptr(text) }
+}
+
+pub fn globals(scheduler: &abi::Scheduler) -> &'static [abi::Variable] {
+    slice(scheduler.globals, scheduler.global_count)
+}
+
+pub fn attributes(scheduler: &abi::Scheduler) -> &'static [abi::Variable] {
+    slice(scheduler.attributes, scheduler.attribute_count)
 }
 
 fn slice<T>(first: *const T, count: u32) -> &'static [T] {

@@ -66,15 +66,19 @@ impl GuardedStack {
 
 /// Where a stack lies, guard included.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Extent {
     limit: usize,
     base: usize,
 }
 
 impl Extent {
+    /// No stack of ours.
+    pub const NONE: Extent = Extent { limit: 0, base: 0 };
+
     /// Whether an access to `address` ran over the end of the stack.
     pub fn is_guard(self, address: usize) -> bool {
-        (self.limit..self.limit + GUARD).contains(&address)
+        self.limit != 0 && (self.limit..self.limit + GUARD).contains(&address)
     }
 
     /// The lowest byte that may be used.

@@ -57,6 +57,10 @@ impl ThreadTable {
         self.slots.iter().flatten().copied()
     }
 
+    pub fn slots(&self) -> &[Option<ThreadRef>] {
+        &self.slots
+    }
+
     fn slot(&self, id: ThreadId) -> usize {
         (id.wrapping_sub(1) >> self.worker_bits) as usize & (self.slots.len() - 1)
     }

@@ -34,10 +34,13 @@ pub enum Event {
 
 /// Whether a global is the scheduler's own or the application's.
 pub const IMPORTED: u8 = 1;
+/// The scheduler's own, for its user to set.
+pub const TUNABLE: u8 = 2;
 /// An import that a cluster supplies.
 pub const SHARED: u8 = 4;
 
 pub const TYPE_FLOAT: u32 = 1;
+pub const TYPE_TIME: u32 = 2;
 
 /// The part of a container that is of use outside of the runtime.
 #[repr(C)]

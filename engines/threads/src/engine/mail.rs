@@ -44,7 +44,7 @@ impl Engine {
 
     /// Sleeps until a descriptor, the time or a message. False: the time ran out.
     pub(super) fn sleep(&mut self, timeout: i64, hopeless: bool) -> bool {
-        if !worker::several() {
+        if self.worker.bell().is_none() {
             return self.poll_descriptors(timeout);
         }
         let mut heard = true;

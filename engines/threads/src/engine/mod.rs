@@ -23,6 +23,7 @@ use std::ffi::{CStr, c_void};
 
 use crate::clock::{self, NEVER};
 use crate::cluster::Cluster;
+use crate::control::{self, Hint};
 use crate::descriptors::Descriptors;
 use crate::diagnosis;
 use crate::errno::{Errno, Result};
@@ -30,11 +31,11 @@ use crate::fiber;
 use crate::import_bindings::ImportBindings;
 use crate::report;
 use crate::scheduler::Scheduler;
-use crate::stack::StackPool;
+use crate::stack::{Extent, StackPool};
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
-use attune_abi::Event;
+use attune_abi::{Event, Variable};
 use node::Asking;
 use worker::{Message, Worker};
 
@@ -53,6 +54,8 @@ pub struct Engine {
     pub threads: ThreadTable,
     pub stacks: StackPool,
     pub bindings: ImportBindings,
+    /// Values that the user gives for all threads.
+    pub hints: Vec<Hint>,
     pub descriptors: Descriptors,
     timers: Timers,
     current: ThreadRef,
@@ -93,6 +96,7 @@ impl Engine {
             worker,
             mail: VecDeque::new(),
             bindings: ImportBindings::new(runs_program, ignore_unknown_imports),
+            hints: Vec::new(),
             scheduler,
             threads,
             stacks,
@@ -109,10 +113,11 @@ impl Engine {
             created: runs_program.into(),
             switches: 0,
         };
+        worker.view.starts(&engine.scheduler);
         let now = clock::now();
         engine.raise(Event::Init, None, now);
         if runs_program {
-            engine.threads.insert(main);
+            engine.insert(main, now);
             engine.scheduler.init_thread(main, now);
             engine.raise(Event::NewThread, Some(main), now);
             engine.choose(now);
@@ -168,20 +173,38 @@ impl Engine {
         let id = self.threads.next_id();
         let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
         thread.body.set(Some(body));
-        thread.stack.set(Some(stack.extent()));
+        thread.stack.set(stack.extent());
         thread.side.has_stack(stack.extent().lowest(), stack.extent().usable());
         let fiber = fiber::new(stack, thread, &self.worker.side);
         // SAFETY: nothing runs on the fiber yet.
         unsafe { *thread.fiber.get() = Some(fiber) };
-        self.threads.insert(thread);
+        let now = clock::now();
+        self.insert(thread, now);
         self.living += 1;
         self.created += 1;
         self.worker.count_in();
-        let now = clock::now();
         self.scheduler.init_thread(thread, now);
         self.bindings.bind_thread_imports(thread);
+        self.hints.iter().for_each(|hint| hint.give(thread));
         self.raise(Event::NewThread, Some(thread), now);
         Ok(thread)
+    }
+
+    /// The value of a thread import for which neither the program nor its user supplies one.
+    pub fn default_of(&mut self, import: &Variable) -> i64 {
+        let size = self.scheduler.record_size();
+        let fresh = ThreadRef::allocate(0, c"", std::ptr::null_mut(), size);
+        self.scheduler.init_thread(fresh, clock::now());
+        let value = control::read(&self.scheduler, import, fresh);
+        // SAFETY: it never was a thread: nothing else has heard of it.
+        unsafe { fresh.free() };
+        value
+    }
+
+    fn insert(&mut self, thread: ThreadRef, now: i64) {
+        self.threads.insert(thread);
+        self.worker.view.has_threads(self.threads.slots());
+        thread.times.becomes_ready(now);
     }
 
     /// The running thread is about to wait. Its place in a queue or the like is set up already.
@@ -232,9 +255,13 @@ impl Engine {
             return if before { Err(Errno(libc::EALREADY)) } else { Ok(()) };
         }
         thread.suspended.set(true);
+        let now = clock::now();
+        if thread.state.get() == State::Ready {
+            thread.times.stops_being_ready(now);
+        }
         // A scheduler that knows blocking as suspending has been told already.
         if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
-            self.raise(Event::SuspendThread, Some(thread), clock::now());
+            self.raise(Event::SuspendThread, Some(thread), now);
         }
         Ok(())
     }
@@ -254,8 +281,10 @@ impl Engine {
         if !thread.suspended.replace(false) {
             return Err(Errno(libc::EINVAL));
         }
+        let now = clock::now();
+        thread.times.becomes_ready(now);
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
-            self.raise(Event::ResumeThread, Some(thread), clock::now());
+            self.raise(Event::ResumeThread, Some(thread), now);
         }
         Ok(())
     }
@@ -276,6 +305,7 @@ impl Engine {
         let me = self.current;
         let now = clock::now();
         me.state.set(State::Ready);
+        me.times.stops(now);
         let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
         let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
         match leave {
@@ -370,6 +400,7 @@ impl Engine {
             ));
         }
         next.state.set(State::Running);
+        next.times.runs(now);
         next.waits_for.set(WaitsFor::Nothing);
         self.current = next;
         self.switches += 1;
@@ -390,7 +421,7 @@ impl Engine {
             self.stacks.give_back(fiber.into_stack());
             thread.side.ends();
         }
-        thread.stack.set(None);
+        thread.stack.set(Extent::NONE);
         self.worker.runs(None);
         self.living -= 1;
         if thread.detached.get() {

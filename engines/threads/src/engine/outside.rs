@@ -147,6 +147,7 @@ impl Engine {
 
     pub(super) fn raise_ready(&mut self, thread: ThreadRef, now: i64) {
         thread.state.set(State::Ready);
+        thread.times.becomes_ready(now);
         if !self.wakes_by_resuming() {
             self.raise(Event::EventRaised, Some(thread), now);
         } else if !thread.suspended.get() {

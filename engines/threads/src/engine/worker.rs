@@ -16,6 +16,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::debugger::{self, View};
 use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
 use crate::instruments::{self, Side};
@@ -46,6 +47,8 @@ pub struct Worker {
     pub busy: AtomicBool,
     /// The running thread, for the fault handler; null for the program's first one.
     pub running: AtomicPtr<Thread>,
+    /// What debuggers look for.
+    pub view: View,
     /// The stack on which it chooses, for tools that watch memory.
     pub side: Side,
     pub engine: UnsafeCell<Option<Engine>>,
@@ -54,7 +57,7 @@ pub struct Worker {
     has_mail: AtomicBool,
     messages: Mutex<Vec<Message>>,
     asleep: AtomicBool,
-    /// An eventfd that ends the sleep; -1 where there is one worker.
+    /// An eventfd that ends the sleep; -1 where no other OS thread posts messages.
     bell: AtomicI32,
 }
 
@@ -126,21 +129,25 @@ pub fn least_loaded() -> &'static Worker {
     all().iter().min_by_key(|worker| worker.load.load(Relaxed)).copied().unwrap_or(&FIRST)
 }
 
-/// Makes `count` workers of one, before the first engine starts. Errors of eventfd(2).
-pub fn prepare(count: usize) -> Result<()> {
+/// Makes `count` workers of one, before the first engine starts. `is_asked`: an OS thread that is
+/// no worker posts messages. Errors of eventfd(2).
+pub fn prepare(count: usize, is_asked: bool) -> Result<()> {
     if count < 2 {
+        if is_asked {
+            FIRST.hang_up_bell()?;
+        }
+        debugger::has_workers();
         return Ok(());
     }
     let more = (1..count).map(|index| &*Box::leak(Box::new(Worker::new(index))));
     let workers: Box<[&'static Worker]> = std::iter::once(&FIRST).chain(more).collect();
     for worker in &workers {
-        // SAFETY: a plain system call.
-        let bell = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
-        worker.bell.store(bell, Relaxed);
+        worker.hang_up_bell()?;
     }
     FIRST.load.store(1, Relaxed);
     BITS.store(count.next_power_of_two().trailing_zeros(), Relaxed);
     SEVERAL.store(ALL.set(workers).is_ok(), Relaxed);
+    debugger::has_workers();
     Ok(())
 }
 
@@ -150,6 +157,7 @@ impl Worker {
             index,
             owner: AtomicUsize::new(0),
             busy: AtomicBool::new(false),
+            view: View::new(),
             side: Side::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),
@@ -190,6 +198,13 @@ impl Worker {
         }
         self.load.fetch_sub(1, Relaxed);
         LIVING.fetch_sub(1, SeqCst) == 1
+    }
+
+    fn hang_up_bell(&self) -> Result<()> {
+        // SAFETY: a plain system call.
+        let bell = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;
+        self.bell.store(bell, Relaxed);
+        Ok(())
     }
 
     /// The descriptor that polls watch.

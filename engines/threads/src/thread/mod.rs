@@ -20,13 +20,16 @@ use std::ptr::{self, NonNull};
 
 use corosensei::{Coroutine, Yielder};
 
+use crate::debugger::Left;
 use crate::instruments::Side;
 use crate::stack::{Extent, GuardedStack};
 use attune_abi as abi;
 
+mod times;
 mod wait_queue;
 mod waiter;
 
+pub use times::Times;
 pub use wait_queue::{RawMutex, WaitQueue, unlink};
 pub use waiter::Waiter;
 
@@ -45,6 +48,7 @@ pub enum Leave {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum State {
     /// It may be dispatched unless it is suspended.
     Ready,
@@ -56,6 +60,7 @@ pub enum State {
 
 /// What a waiting thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum WaitsFor {
     Nothing,
     Time,
@@ -93,13 +98,16 @@ pub struct Thread {
     pub outcome: Cell<i32>,
     pub yielder: Cell<*const Yielder<(), Leave>>,
     pub waits_for: Cell<WaitsFor>,
+    /// Where it goes on, for debuggers.
+    pub left: Left,
+    pub times: Times,
     /// None for the main program, and after the end. Touched only from the stack that resumes it.
     pub fiber: UnsafeCell<Option<Fiber>>,
 
     /// NUL-terminated, so that a signal handler and C can read it.
-    name: [u8; NAME_SIZE],
-    /// Its stack, for the fault handler; None for the main program.
-    pub stack: Cell<Option<Extent>>,
+    pub name: [u8; NAME_SIZE],
+    /// Its stack, for the fault handler and debuggers; none for the main program.
+    pub stack: Cell<Extent>,
     pub body: Cell<Option<Body>>,
     /// Its stack, for tools that watch memory.
     pub side: Side,
@@ -129,6 +137,7 @@ pub struct Thread {
 
 /// A reference to a living thread's block.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
 pub struct ThreadRef(NonNull<Thread>);
 
 impl Deref for ThreadRef {
@@ -159,9 +168,11 @@ impl ThreadRef {
             suspended: Cell::new(false),
             suspend_next: Cell::new(false),
             waits_for: Cell::new(WaitsFor::Nothing),
+            left: Left::default(),
+            times: Times::default(),
             outcome: Cell::new(0),
             fiber: UnsafeCell::new(None),
-            stack: Cell::new(None),
+            stack: Cell::new(Extent::NONE),
             yielder: Cell::new(ptr::null()),
             body: Cell::new(None),
             side: Side::new(),
@@ -253,7 +264,7 @@ impl Thread {
     }
 }
 
-const RECORD_OFFSET: usize = size_of::<Thread>().next_multiple_of(BLOCK_ALIGN);
+pub const RECORD_OFFSET: usize = size_of::<Thread>().next_multiple_of(BLOCK_ALIGN);
 
 fn layout(record_size: usize) -> Layout {
     let record_size = record_size.max(size_of::<abi::Thread>());

@@ -1,0 +1,62 @@
+//! How long a thread has run and has been ready, and how often it was chosen.
+//!
+//! A time ends when the engine reads its clock for the next event of the thread: how long the
+//! policy takes to choose a thread counts for the one that it chooses. Units: nanoseconds.
+
+use std::cell::Cell;
+
+use super::State;
+
+#[repr(C)]
+#[derive(Default)]
+pub struct Times {
+    ran: Cell<i64>,
+    ready: Cell<i64>,
+    chosen: Cell<u64>,
+    /// When it began to run or to be ready, whichever it is.
+    since: Cell<i64>,
+}
+
+impl Times {
+    /// It is ready from now on, but does not run.
+    pub fn becomes_ready(&self, now: i64) {
+        self.since.set(now);
+    }
+
+    /// It was ready, and runs from now on.
+    #[inline]
+    pub fn runs(&self, now: i64) {
+        self.stops_being_ready(now);
+        self.chosen.set(self.chosen.get() + 1);
+        self.since.set(now);
+    }
+
+    /// It was ready, and is suspended.
+    #[inline]
+    pub fn stops_being_ready(&self, now: i64) {
+        self.ready.set(self.ready.get() + (now - self.since.get()));
+    }
+
+    /// Times that it was chosen.
+    pub fn chosen(&self) -> u64 {
+        self.chosen.get()
+    }
+
+    /// How long it has run, and how long it has been ready, until now.
+    pub fn until(&self, now: i64, state: State, suspended: bool) -> (i64, i64) {
+        let (ran, ready) = (self.ran.get(), self.ready.get());
+        let current = (now - self.since.get()).max(0);
+        match state {
+            State::Running => (ran + current, ready),
+            State::Ready if !suspended => (ran, ready + current),
+            _ => (ran, ready),
+        }
+    }
+
+    /// It ran. If it yields, it is ready.
+    #[inline]
+    pub fn stops(&self, now: i64) {
+        self.ran.set(self.ran.get() + (now - self.since.get()));
+        self.since.set(now);
+    }
+}

@@ -1,0 +1,228 @@
+//! A program's threads are seen and set by its user, over the socket that `ATTUNE_CONTROL` names.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use attune_values::enclosed;
+use attune_values::program::{Program, UserThread};
+use attune_values::socket::{Connection, Received};
+use attune_values::wire::{Refusal, Reply, Request, Storage, Tunable, Type};
+use serde::de::DeserializeOwned;
+
+use common::{directory, program, run, scheduler};
+
+/// tests/programs/controlled.c, and a connection to it.
+struct Controlled {
+    child: Child,
+    /// What ends it when it is closed.
+    stdin: Option<ChildStdin>,
+    connection: Connection,
+    _directory: tempfile::TempDir,
+}
+
+fn place(directory: &Path) -> PathBuf {
+    directory.join("control")
+}
+
+impl Controlled {
+    fn start(what: &str, workers: &str) -> Controlled {
+        let directory = directory();
+        let place = place(directory.path());
+        let mut command = Command::new(program(directory.path(), "controlled"));
+        command.arg(what).env("ATTUNE_CONTROL", &place).env("ATTUNE_WORKERS", workers);
+        command.env("ATTUNE_SCHED", scheduler(directory.path(), "tuned"));
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        // It says so when its threads are there.
+        let mut begun = String::new();
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        lines.read_line(&mut begun).expect("a line");
+        assert_eq!(begun, "begun\n");
+        let connection = Connection::to(&place, Duration::from_secs(30)).expect("it listens");
+        let stdin = child.stdin.take();
+        Controlled { child, stdin, connection, _directory: directory }
+    }
+
+    fn answer(&self, request: &Request) -> Received<Reply> {
+        self.connection.send(request, None).expect("sent");
+        self.connection.receive().expect("an answer")
+    }
+
+    fn ask<T: DeserializeOwned>(&self, request: &Request) -> T {
+        match self.answer(request) {
+            Received::Message(Reply::Enclosed, Some(memory)) => {
+                serde_json::from_slice(&enclosed::read(memory).expect("a text")).expect("JSON")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn tunable(&self, name: &str) -> (Storage, Type, i64) {
+        let all: Vec<Tunable> = self.ask(&Request::Tunables);
+        assert!(all.len() == 3 && all.iter().all(|it| it.scheduler == "tuned"), "{all:?}");
+        let found = all.into_iter().find(|it| it.name == name).expect("it can be set");
+        (found.storage, found.ty, found.value)
+    }
+
+    /// The threads, once something holds of them.
+    fn until(&self, what: &str, holds: impl Fn(&[UserThread]) -> bool) -> Vec<UserThread> {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            let threads = self.threads();
+            if holds(&threads) {
+                return threads;
+            }
+            assert!(Instant::now() < end, "not within 30 s: {what}: {threads:?}");
+        }
+    }
+
+    fn threads(&self) -> Vec<UserThread> {
+        let program: Program = self.ask(&Request::Snapshot);
+        assert_eq!((program.process, &*program.scheduler), (self.child.id() as i32, "tuned"));
+        program.threads
+    }
+
+    /// Err: why it was refused.
+    fn set(&self, settings: &[(&str, &str)]) -> Result<(), (Refusal, String)> {
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        done(self.answer(&Request::Set { settings: settings.iter().map(owned).collect() }))
+    }
+
+    fn hint(&self, thread: Option<i32>, value: Option<i64>) -> Result<(), (Refusal, String)> {
+        let (process, values) = (self.child.id() as i32, vec![("urgent".to_owned(), value)]);
+        done(self.answer(&Request::Hint { process, thread, values }))
+    }
+
+    /// The value of `urgent` of each thread that has not ended, by number.
+    fn urgent(&self) -> Vec<i64> {
+        self.threads().iter().map(|thread| thread.values["urgent"]).collect()
+    }
+}
+
+fn done(received: Received<Reply>) -> Result<(), (Refusal, String)> {
+    match received {
+        Received::Message(Reply::Done, _) => Ok(()),
+        Received::Message(Reply::Refused { why, message }, _) => Err((why, message)),
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Drop for Controlled {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_program_that_waits_is_seen_and_set_and_goes_on() {
+    let mut controlled = Controlled::start("waits", "1");
+    let rests = |it: &UserThread| it.state != "ready" && it.state != "running";
+    let threads = controlled.until("all wait", |threads| threads.iter().all(rests));
+    let seen: Vec<_> = threads.iter().map(|it| (it.thread, &*it.name, &*it.state)).collect();
+    assert_eq!(
+        seen,
+        [
+            (1, "main", "waiting for descriptor 0"),
+            (2, "first", "sleeping"),
+            (3, "second", "sleeping")
+        ]
+    );
+    assert!(threads.iter().all(|it| it.container == "WQ" && it.worker == 1), "{threads:?}");
+    assert!(threads.iter().all(|it| it.chosen >= 1 && it.run_ns > 0), "{threads:?}");
+
+    assert_eq!(controlled.tunable("pause"), (Storage::Tunable, Type::Time, 5_000_000));
+    assert_eq!(controlled.tunable("limit"), (Storage::Tunable, Type::Int, 3));
+    assert_eq!(controlled.tunable("switches").0, Storage::Import);
+    assert_eq!(controlled.set(&[("tuned.pause", "7ms"), ("switches", "1000")]), Ok(()));
+    let values = ["pause", "limit", "switches"].map(|name| controlled.tunable(name).2);
+    assert_eq!(values, [7_000_000, 3, 1000]);
+
+    controlled.stdin = None;
+    assert!(controlled.child.wait().expect("it ends").success());
+}
+
+#[test]
+fn all_of_a_setting_or_none() {
+    let controlled = Controlled::start("waits", "1");
+    for (settings, message) in [
+        ([("limit", "4"), ("pause", "4")], "`4` is no value for pause, which is a time"),
+        ([("limit", "4"), ("pausse", "4ms")], "there is no tunable `pausse` in tuned; there is "),
+        ([("limit", "4"), ("fair.pause", "4ms")], "no scheduler here is called `fair`"),
+    ] {
+        let (why, said) = controlled.set(&settings).expect_err(message);
+        assert!(why == Refusal::Unsuitable && said.contains(message), "{said}");
+    }
+    assert_eq!(controlled.tunable("limit").2, 3);
+}
+
+#[test]
+fn a_hint_reaches_the_policy_until_it_is_taken_back() {
+    let controlled = Controlled::start("yields", "1");
+    // From now on the second thread alone is chosen.
+    assert_eq!(controlled.hint(Some(3), Some(1)), Ok(()));
+    let before = controlled.threads();
+    let after = controlled
+        .until("the second is chosen", |threads| threads[2].chosen > before[2].chosen + 100);
+    assert_eq!(after[1].chosen, before[1].chosen);
+    assert_eq!(after[1].run_ns, before[1].run_ns);
+    assert!(after[1].ready_ns > before[1].ready_ns, "{after:?}");
+    assert!(after[2].run_ns > before[2].run_ns, "{after:?}");
+
+    assert_eq!(controlled.hint(Some(3), None), Ok(()));
+    controlled.until("the first is chosen", |threads| threads[1].chosen > after[1].chosen);
+
+    assert_eq!(controlled.hint(None, Some(7)), Ok(()));
+    assert_eq!(controlled.hint(Some(2), Some(8)), Ok(()));
+    assert_eq!(controlled.urgent(), [7, 8, 7]);
+    assert_eq!(controlled.hint(Some(2), None), Ok(()));
+    assert_eq!(controlled.urgent(), [7, 7, 7], "that of all threads holds");
+    assert_eq!(controlled.hint(None, None), Ok(()));
+    assert_eq!(controlled.urgent(), [0, 0, 0]);
+    let unknown = controlled.hint(Some(9), Some(1));
+    assert_eq!(unknown.expect_err("no thread 9").0, Refusal::NoSuchThread);
+}
+
+#[test]
+fn what_the_program_supplies_is_its_own() {
+    let controlled = Controlled::start("supplies", "1");
+    let (why, message) = controlled.set(&[("switches", "5")]).expect_err("registered");
+    assert_eq!((why, &*message), (Refusal::Unsuitable, "the program itself supplies switches"));
+    let (why, message) = controlled.hint(None, Some(1)).expect_err("registered");
+    assert_eq!((why, &*message), (Refusal::Taken, "the program itself supplies urgent"));
+    assert!(controlled.tunable("switches").2 > 0, "the program's variable is read");
+}
+
+#[test]
+fn every_worker_is_asked() {
+    let controlled = Controlled::start("waits", "2");
+    let workers: Vec<_> = controlled.threads().iter().map(|it| (it.thread, it.worker)).collect();
+    assert_eq!(workers, [(1, 1), (2, 2), (3, 1)]);
+    assert_eq!(controlled.hint(None, Some(4)), Ok(()));
+    assert_eq!(controlled.urgent(), [4, 4, 4]);
+    assert_eq!(controlled.hint(Some(2), Some(5)), Ok(()));
+    assert_eq!(controlled.urgent(), [4, 5, 4]);
+}
+
+#[test]
+fn a_thread_that_never_calls_the_library_is_told() {
+    let controlled = Controlled::start("computes", "1");
+    let begun = Instant::now();
+    let (why, message) = controlled.set(&[("limit", "4")]).expect_err("nobody listens");
+    assert!(why == Refusal::Unable && message.contains("worker 1 has not switched"), "{message}");
+    assert!(begun.elapsed() >= Duration::from_secs(2));
+}
+
+#[test]
+fn a_place_where_no_socket_can_be_is_told_at_the_start() {
+    let directory = directory();
+    let mut command = Command::new(program(directory.path(), "controlled"));
+    let ended = run(command.env("ATTUNE_CONTROL", "/proc/control"));
+    assert_eq!(ended.status, Some(2));
+    assert!(ended.stderr.contains("attune: controlled: ATTUNE_CONTROL=/proc/control: "));
+}
