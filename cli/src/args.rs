@@ -46,6 +46,9 @@ pub enum Command {
     /// Keep what the nodes of a cluster on this machine share, and run its master
     #[command(after_help = help::MANAGER)]
     Manager(ManagerArgs),
+    /// Join a cluster on behalf of a device, whose firmware was built with --node FAMILY
+    #[command(after_help = help::GATEWAY)]
+    Gateway(GatewayArgs),
     /// Draw a scheduler's containers and the transfers between them
     #[command(after_help = help::DIAGRAM)]
     Diagram(DiagramArgs),
@@ -197,6 +200,24 @@ pub struct ManagerArgs {
     /// Say what happens as lines of JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(ClapArgs)]
+pub struct GatewayArgs {
+    /// The file of a distributed scheduler
+    #[arg(value_name = "MASTER")]
+    pub scheduler: PathBuf,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// The family that the firmware was built for
+    #[arg(long, value_name = "FAMILY")]
+    pub node: String,
+    /// The cluster's name, as its manager has it; without it, the master's
+    #[arg(long, value_name = "NAME")]
+    pub cluster: Option<String>,
+    /// The device's serial line or another file of bytes; -: standard input and output
+    #[arg(value_name = "LINK")]
+    pub link: PathBuf,
 }
 
 /// How a manager reaches those of other machines.

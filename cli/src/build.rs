@@ -27,11 +27,8 @@ pub fn run(args: &BuildArgs) -> Result<ExitCode, Failure> {
         let message = format!("{}: the output's name must end in {endings}", args.output.display());
         return Err(Failure::usage(message));
     }
-    if args.node.is_some() && !matches!(engine, Engine::Threads | Engine::Kernel) {
-        return Err(Failure::usage(format!(
-            "--node: nodes run on the threads and the kernel engine: the {engine} engine has no \
-             copy of what a cluster shares"
-        )));
+    if args.node.is_some() && engine == Engine::Simulator {
+        return Err(Failure::usage("--node: the simulator runs a whole cluster: `attune sim`"));
     }
     if engine == Engine::Kernel {
         return kernel(args);
@@ -71,7 +68,7 @@ fn finish(args: &BuildArgs, source: String) -> Result<ExitCode, Failure> {
 fn node(args: &BuildArgs, checked: &Checked, engine: Engine) -> Result<ExitCode, Failure> {
     let node = Node::of(checked, &args.scheduler, args.node.as_deref(), engine, &args.request)?;
     let options = c::Options { debug: args.debug };
-    let Node { program, report, told } = node;
+    let Node { program, report, told, .. } = node;
     let source = c::generate_node(program, &report.verdicts, &checked.sources, &options, &told)
         .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
     finish(args, source)
@@ -80,10 +77,21 @@ fn node(args: &BuildArgs, checked: &Checked, engine: Engine) -> Result<ExitCode,
 /// attune.c and attune.h, and what they take.
 fn firmware(args: &BuildArgs) -> Result<ExitCode, Failure> {
     let checked = checked(&args.scheduler, &args.source)?;
-    let (program, report) = accepted(&checked, Engine::Embedded)?;
-    let policy = c::Policy { program, verdicts: &report.verdicts, sources: &checked.sources };
-    let files = attune_embedded::source(policy, args.debug)
-        .map_err(|refusal| Failure::wrong(refusal.to_string()))?;
+    let sources = &checked.sources;
+    let files = if args.node.is_some() || checked.cluster.is_some() {
+        if !args.request.is_empty() {
+            return Err(Failure::usage("--request: firmware has the model `cache` only"));
+        }
+        let (engine, family) = (Engine::Embedded, args.node.as_deref());
+        let node = Node::of(&checked, &args.scheduler, family, engine, &[])?;
+        let policy = c::Policy { program: node.program, verdicts: &node.report.verdicts, sources };
+        attune_embedded::node_source(policy, args.debug, &node.schema, node.family)
+    } else {
+        let (program, report) = accepted(&checked, Engine::Embedded)?;
+        let policy = c::Policy { program, verdicts: &report.verdicts, sources };
+        attune_embedded::source(policy, args.debug)
+    };
+    let files = files.map_err(|refusal| Failure::wrong(refusal.to_string()))?;
     std::fs::create_dir_all(&args.output).map_err(|error| {
         Failure::usage(format!("cannot make the folder {}: {error}", args.output.display()))
     })?;

@@ -16,6 +16,7 @@ mod engine;
 mod explain;
 mod failure;
 mod focus;
+mod gateway;
 mod hint;
 mod join;
 mod lab;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Manager(args) => manager::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::Trace(args) => trace::run(&args),
         Command::Tune(args) => tune::run(&args),
         Command::Focus(args) => focus::run(&args),

@@ -128,7 +128,7 @@ pub fn cluster<'a>(checked: &'a Checked, file: &Path) -> Result<&'a Cluster, Fai
     }
 }
 
-fn stop() -> Result<Event, Failure> {
+pub fn stop() -> Result<Event, Failure> {
     let unable = |error| Failure::usage(format!("cannot listen to signals: {error}"));
     let stop = Event::new().map_err(unable)?;
     let shared = stop.share().map_err(unable)?;

@@ -27,6 +27,8 @@ pub struct Node<'a> {
     pub report: &'a EngineReport,
     /// What the engine must know of the cluster.
     pub told: c::Node,
+    pub schema: Schema,
+    pub family: usize,
 }
 
 impl<'a> Node<'a> {
@@ -52,8 +54,8 @@ impl<'a> Node<'a> {
             schema.shared(name).ok_or_else(|| manager::not_shared(&schema, "--request", name))?;
         }
         let description = packets::describe(&schema, number);
-        let told = c::Node { cluster: schema.name, description };
-        Ok(Node { program: &family.program, report, told })
+        let told = c::Node { cluster: schema.name.clone(), description };
+        Ok(Node { program: &family.program, report, told, schema, family: number })
     }
 }
 

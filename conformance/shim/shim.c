@@ -3,7 +3,8 @@
  * the tests to read.
  *
  * Invariant: `trapped` is 1 exactly when the last call ended in a failed check, 2 when it crashed
- * or did not end. Alarms and preemptions beyond KEPT are counted, not kept.
+ * or did not end. Alarms, preemptions and updates beyond KEPT are
+ * counted, not kept.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -22,6 +23,11 @@ struct conformance {
     struct {
         int64_t cpu, at;
     } preempt[KEPT];
+    uint64_t updates;
+    struct {
+        uint32_t global, operation;
+        int64_t operand;
+    } update[KEPT];
 };
 
 static struct conformance conformance;
@@ -68,17 +74,45 @@ static void conformance_preempt(void *engine, int64_t cpu, int64_t at)
     conformance.preempts++;
 }
 
+static void conformance_update(void *engine, uint32_t global, uint32_t operation, int64_t operand)
+{
+    (void)engine;
+    if (conformance.updates < KEPT) {
+        conformance.update[conformance.updates].global = global;
+        conformance.update[conformance.updates].operation = operation;
+        conformance.update[conformance.updates].operand = operand;
+    }
+    conformance.updates++;
+}
+
 static struct attune_host conformance_host = {
     .trap = conformance_trap,
     .alarm = conformance_alarm,
     .preempt = conformance_preempt,
+    .update = conformance_update,
 };
 
 static void conformance_begin(void)
 {
     conformance.trapped = 0;
     conformance.alarms = conformance.preempts = 0;
+    conformance.updates = 0;
 }
+
+#ifdef ATTUNE_WRITTEN_H
+/* A node whose engine merges what handlers write. */
+struct attune_change *conformance_written(void);
+struct attune_change *conformance_written(void)
+{
+    return attune_written;
+}
+
+int64_t *conformance_heard_at(void);
+int64_t *conformance_heard_at(void)
+{
+    return &attune_heard_at;
+}
+#endif
 
 /* Starts an instance anew. */
 const struct conformance *conformance_attach(struct attune_instance *instance, uint64_t seed,

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use attune_backend_c::{Policy, generate};
+use attune_backend_c::{Node, Policy, generate, generate_node};
 use attune_kernel::Replay;
 use attune_language::engine::Engine;
 use attune_language::ir::Verdicts;
@@ -39,6 +39,8 @@ pub enum Against {
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub against: Against,
+    /// The schedulers are those of a cluster's nodes, and what they write is compared, too.
+    pub nodes: bool,
     pub schedulers: u64,
     /// Event sequences a scheduler: each is one case.
     pub runs: u64,
@@ -59,6 +61,7 @@ pub struct Budget {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     pub against: Against,
+    pub node: bool,
     /// Without the checks that are proved for the engine, under that engine's events.
     pub proved_left_out: bool,
     /// Invariants run.
@@ -69,11 +72,12 @@ pub struct Mode {
 }
 
 impl Mode {
-    fn random(against: Against, random: &mut Random) -> Mode {
+    fn random(against: Against, node: bool, random: &mut Random) -> Mode {
         if against == Against::Kernel {
             let cpus = 1 + [0, 1, 1, 3][random.below(4)];
             return Mode {
                 against,
+                node,
                 proved_left_out: random.percent(50),
                 debug: false,
                 optimised: true,
@@ -84,6 +88,7 @@ impl Mode {
         let several = !proved_left_out && random.percent(40) && against != Against::Embedded;
         Mode {
             against,
+            node,
             proved_left_out,
             debug: random.percent(50),
             optimised: random.percent(10),
@@ -93,8 +98,8 @@ impl Mode {
 
     fn setting(self, random: &mut Random) -> Setting {
         let kernel = self.against == Against::Kernel;
-        // Firmware has one instance.
-        let several = self.against != Against::Embedded && random.percent(40);
+        // Firmware has one instance, and so has a node.
+        let several = self.against != Against::Embedded && !self.node && random.percent(40);
         Setting {
             instances: 1 + u32::from(several),
             cpus: self.cpus,
@@ -103,7 +108,7 @@ impl Mode {
             preemptive: kernel || !self.proved_left_out,
             killing: kernel,
             max_threads: 1 + random.below(13) as u32,
-            imports: random.percent(60),
+            imports: self.node || random.percent(60),
         }
     }
 }
@@ -176,8 +181,9 @@ fn lock(report: &Mutex<Report>) -> std::sync::MutexGuard<'_, Report> {
 /// One scheduler under all its sequences, up to the first difference.
 fn one(budget: &Budget, seed: u64, edit: Edit) -> Report {
     let mut random = Random::new(derive(seed, 1));
-    let mode = Mode::random(budget.against, &mut random);
+    let mode = Mode::random(budget.against, budget.nodes, &mut random);
     let sources = match budget.against {
+        against if budget.nodes => generator::node(seed, budget.size, against == Against::C),
         Against::C | Against::Embedded => generator::scheduler(seed, budget.size),
         Against::Kernel => generator::for_kernel(seed, budget.size),
     };
@@ -238,29 +244,31 @@ fn one(budget: &Budget, seed: u64, edit: Edit) -> Report {
 }
 
 fn build(sources: &Sources, mode: Mode, edit: Edit) -> Result<Built, Failed> {
-    let scheduler = Scheduler::new(sources).map_err(Failed::Rejected)?;
     let engine = match mode.against {
         Against::C => Engine::Threads,
         Against::Embedded => Engine::Embedded,
         Against::Kernel => Engine::Kernel,
     };
+    let scheduler = match mode.node {
+        true => Scheduler::of_node(sources, engine),
+        false => Scheduler::new(sources),
+    };
+    let scheduler = scheduler.map_err(Failed::Rejected)?;
     let verdicts = match mode.proved_left_out {
         true => scheduler.verdicts(engine),
         false => Verdicts::default(),
     };
-    let text = match mode.against {
-        Against::C => {
-            let options = attune_backend_c::Options { debug: mode.debug };
-            generate(&scheduler.program, &verdicts, &scheduler.sources, &options)
-        }
-        Against::Embedded => {
-            let (program, sources) = (&scheduler.program, &scheduler.sources);
-            let policy = Policy { program, verdicts: &verdicts, sources };
-            attune_embedded::loadable(policy, mode.debug)
-        }
-        Against::Kernel => {
-            attune_kernel::replay_source(&scheduler.program, &verdicts, &scheduler.sources)
-        }
+    let (program, sources) = (&scheduler.program, &scheduler.sources);
+    let policy = Policy { program, verdicts: &verdicts, sources };
+    let options = attune_backend_c::Options { debug: mode.debug };
+    // Nothing here talks to a cluster.
+    let node = Node { cluster: "cluster".into(), description: String::new() };
+    let text = match (mode.against, mode.node) {
+        (Against::C, false) => generate(program, &verdicts, sources, &options),
+        (Against::C, true) => generate_node(program, &verdicts, sources, &options, &node),
+        (Against::Embedded, node) => attune_embedded::loadable(policy, mode.debug, node),
+        (Against::Kernel, false) => attune_kernel::replay_source(program, &verdicts, sources),
+        (Against::Kernel, true) => attune_kernel::replay_node_source(policy, node),
     };
     let text = text.map_err(|refusal| Failed::Broken(refusal.to_string()))?;
     let text = edit(&text).ok_or(Failed::Skipped)?;
@@ -293,7 +301,7 @@ fn run_case(
     let _limit = Limit::new(20);
     let (implementation, trap): (Box<dyn Implementation>, _) = match &mut built.code {
         Code::C(library) => {
-            let (compiled, trap) = Compiled::new(library, setting, seed);
+            let (compiled, trap) = Compiled::new(library, &scheduler.program, setting, seed);
             (Box::new(compiled), trap)
         }
         Code::Kernel(replay) => {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use attune_kernel::Found;
 use attune_language::engine::event::Event;
+use attune_replica::{Change, Operation};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, ThreadId, Value};
 
 /// A variable's value as 64 bits: an i64, or a double's bits.
@@ -22,13 +23,27 @@ pub trait Implementation {
     fn call(&mut self, instance: u32, call: &Call, decision: &mut Decision) -> Option<Trap>;
     /// `import` counts the imports among the attributes.
     fn write_thread_import(&mut self, thread: ThreadId, import: usize, value: Value);
-    /// `import` counts the imports among the globals.
-    fn write_global_import(&mut self, import: usize, value: Value);
+    fn write_global_import(&mut self, name: &str, value: Value);
+    /// A node has heard of its cluster at that time; handlers are called at `now` next.
+    fn hear(&mut self, heard_at: Option<i64>, now: i64);
+    /// What handlers have done to the variables that a cluster supplies.
+    fn written(&self) -> Written;
+    /// The cluster takes that.
+    fn take_written(&mut self);
     /// Whether the thread sits in a container.
     fn is_stored(&mut self, thread: ThreadId) -> bool;
     fn state(&self, instance: u32) -> State;
     /// The thread's attributes, by name.
     fn attributes_of(&mut self, thread: ThreadId) -> HashMap<String, Bits>;
+}
+
+/// What handlers of a node have written.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// In the last call, one by one: the numbers of globals, and what was done to them.
+    Each(Vec<(u32, Operation)>),
+    /// By global, since the cluster took it.
+    Merged(Vec<Change>),
 }
 
 /// A failed check.

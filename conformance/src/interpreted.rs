@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use attune_language::engine::event::Event;
-use attune_language::ir::{CheckId, Program, Storage};
+use attune_language::ir::{CheckId, GlobalId, NodeProperty, Program, Storage};
 use attune_language::source::SourceMap;
-use attune_simulator::interpreter::{Failure, Interpreter, Options, Refusal};
+use attune_replica::Operation;
+use attune_simulator::interpreter::{Failure, Interpreter, Options, Refusal, Updated};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Value};
 
 use crate::driver::{Ending, Subject};
@@ -17,7 +18,9 @@ pub struct Interpreted {
     /// The instance of each thread.
     homes: HashMap<ThreadId, u32>,
     thread_imports: Vec<ImportId>,
-    global_imports: Vec<ImportId>,
+    /// Without those that say how old a node's copy is.
+    global_imports: Vec<(String, ImportId)>,
+    ages: Vec<ImportId>,
 }
 
 impl Interpreted {
@@ -33,11 +36,11 @@ impl Interpreted {
             .filter(|each| each.import)
             .map(|each| each.name.clone())
             .collect();
-        let global_imports: Vec<String> = program
+        let global_imports: Vec<(bool, String)> = program
             .globals
-            .values()
-            .filter(|each| each.storage == Storage::Import)
-            .map(|each| each.name.clone())
+            .iter()
+            .filter(|(_, each)| each.storage == Storage::Import)
+            .map(|(id, each)| (is_age(&program, id), each.name.clone()))
             .collect();
         let one = |number: u32| {
             let options = Options { seed: seed_of(options.seed, number), ..options };
@@ -52,7 +55,13 @@ impl Interpreted {
                 .collect(),
             global_imports: global_imports
                 .iter()
-                .filter_map(|name| interpreter.global_import(name))
+                .filter(|(is_age, _)| !is_age)
+                .filter_map(|(_, name)| Some((name.clone(), interpreter.global_import(name)?)))
+                .collect(),
+            ages: global_imports
+                .iter()
+                .filter(|(is_age, _)| *is_age)
+                .filter_map(|(_, name)| interpreter.global_import(name))
                 .collect(),
             homes: HashMap::new(),
             instances,
@@ -76,7 +85,7 @@ impl Interpreted {
     ) -> Result<(), Failure> {
         let outcome = self.instances[instance as usize].run(call, decision);
         if self.instances.len() > 1 {
-            for &import in &self.global_imports {
+            for &(_, import) in &self.global_imports {
                 let value = self.instances[instance as usize].get_global_import(import);
                 self.instances.iter_mut().for_each(|each| each.set_global_import(import, value));
             }
@@ -84,10 +93,38 @@ impl Interpreted {
         outcome
     }
 
+    /// The name of an import that the driver writes.
+    pub fn global_import(&self, import: usize) -> &str {
+        &self.global_imports[import].0
+    }
+
+    pub fn set_age(&mut self, age: i64) {
+        for &import in &self.ages {
+            let each = self.instances.iter_mut();
+            each.for_each(|it| it.set_global_import(import, Value::Int(age)));
+        }
+    }
+
+    /// What the last call has done to the variables that a cluster supplies.
+    pub fn take_written(&mut self, instance: u32) -> Vec<(u32, Operation)> {
+        let updates = self.instances[instance as usize].take_updates();
+        let each = updates.into_iter().filter_map(|update| match update.place {
+            Updated::Global(id) => Some((id.into_raw().into_u32(), update.operation)),
+            Updated::Attribute(..) => None,
+        });
+        each.collect()
+    }
+
     fn home(&mut self, thread: ThreadId) -> &mut Interpreter {
         let home = self.homes.get(&thread).copied().unwrap_or(0);
         &mut self.instances[home as usize]
     }
+}
+
+/// Whether it says how old a node's copy is.
+pub fn is_age(program: &Program, id: GlobalId) -> bool {
+    let mut remotes = program.membership.remotes.iter();
+    remotes.any(|it| it.global == id && matches!(it.property, NodeProperty::Age(_)))
 }
 
 /// Each instance draws from a stream of its own.
@@ -149,7 +186,7 @@ impl Subject for Interpreted {
     }
 
     fn write_global_import(&mut self, import: usize, value: Value) {
-        let import = self.global_imports[import];
+        let (_, import) = self.global_imports[import];
         self.instances.iter_mut().for_each(|each| each.set_global_import(import, value));
     }
 

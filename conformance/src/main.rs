@@ -32,6 +32,9 @@ enum Command {
         /// kernel (as root)
         #[arg(long, value_enum, default_value_t = Engine::Threads)]
         engine: Engine,
+        /// Schedulers of a cluster's nodes; what they write is compared, too
+        #[arg(long)]
+        nodes: bool,
         /// Random schedulers, each compiled once
         #[arg(long, default_value_t = 200)]
         cases: u64,
@@ -154,10 +157,11 @@ fn main() -> ExitCode {
             println!("{}", scheduler(chance.seed, chance.size).listing());
             ExitCode::SUCCESS
         }
-        Command::Differential { engine, cases, runs, steps, jobs, chance } => {
+        Command::Differential { engine, nodes, cases, runs, steps, jobs, chance } => {
             let Chance { seed, size } = chance;
             let budget = differential::Budget {
                 against: engine.against(),
+                nodes,
                 schedulers: cases,
                 runs,
                 steps,
@@ -248,9 +252,10 @@ fn mutant_alone(name: &str, schedulers: u64, jobs: usize, chance: Chance) -> Exi
         eprintln!("no mutant is named {name}");
         return ExitCode::from(2);
     };
-    let against = mutant.against;
+    let mutants::Mutant { against, nodes, .. } = *mutant;
     let budget = differential::Budget {
         against,
+        nodes,
         schedulers,
         runs,
         steps,

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use attune_kernel::{Contents, Found};
 use attune_language::engine::event::{Answer, Event};
 use attune_language::ir::{Program, Scope, Storage};
+use attune_replica::{Change, Operation};
 use attune_simulator::interpreter::{Failure, Snapshot};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, ThreadId, Value};
 
 use crate::driver::{Ending, Subject};
-use crate::implementation::{Bits, Implementation, Trap};
-use crate::interpreted::{Interpreted, check_number, trapped};
+use crate::implementation::{Bits, Implementation, Trap, Written};
+use crate::interpreted::{Interpreted, check_number, is_age, trapped};
 
 /// Threads that are noted of a container: ATTUNE_LISTED of failure.h.
 const LISTED: usize = 16;
@@ -25,11 +26,25 @@ pub struct Pair<'r> {
     /// The implementation's answer; each call uses its memory again.
     decision: Decision,
     living: Vec<ThreadId>,
+    now: i64,
+    /// When the cluster was heard of.
+    heard_at: Option<i64>,
+    /// By global: what handlers of the interpreter have done to it since the cluster took that.
+    changes: Vec<Change>,
 }
 
 impl<'r> Pair<'r> {
     pub fn new(interpreted: Interpreted, implementation: Box<dyn Implementation + 'r>) -> Pair<'r> {
-        Pair { interpreted, implementation, decision: Decision::default(), living: Vec::new() }
+        let changes = vec![Change::NONE; interpreted.interpreter(0).program().globals.len()];
+        Pair {
+            interpreted,
+            implementation,
+            decision: Decision::default(),
+            living: Vec::new(),
+            now: 0,
+            heard_at: None,
+            changes,
+        }
     }
 
     fn program(&self) -> &Program {
@@ -149,6 +164,22 @@ impl<'r> Pair<'r> {
         Ok(())
     }
 
+    /// What the last call has written: `mine` is the interpreter's.
+    fn compare_written(&self, mine: &[(u32, Operation)]) -> Result<(), String> {
+        match self.implementation.written() {
+            // What is no number has many forms, which are written alike.
+            Written::Each(theirs) => {
+                differ("what was written", &format!("{mine:?}"), &format!("{theirs:?}"))
+            }
+            Written::Merged(theirs) => {
+                // Code that no cluster supplies keeps none.
+                let theirs = theirs.into_iter().chain(std::iter::repeat(Change::NONE));
+                let theirs = theirs.take(self.changes.len()).collect();
+                differ("what was written since the cluster took it", &self.changes, &theirs)
+            }
+        }
+    }
+
     fn compare_instance(&mut self, instance: u32) -> Result<(), String> {
         let snapshot = self.interpreted.interpreter(instance).snapshot();
         let theirs = self.implementation.state(instance);
@@ -162,7 +193,9 @@ impl<'r> Pair<'r> {
                 differ(&container.name, mine, found)?;
             }
         }
-        for (global, mine) in program.globals.values().zip(&snapshot.globals) {
+        let globals = program.globals.iter().zip(&snapshot.globals);
+        // A handler may find out an age by itself.
+        for ((_, global), mine) in globals.filter(|((id, _), _)| !is_age(&program, *id)) {
             let found = theirs.globals.get(&global.name);
             let found = match (found, global.storage) {
                 (Some(found), _) => found,
@@ -239,15 +272,29 @@ impl Subject for Pair<'_> {
     }
 
     fn write_global_import(&mut self, import: usize, value: Value) {
+        // What was written before it is counted in what a node hears.
+        self.implementation.take_written();
+        self.changes.fill(Change::NONE);
+        // Clocks of engines have gone on for a while: 0 is never.
+        self.heard_at = Some(self.now.max(1));
         self.interpreted.write_global_import(import, value);
-        self.implementation.write_global_import(import, value);
+        let name = self.interpreted.global_import(import);
+        self.implementation.write_global_import(name, value);
     }
 
     fn call(&mut self, instance: u32, call: &Call, decision: &mut Decision) -> Result<(), Ending> {
         if self.implementation.handles(call.event) != self.handles(call.event) {
             return Err(Ending::Differs(format!("{}: only one engine has a handler", call.event)));
         }
+        self.now = call.now;
+        self.interpreted.set_age(self.heard_at.map_or(i64::MAX, |at| (call.now - at).max(0)));
+        self.implementation.hear(self.heard_at, call.now);
         let outcome = self.interpreted.run(instance, call, decision);
+        let written = self.interpreted.take_written(instance);
+        for (global, operation) in &written {
+            let change = &mut self.changes[*global as usize];
+            *change = change.then(Change::of(*operation).unwrap_or(Change::NONE));
+        }
         self.decision.clear();
         let began = Instant::now();
         let trap = self.implementation.call(instance, call, &mut self.decision);
@@ -258,7 +305,7 @@ impl Subject for Pair<'_> {
             .and_then(|trap| trap.found)
         {
             Some(found) => self.compare_found(instance, &outcome, &found),
-            None => self.compare_states(),
+            None => self.compare_written(&written).and_then(|()| self.compare_states()),
         });
         match (same, outcome) {
             (Err(difference), _) => Err(Ending::Differs(format!(

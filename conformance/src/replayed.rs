@@ -10,7 +10,7 @@ use attune_language::ir::{Extent, Program, Scope, Storage};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, Dispatch, ThreadId, Value};
 
 use crate::driver::Setting;
-use crate::implementation::{Bits, Implementation, State, Trap, bits};
+use crate::implementation::{Bits, Implementation, State, Trap, Written, bits};
 use crate::interpreted::seed_of;
 
 /// Compiles the text for so many CPUs, and has the kernel take it. Err: why there is no program.
@@ -41,7 +41,8 @@ impl<'r> Replayed<'r> {
         setting: Setting,
         seed: u64,
     ) -> (Replayed<'r>, Option<Trap>) {
-        let replayed = Replayed { replay, program, setting };
+        let mut replayed = Replayed { replay, program, setting };
+        replayed.take_written();
         for instance in 0..setting.instances.min(REPLAY_INSTANCES) {
             let started = replayed.replay.start(instance, seed_of(seed, instance));
             let trap = replayed.told(started);
@@ -157,14 +158,23 @@ impl Implementation for Replayed<'_> {
         }
     }
 
-    fn write_global_import(&mut self, import: usize, value: Value) {
-        let mut imports =
-            self.program.globals.values().filter(|global| global.storage == Storage::Import);
-        if let Some(import) = imports.nth(import) {
-            for instance in 0..self.setting.instances {
-                self.replay.set_global(instance, &import.name, bits(false, value));
-            }
+    fn write_global_import(&mut self, name: &str, value: Value) {
+        for instance in 0..self.setting.instances {
+            self.replay.set_global(instance, name, bits(false, value));
         }
+    }
+
+    fn hear(&mut self, heard_at: Option<i64>, _now: i64) {
+        // A program that is no node's hears nothing.
+        self.replay.hear(heard_at.unwrap_or(0));
+    }
+
+    fn written(&self) -> Written {
+        Written::Merged(self.replay.written())
+    }
+
+    fn take_written(&mut self) {
+        self.replay.take_written();
     }
 
     fn is_stored(&mut self, thread: ThreadId) -> bool {

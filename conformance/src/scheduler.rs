@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use attune_language::Checked;
 use attune_language::diagnostic::{Diagnostic, render};
 use attune_language::engine::Engine;
 use attune_language::ir::{Program, Verdicts};
 use attune_language::source::SourceMap;
+use attune_language::{EngineReport, Family};
 
 use crate::generator::Sources;
 
 pub struct Scheduler {
     pub program: Arc<Program>,
     pub sources: SourceMap,
-    checked: Checked,
+    engines: [EngineReport; Engine::ALL.len()],
 }
 
 /// The front end refused a generated scheduler.
@@ -30,14 +30,27 @@ impl Scheduler {
     pub fn new(sources: &Sources) -> Result<Scheduler, Rejected> {
         let mut checked = sources.checked();
         let Some(program) = checked.program.take() else {
-            let errors: Vec<_> =
-                checked.diagnostics.iter().filter(|each| each.is_error()).collect();
-            return Err(Rejected {
-                messages: errors.iter().map(|each| render(each, &checked.sources)).collect(),
-                refuted_only: errors.iter().all(|each| is_flow_finding(each.code.name())),
-            });
+            return Err(Rejected::of(&checked.diagnostics, &checked.sources));
         };
-        Ok(Scheduler { program: Arc::new(program), sources: checked.sources.clone(), checked })
+        let (sources, engines) = (checked.sources, checked.engines);
+        Ok(Scheduler { program: Arc::new(program), sources, engines })
+    }
+
+    /// That of the nodes of a cluster with one family, for an engine.
+    pub fn of_node(sources: &Sources, engine: Engine) -> Result<Scheduler, Rejected> {
+        let checked = sources.checked();
+        let family = checked.cluster.and_then(|mut it| it.families.pop());
+        let Some(Family { program, engines, .. }) = family else {
+            return Err(Rejected::of(&checked.diagnostics, &checked.sources));
+        };
+        // It may divide what the engine cannot.
+        match &engines[engine as usize].reason {
+            Some(reason) => Err(Rejected { messages: vec![reason.clone()], refuted_only: true }),
+            None => {
+                let (program, sources) = (Arc::new(program), checked.sources);
+                Ok(Scheduler { program, sources, engines })
+            }
+        }
     }
 
     /// One that the front end refuses for nothing but checks that always fail.
@@ -46,12 +59,23 @@ impl Scheduler {
         let only_refuted = |each: &Diagnostic| !each.is_error() || is_refutation(each.code.name());
         let program =
             checked.refuted.take().filter(|_| checked.diagnostics.iter().all(only_refuted))?;
-        Some(Scheduler { program: Arc::new(program), sources: checked.sources.clone(), checked })
+        let (sources, engines) = (checked.sources, checked.engines);
+        Some(Scheduler { program: Arc::new(program), sources, engines })
     }
 
     /// What the analysis says for an engine.
     pub fn verdicts(&self, engine: Engine) -> Verdicts {
-        self.checked.engine(engine).verdicts.clone()
+        self.engines[engine as usize].verdicts.clone()
+    }
+}
+
+impl Rejected {
+    fn of(diagnostics: &[Diagnostic], sources: &SourceMap) -> Rejected {
+        let errors: Vec<_> = diagnostics.iter().filter(|each| each.is_error()).collect();
+        Rejected {
+            messages: errors.iter().map(|each| render(each, sources)).collect(),
+            refuted_only: errors.iter().all(|each| is_flow_finding(each.code.name())),
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use attune_language::{Options, check};
 
 const BUDGET: Budget = Budget {
     against: Against::C,
+    nodes: false,
     schedulers: 150,
     runs: 10,
     steps: 60,
@@ -62,7 +63,7 @@ fn interpreter_and_the_embedded_engines_c_decide_the_same() {
 
 #[test]
 fn mistakes_in_the_embedded_engines_c_are_found() {
-    for mutant in mutants::all().filter(|mutant| mutant.against == Against::Embedded) {
+    for mutant in mutants::all().filter(|it| !it.nodes && it.against == Against::Embedded) {
         let budget = Budget { against: Against::Embedded, ..BUDGET };
         let fate = try_mutant(mutant, &budget);
         assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
@@ -88,6 +89,37 @@ fn mistakes_in_the_generated_c_are_found() {
     for mutant in mutants::all().filter(|mutant| quick.contains(&mutant.name)) {
         let fate = try_mutant(mutant, &BUDGET);
         assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
+    }
+}
+
+const NODES: Budget = Budget { nodes: true, schedulers: 40, ..BUDGET };
+
+/// Nodes decide alike, and say the same to their cluster.
+fn nodes_write_the_same(against: Against) {
+    let report = run(&Budget { against, ..NODES }, &|text| Some(text.to_string()));
+    println!("{}", report.summary());
+    assert!(report.differences.is_empty(), "{}", report.differences[0]);
+    assert!(report.cases >= 120, "too many nodes are refused:\n{}", report.summary());
+    for mutant in mutants::all().filter(|it| it.nodes && it.against == against) {
+        let fate = try_mutant(mutant, &NODES);
+        assert!(matches!(fate, Fate::Caught { .. }), "{}", line(mutant, fate));
+    }
+}
+
+#[test]
+fn nodes_in_c_and_in_the_interpreter_write_the_same() {
+    nodes_write_the_same(Against::C);
+}
+
+#[test]
+fn nodes_in_the_embedded_engines_c_and_in_the_interpreter_write_the_same() {
+    nodes_write_the_same(Against::Embedded);
+}
+
+#[test]
+fn nodes_in_the_kernel_and_in_the_interpreter_write_the_same() {
+    if can_replay() {
+        nodes_write_the_same(Against::Kernel);
     }
 }
 
@@ -202,7 +234,8 @@ fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
 
 /// Those that replace something that no generated text holds.
 fn without_place(budget: &Budget) -> Vec<&'static str> {
-    let all = mutants::all().filter(|mutant| mutant.against == budget.against);
+    let all = mutants::all()
+        .filter(|mutant| mutant.against == budget.against && mutant.nodes == budget.nodes);
     let left = Mutex::new(all.collect::<Vec<&Mutant>>());
     run(budget, &|text| {
         left.lock().unwrap().retain(|mutant| !text.contains(mutant.find));
@@ -214,8 +247,9 @@ fn without_place(budget: &Budget) -> Vec<&'static str> {
 #[test]
 fn every_mutant_has_a_place_in_the_generated_code() {
     let embedded = Budget { against: Against::Embedded, ..BUDGET };
-    let all = [without_place(&BUDGET), without_place(&embedded), without_place(&KERNEL)];
-    let lost = all.concat();
+    let node_in_kernel = Budget { against: Against::Kernel, ..NODES };
+    let budgets = [BUDGET, embedded, KERNEL, NODES, node_in_kernel];
+    let lost: Vec<&str> = budgets.iter().flat_map(without_place).collect();
     assert!(lost.is_empty(), "what these replace is nowhere: {lost:?}");
 }
 

@@ -138,21 +138,24 @@ fn cluster(
         Some(Family { name: family.name.clone(), expects: family.expects, program, engines })
     });
     let mut families: Vec<Family> = families.collect();
-    refuse_in_kernel(&mut families, &programs.master, sources);
+    refuse_what_others_do(&mut families, &programs.master, sources);
     let report = EngineReport { accepted: true, missing: Vec::new(), reason: None, ..master? };
     (!has_errors(diagnostics)).then_some(Cluster { master: programs.master, report, families })
 }
 
-/// What the kernel engine cannot do for a node because of what others do to it.
-fn refuse_in_kernel(families: &mut [Family], master: &Program, sources: &SourceMap) {
+/// What the kernel and the embedded engine cannot do for a node because of what others do to it.
+fn refuse_what_others_do(families: &mut [Family], master: &Program, sources: &SourceMap) {
     let nodes = families.iter().map(|family| &family.program);
     let all: Vec<&Program> = std::iter::once(master).chain(nodes).collect();
-    let limits = families.iter().map(|family| limits::kernel_node(&family.program, &all));
+    let limits = families.iter().map(|family| limits::node(&family.program, &all));
     let limits: Vec<_> = limits.collect();
     for (family, limit) in families.iter_mut().zip(limits) {
-        let report = &mut family.engines[Engine::Kernel as usize];
-        if let (true, Some(limit)) = (report.accepted, limit) {
-            (report.accepted, report.reason) = (false, Some(limit.in_words(sources)));
+        let Some(limit) = limit else { continue };
+        for engine in [Engine::Kernel, Engine::Embedded] {
+            let report = &mut family.engines[engine as usize];
+            if report.accepted {
+                (report.accepted, report.reason) = (false, Some(limit.in_words(sources)));
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod child;
 pub mod epoll;
 pub mod event;
 pub mod futex;
+pub mod line;
 pub mod memory;
 mod number;
 pub mod places;

@@ -1,17 +1,21 @@
-/* Variables that a cluster supplies, where the node's loader talks to the cluster and no handler
- * can: imports whose values the loader stores. An assignment changes the copy at once, and is added
- * to what handlers have done to the variable since the loader took that:
+/* Variables that a cluster supplies, where a loader or a gateway talks to the cluster and no
+ * handler can: imports whose values it stores. An assignment changes the copy at once, and is added
+ * to what handlers have done to the variable since those were taken:
  *
  *      x * scale + shift       1, 0: nothing    0, v: set    1, e: added    e, 0: multiplied
  *
  * One such pair says what any number of these operations do one after the other, to the bit, for
- * integers wrap around. So nothing grows while the loader is late. Divisions have no such pair; the
+ * integers wrap around. So nothing grows while it is late. Divisions have no such pair; the
  * front end refuses them (language/src/engine/limits.rs).
  */
 #ifndef ATTUNE_WRITTEN_H
 #define ATTUNE_WRITTEN_H
 
 #include "number.h"
+
+#ifndef ATTUNE_KEPT
+#define ATTUNE_KEPT
+#endif
 
 struct attune_change {
     int64_t scale, shift;
@@ -23,7 +27,7 @@ struct attune_change {
 static struct attune_change ATTUNE_KEPT ATTUNE_ARENA attune_written[ATTUNE_GLOBALS] = {
     [0 ... ATTUNE_GLOBALS - 1] = {.scale = 1}};
 
-/* When the loader last heard of the cluster's manager: ns; 0: never. */
+/* When the cluster's manager was heard of last: ns; 0: never. */
 static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_heard_at;
 
 /* The engine's: a handler has written. */

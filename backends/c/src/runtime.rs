@@ -47,8 +47,8 @@ pub struct Runtime {
     pub pins: bool,
     /// Behind `import.h`, where the engine reads imports in another way.
     pub imports: Option<&'static str>,
-    /// What an assignment to a variable that a cluster supplies does; None: no nodes run there.
-    pub shared: Option<&'static str>,
+    /// What an assignment to a variable that a cluster supplies does.
+    pub shared: &'static str,
 }
 
 /// For programs: a failed check makes a message and calls the engine.
@@ -58,7 +58,7 @@ pub const PROGRAM: Runtime = Runtime {
     failures: include_str!("../runtime/trap.h"),
     pins: false,
     imports: None,
-    shared: Some(include_str!("../runtime/shared.h")),
+    shared: include_str!("../runtime/shared.h"),
 };
 
 /// For BPF: failures are noted as numbers.
@@ -68,7 +68,7 @@ pub const BPF: Runtime = Runtime {
     failures: include_str!("../runtime/failure.h"),
     pins: true,
     imports: None,
-    shared: Some(include_str!("../runtime/written.h")),
+    shared: include_str!("../runtime/written.h"),
 };
 
 /// For firmware: a failed check stops the machine, imports are plain variables.
@@ -78,7 +78,7 @@ pub const FIRMWARE: Runtime = Runtime {
     failures: include_str!("../runtime/halt.h"),
     pins: false,
     imports: Some(include_str!("../runtime/plain_import.h")),
-    shared: None,
+    shared: include_str!("../runtime/written.h"),
 };
 
 const ABI: &str = include_str!("../runtime/attune_scheduler.h");
@@ -115,8 +115,9 @@ pub fn text(needs: Needs, runtime: &Runtime) -> String {
         runtime.imports.iter().for_each(|imports| part(imports));
     }
     if needs.shared {
-        part(&format!("#define ATTUNE_GLOBALS {}\n", needs.globals));
-        runtime.shared.iter().for_each(|shared| part(shared));
+        // An array of one element at least, also where a node shares nothing.
+        part(&format!("#define ATTUNE_GLOBALS {}\n", needs.globals.max(1)));
+        part(runtime.shared);
     }
     // The container's own `#include` of the tree stands in its middle.
     let tree = if needs.sorted { TREE } else { "" };

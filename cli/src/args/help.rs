@@ -18,6 +18,15 @@ pub const BUILD: &str = "\
 Example: attune build shortest_reply --engine threads -o shortest_reply.so
          ATTUNE_SCHED=./shortest_reply.so ./my-server";
 
+pub const GATEWAY: &str = "\
+Example: attune build farm.sched --node sensor --engine embedded -o firmware
+         attune gateway farm.sched --node sensor /dev/ttyACM0
+
+It runs until Ctrl-C, or until the link ends; then the node departs.
+
+Exit status: 0 at that end, 1 when the scheduler has errors or no such family, 2 when the link cannot
+be opened.";
+
 pub const MANAGER: &str = "\
 Example: attune manager farm.sched
          attune build farm.sched --node web -o web.so

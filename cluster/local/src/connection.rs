@@ -144,6 +144,12 @@ impl Connection {
         number
     }
 
+    /// The node departs, and comes again with a later [`Connection::exchange`]. What it has
+    /// written counts once.
+    pub fn depart(&mut self, now: Time) {
+        self.lose(now.saturating_add(RETRY));
+    }
+
     fn connect(&mut self, now: Time) {
         self.retry_at = now.saturating_add(RETRY);
         let Ok(socket) = Socket::at_once(&self.path) else { return };

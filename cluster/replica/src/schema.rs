@@ -186,6 +186,12 @@ impl Schema {
         }
     }
 
+    /// What a node of a family says of itself where a gateway speaks for it: the text that it was
+    /// made from, and its family.
+    pub fn text(&self, family: usize) -> String {
+        format!("{} {}", self.identity, self.families[family].name)
+    }
+
     /// The number of a shared variable.
     pub fn shared(&self, name: &str) -> Option<Shared> {
         Some(self.shared.iter().position(|shared| shared.name == name)? as Shared)

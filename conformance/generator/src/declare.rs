@@ -35,7 +35,11 @@ impl Generator {
         let imports = self.random.below(3);
         self.thread_imports(file, imports);
         let imports = self.random.below(3);
-        self.imports(file, imports);
+        if self.taste.node {
+            self.shared(1 + imports);
+        } else {
+            self.imports(file, imports);
+        }
         self.skeleton_containers(file);
         let globals = 2 + self.random.below(5);
         self.globals(file, globals, true);
@@ -82,6 +86,18 @@ impl Generator {
     fn imports(&mut self, file: &mut File, count: usize) {
         for _ in 0..count {
             let (name, ty) = self.import(file, "imports", "im");
+            self.global(name, ty, Shape::One, true);
+        }
+    }
+
+    /// Variables that the master declares.
+    fn shared(&mut self, count: usize) {
+        for _ in 0..count {
+            let (ty, name) = (self.a_type(&Ty::ALL), self.fresh("sh"));
+            let initial = self.constant(ty);
+            let declared =
+                frag!["global { ", ty.word(), " ", name.as_str(), " = ", initial, "; }\n"];
+            self.shared.push(member(declared));
             self.global(name, ty, Shape::One, true);
         }
     }

@@ -168,11 +168,13 @@ impl Generator {
 
     fn time(&mut self, scope: &Scope, depth: usize) -> Fragment {
         if depth == 0 {
-            return match self.random.weighted(&[5, 5, 3, 3]) {
+            let nodes = if self.taste.node { 4 } else { 0 };
+            return match self.random.weighted(&[5, 5, 3, 3, nodes]) {
                 0 => self.random.pick(&TIMES).to_string().into(),
                 1 => self.read(scope, Ty::Time),
                 2 => self.builtin("now", "5ms"),
-                _ => self.attribute_read(scope, Ty::Time),
+                3 => self.attribute_read(scope, Ty::Time),
+                _ => self.age(),
             };
         }
         let next = depth - 1;
@@ -276,6 +278,8 @@ impl Generator {
     pub fn compound_operator(&mut self, ty: Ty) -> &'static str {
         let operators: &[&str] = match ty {
             Ty::Time => &["+=", "-="],
+            // The nodes of the engines without floats do not divide what they share.
+            Ty::Int if self.taste.node && !self.taste.floats => &["+=", "-=", "*="],
             Ty::Int | Ty::Float => &["+=", "-=", "*=", "/=", "%="],
         };
         operators[self.random.below(operators.len())]
@@ -298,6 +302,13 @@ impl Generator {
     fn builtin(&mut self, name: &str, otherwise: &str) -> Fragment {
         let hidden = self.declared.hidden.iter().any(|hidden| hidden == name);
         if hidden { otherwise.into() } else { name.into() }
+    }
+
+    /// How old a node's copy is.
+    fn age(&mut self) -> Fragment {
+        let shared = |it: &&Variable| it.name.starts_with("sh");
+        let shared = self.declared.globals.iter().find(shared).map(|it| it.name.clone());
+        shared.map_or("1ms".into(), |name| format!("age(GLOBAL.{name})").into())
     }
 
     /// A variable of that type, or a constant.

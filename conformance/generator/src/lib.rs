@@ -27,7 +27,7 @@ use scope::{Declared, File, Ty};
 /// A scheduler in one or several files.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// The scheduler, its base if it has one.
+    /// The scheduler, its base if it has one; in front of them the master of a node.
     pub files: Vec<(String, Fragment)>,
     /// Files of aspects.
     pub aspects: Vec<(String, Fragment)>,
@@ -105,23 +105,31 @@ fn rendered((name, fragment): &(String, Fragment)) -> SourceText {
 
 /// A random scheduler. `size` is about the number of statements in a handler, from 1.
 pub fn scheduler(seed: u64, size: usize) -> Sources {
-    generate(seed, size, Taste { floats: true, reckless: false })
+    generate(seed, size, Taste { floats: true, reckless: false, node: false })
 }
 
 /// A random scheduler that leaves guards out or asks the wrong question: many of its transfers
 /// always fail.
 pub fn reckless(seed: u64, size: usize) -> Sources {
-    generate(seed, size, Taste { floats: true, reckless: true })
+    generate(seed, size, Taste { floats: true, reckless: true, node: false })
 }
 
 /// A random scheduler without floats, as the kernel engine wants it.
 pub fn for_kernel(seed: u64, size: usize) -> Sources {
-    generate(seed, size, Taste { floats: false, reckless: false })
+    generate(seed, size, Taste { floats: false, reckless: false, node: false })
+}
+
+/// A random cluster: a master that does nothing, and the scheduler of its nodes, whose imports are
+/// the variables that all share.
+pub fn node(seed: u64, size: usize, floats: bool) -> Sources {
+    generate(seed, size, Taste { floats, reckless: false, node: true })
 }
 
 #[derive(Clone, Copy)]
 struct Taste {
     floats: bool,
+    /// A cluster supplies the imports.
+    node: bool,
     /// Transfers go without the condition that makes them possible.
     reckless: bool,
 }
@@ -130,6 +138,7 @@ fn generate(seed: u64, size: usize, taste: Taste) -> Sources {
     let mut generator = Generator {
         random: Random::new(seed),
         declared: Declared::default(),
+        shared: Vec::new(),
         size: size.max(1),
         fuel: 0,
         names: 0,
@@ -137,12 +146,31 @@ fn generate(seed: u64, size: usize, taste: Taste) -> Sources {
         taste,
     };
     generator.wild = generator.random.percent(15);
-    generator.sources()
+    let mut sources = generator.sources();
+    if taste.node {
+        sources.files.insert(0, master(generator.shared));
+    }
+    sources
+}
+
+/// The master of a cluster whose nodes share these variables.
+fn master(shared: Vec<Fragment>) -> (String, Fragment) {
+    let file = File {
+        name: "cluster.sched".into(),
+        header: "distributed scheduler cluster {\n    nodefamilies { \"generated.sched\" : node; \
+                 }\n    nodes { queue all; }\n"
+            .into(),
+        members: shared,
+        footer: "    arrival (n) { n => all; }\n}\n".into(),
+    };
+    (file.name.clone(), file.fragment())
 }
 
 pub(crate) struct Generator {
     random: Random,
     declared: Declared,
+    /// What the master of a node declares.
+    shared: Vec<Fragment>,
     size: usize,
     /// Statements left to the handler that is being written.
     fuel: usize,
@@ -199,7 +227,7 @@ impl Generator {
     }
 
     fn aspect_file(&mut self) -> Vec<(String, Fragment)> {
-        if !self.random.percent(20) {
+        if self.taste.node || !self.random.percent(20) {
             return Vec::new();
         }
         let mut file = File { name: "added.aspects".into(), ..File::default() };

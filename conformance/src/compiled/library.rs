@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use attune_abi as abi;
+use attune_replica::Change;
 
-use super::shim::{Attach, CallHandler, Crash};
+use super::shim::{Attach, CallHandler, Crash, Place};
 
 const SHIM: &str = include_str!("../../shim/shim.c");
 
@@ -29,6 +30,15 @@ pub struct Library {
     pub attach: Attach,
     pub call: CallHandler,
     pub crash: Crash,
+    /// Of a node whose engine merges what handlers write.
+    pub merged: Option<Merged>,
+}
+
+/// Where such a node keeps what is written, and when it has heard of its cluster.
+#[derive(Clone, Copy)]
+pub struct Merged {
+    pub written: *mut Change,
+    pub heard_at: *mut i64,
 }
 
 // A library is used by the thread that holds it; nothing in it belongs to the one that loaded it.
@@ -86,7 +96,18 @@ impl Library {
                 std::mem::transmute::<*mut c_void, Crash>(crash),
             )
         };
-        Ok(Library { handle, table, thread_remove, container_each, attach, call, crash })
+        let place = |name| {
+            symbol(name).ok().map(|function| {
+                // Safety: the shim declares both with this type.
+                unsafe { std::mem::transmute::<*mut c_void, Place>(function)() }
+            })
+        };
+        let merged = place(c"conformance_written").zip(place(c"conformance_heard_at"));
+        let merged = merged.map(|(written, heard_at)| Merged {
+            written: written.cast(),
+            heard_at: heard_at.cast(),
+        });
+        Ok(Library { handle, table, thread_remove, container_each, attach, call, crash, merged })
     }
 }
 

@@ -12,9 +12,11 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::offset_of;
 
 use attune_abi::{
-    self as abi, ContainerInfo, EVENTS, IMPORTED, Import, TYPE_FLOAT, Thread, Variable,
+    self as abi, ContainerInfo, EVENTS, IMPORTED, Import, SHARED, TYPE_FLOAT, Thread, Variable,
 };
 use attune_language::engine::event::Event;
+use attune_language::ir::Program;
+use attune_replica::{Change, Operation};
 use attune_simulator::scheduler::{Call, Decision, Dispatch, ThreadId, Value};
 use attune_values::Width;
 
@@ -22,8 +24,8 @@ pub use library::{BuildError, Library};
 use shim::Conformance;
 
 use crate::driver::Setting;
-use crate::implementation::{Bits, Implementation, State, Trap, bits};
-use crate::interpreted::seed_of;
+use crate::implementation::{Bits, Implementation, State, Trap, Written, bits};
+use crate::interpreted::{is_age, seed_of};
 
 pub struct Compiled<'l> {
     library: &'l Library,
@@ -36,6 +38,8 @@ pub struct Compiled<'l> {
     states: Vec<Vec<u64>>,
     divisions_before: u64,
     cpus: u32,
+    /// By position in the table: it says how old a node's copy is.
+    ages: Vec<bool>,
 }
 
 struct Record {
@@ -78,7 +82,12 @@ impl Drop for Link {
 
 impl<'l> Compiled<'l> {
     /// Attaches anew. `linked`: the application has registered all imports, as 64-bit variables.
-    pub fn new(library: &'l Library, setting: Setting, seed: u64) -> (Compiled<'l>, Option<Trap>) {
+    pub fn new(
+        library: &'l Library,
+        program: &Program,
+        setting: Setting,
+        seed: u64,
+    ) -> (Compiled<'l>, Option<Trap>) {
         let size = (library.table.state_size as usize).max(size_of::<abi::Instance>());
         let mut compiled = Compiled {
             library,
@@ -89,6 +98,7 @@ impl<'l> Compiled<'l> {
             states: vec![vec![0; size.div_ceil(8)]; setting.instances.max(1) as usize],
             divisions_before: 0,
             cpus: setting.cpus,
+            ages: program.globals.iter().map(|(id, _)| is_age(program, id)).collect(),
         };
         // Safety: the state is alive. Starting leaves this counter.
         compiled.divisions_before = unsafe { (*compiled.instance(0)).divisions_by_zero };
@@ -103,6 +113,7 @@ impl<'l> Compiled<'l> {
                 return (compiled, trap);
             }
         }
+        compiled.take_written();
         compiled.link_globals();
         (compiled, None)
     }
@@ -139,7 +150,7 @@ impl<'l> Compiled<'l> {
 
     /// Where a global's value is.
     fn storage(&self, instance: u32, variable: &Variable) -> *mut Bits {
-        match (variable.storage.is_null(), is_linked(variable)) {
+        match (variable.storage.is_null(), has_link(variable)) {
             (false, _) => variable.storage.cast(),
             (true, true) => self.place(instance, variable.offset + offset_of!(Import, value)),
             (true, false) => self.place(instance, variable.offset),
@@ -205,6 +216,23 @@ impl<'l> Compiled<'l> {
     fn attributes(&self) -> &'l [Variable] {
         // Safety: the table's counts say how long its arrays are.
         unsafe { slice(self.library.table.attributes, self.library.table.attribute_count) }
+    }
+
+    /// None: no operation of the ABI.
+    fn operation(&self, told: &shim::Told) -> Option<Operation> {
+        let real = told.operation & abi::BY_REAL != 0;
+        let operand = match real || self.globals().get(told.global as usize)?.ty == TYPE_FLOAT {
+            true => Value::Float(f64::from_bits(told.operand.cast_unsigned())),
+            false => Value::Int(told.operand),
+        };
+        Some(match told.operation & !abi::BY_REAL {
+            abi::SET => Operation::Set(operand),
+            abi::ADD => Operation::Add(operand),
+            abi::MULTIPLY => Operation::Multiply(operand),
+            abi::DIVIDE => Operation::Divide(operand),
+            abi::REMAINDER => Operation::Remainder(operand),
+            _ => return None,
+        })
     }
 
     fn nth_import(&self, variables: &[Variable], import: usize) -> Option<(usize, bool)> {
@@ -335,14 +363,52 @@ impl Implementation for Compiled<'_> {
         }
     }
 
-    fn write_global_import(&mut self, import: usize, value: Value) {
+    fn write_global_import(&mut self, name: &str, value: Value) {
         let globals = self.globals();
-        let Some((position, float)) = self.nth_import(globals, import) else { return };
+        let Some(position) = globals.iter().position(|it| text(it.name) == name) else { return };
+        let float = globals[position].ty == TYPE_FLOAT;
         if let Some(link) = self.global_links.get(&position) {
             link.set(bits(float, value));
         } else if !is_linked(&globals[position]) {
             // Safety: a variable of 8 bytes of the library's.
             unsafe { *self.storage(0, &globals[position]) = bits(float, value) };
+        }
+    }
+
+    fn hear(&mut self, heard_at: Option<i64>, now: i64) {
+        if let Some(merged) = &self.library.merged {
+            // Safety: a variable of the library's.
+            unsafe { *merged.heard_at = heard_at.unwrap_or(0) };
+            return;
+        }
+        let ages = self.globals().iter().zip(&self.ages).filter(|(_, is_age)| **is_age);
+        for (variable, _) in ages {
+            // Safety: a variable of 8 bytes of the instance's.
+            unsafe {
+                *self.storage(0, variable) = heard_at.map_or(i64::MAX, |at| (now - at).max(0))
+            };
+        }
+    }
+
+    fn written(&self) -> Written {
+        if let Some(merged) = &self.library.merged {
+            // Safety: the library has an element for each global.
+            let all = unsafe { slice(merged.written, self.library.table.global_count) };
+            return Written::Merged(all.to_vec());
+        }
+        // Safety: the shim's record of the last call; only so many entries are kept.
+        let kept = unsafe { &*self.conformance };
+        let each = kept.update.iter().take(kept.updates as usize);
+        Written::Each(each.filter_map(|it| Some((it.global, self.operation(it)?))).collect())
+    }
+
+    fn take_written(&mut self) {
+        // The shim forgets what is not merged with the next call.
+        for global in 0..self.globals().len() {
+            if let Some(merged) = &self.library.merged {
+                // Safety: as above.
+                unsafe { *merged.written.add(global) = Change::NONE };
+            }
         }
     }
 
@@ -399,6 +465,11 @@ impl Implementation for Compiled<'_> {
         }
         values
     }
+}
+
+/// Whether the state holds a link, which nobody sets to what a cluster supplies.
+fn has_link(variable: &Variable) -> bool {
+    matches!(variable.imported, IMPORTED | SHARED) && variable.width != 0
 }
 
 /// Whether the record or the state holds a link to the variable, not its value.

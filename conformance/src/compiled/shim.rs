@@ -3,7 +3,7 @@
 //!
 //! Invariant: field by field the layout in that file.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
 use attune_abi::{Instance, Thread};
 
@@ -21,6 +21,14 @@ pub struct Preemption {
     pub at: i64,
 }
 
+/// An assignment to what a cluster supplies, as [`attune_abi::Update`] tells it.
+#[repr(C)]
+pub struct Told {
+    pub global: u32,
+    pub operation: u32,
+    pub operand: i64,
+}
+
 /// What `shim.c` keeps of the last call.
 #[repr(C)]
 pub struct Conformance {
@@ -34,10 +42,13 @@ pub struct Conformance {
     pub preempts: u32,
     pub alarm: [Alarm; KEPT],
     pub preempt: [Preemption; KEPT],
+    pub updates: u64,
+    pub update: [Told; KEPT],
 }
 
 pub type Attach =
     unsafe extern "C" fn(instance: *mut Instance, seed: u64, cpus: u32) -> *const Conformance;
 pub type CallHandler =
     unsafe extern "C" fn(event: u32, instance: *mut Instance, thread: *mut Thread);
+pub type Place = unsafe extern "C" fn() -> *mut c_void;
 pub type Crash = unsafe extern "C" fn(signal: c_int);

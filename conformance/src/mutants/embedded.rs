@@ -10,7 +10,7 @@ const fn mutant(
     find: &'static str,
     replace: &'static str,
 ) -> Mutant {
-    Mutant { name, breaks, find, replace, against: Against::Embedded }
+    Mutant { name, breaks, find, replace, against: Against::Embedded, nodes: false }
 }
 
 pub const MUTANTS: &[Mutant] = &[

@@ -11,7 +11,7 @@ const fn mutant(
     find: &'static str,
     replace: &'static str,
 ) -> Mutant {
-    Mutant { name, breaks, find, replace, against: Against::Kernel }
+    Mutant { name, breaks, find, replace, against: Against::Kernel, nodes: false }
 }
 
 pub const MUTANTS: &[Mutant] = &[

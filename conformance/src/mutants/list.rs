@@ -13,7 +13,7 @@ const fn mutant(
     find: &'static str,
     replace: &'static str,
 ) -> Mutant {
-    Mutant { name, breaks, find, replace, against: Against::C }
+    Mutant { name, breaks, find, replace, against: Against::C, nodes: false }
 }
 
 pub const MUTANTS: &[Mutant] = &[

@@ -4,6 +4,7 @@
 mod embedded;
 mod kernel;
 mod list;
+mod nodes;
 
 use crate::differential::{self, Against, Budget};
 
@@ -15,11 +16,13 @@ pub struct Mutant {
     pub replace: &'static str,
     /// Whose code holds `find`.
     pub against: Against,
+    /// Only the code of a cluster's node holds it.
+    pub nodes: bool,
 }
 
-/// First the mutants of compiled C, then the embedded engine's, then those of BPF.
+/// First the mutants of compiled C, then the embedded engine's, those of BPF, and of nodes.
 pub fn all() -> impl Iterator<Item = &'static Mutant> {
-    list::MUTANTS.iter().chain(embedded::MUTANTS).chain(kernel::MUTANTS)
+    list::MUTANTS.iter().chain(embedded::MUTANTS).chain(kernel::MUTANTS).chain(nodes::MUTANTS)
 }
 
 /// What became of a mutant.
@@ -38,9 +41,9 @@ pub enum Fate {
 pub fn try_mutant(mutant: &Mutant, budget: &Budget) -> Fate {
     let edit =
         |text: &str| text.contains(mutant.find).then(|| text.replace(mutant.find, mutant.replace));
-    let against = mutant.against;
-    let report =
-        differential::run(&Budget { against, differences: 1, shrinking: 0, ..*budget }, &edit);
+    let Mutant { against, nodes, .. } = *mutant;
+    let budget = Budget { against, nodes, differences: 1, shrinking: 0, ..*budget };
+    let report = differential::run(&budget, &edit);
     if !report.differences.is_empty() {
         Fate::Caught { schedulers: report.schedulers, cases: report.cases }
     } else if report.schedulers == 0 {

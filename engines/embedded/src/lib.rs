@@ -11,4 +11,4 @@ pub mod firmware;
 mod source;
 pub mod stack;
 
-pub use source::{loadable, source};
+pub use source::{loadable, node_source, source};

@@ -59,7 +59,7 @@ pub use replay::{
 pub use rescues::Rescued;
 pub use running::{Prepared, Running, prepare, start};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use source::{node_source, replay_source, shared_source, source};
+pub use source::{node_source, replay_node_source, replay_source, shared_source, source};
 pub use statistics::{PolicyStatistics, Statistics};
 pub use tunables::SetError;
 pub use values::Values;

@@ -13,6 +13,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use attune_language::engine::event::Event;
+use attune_replica::Change;
 use libbpf_rs::libbpf_sys;
 
 use crate::containers;
@@ -220,6 +221,33 @@ impl Replay {
     pub fn set_attribute(&mut self, thread: u32, name: &str, value: i64) -> bool {
         let offset = self.attributes.get(name).copied();
         offset.is_some_and(|offset| self.memory.set_u64(self.record(thread) + offset, value as u64))
+    }
+
+    /// What handlers of a node have done to each of the policy's variables since that was taken:
+    /// `attune_written`. Empty where the policy is no node's.
+    pub fn written(&self) -> Vec<Change> {
+        let word = |at| self.memory.u64(at).unwrap_or(0) as i64;
+        let change = |at| Change { scale: word(at), shift: word(at + 8) };
+        self.written_places().map(change).collect()
+    }
+
+    pub fn take_written(&mut self) {
+        for at in self.written_places() {
+            self.memory.set_u64(at, Change::NONE.scale as u64);
+            self.memory.set_u64(at + 8, Change::NONE.shift as u64);
+        }
+    }
+
+    fn written_places(&self) -> impl Iterator<Item = u64> + use<> {
+        let start = self.memory.address(&self.image, "attune_written");
+        let globals = start.map_or(0, |_| self.image.description.first().globals.len() as u64);
+        (0..globals).map(move |global| start.unwrap_or(0) + global * 16)
+    }
+
+    /// When a node has heard of its cluster; 0: never. False if the policy is no node's.
+    pub fn hear(&mut self, heard_at: i64) -> bool {
+        let place = self.memory.address(&self.image, "attune_heard_at");
+        place.is_some_and(|place| self.memory.set_u64(place, heard_at as u64))
     }
 
     /// Divisions by zero since the start.

@@ -81,6 +81,11 @@ pub fn replay_source(
     c::kernel::generate(c::Policy { program, verdicts, sources }, &engine(REPLAY.to_string()))
 }
 
+/// The same for the scheduler of a cluster's node.
+pub fn replay_node_source(node: c::Policy<'_>, told: c::Node) -> Result<String, c::Refusal> {
+    c::kernel::generate(node, &c::kernel::Engine { node: Some(told), ..engine(REPLAY.to_string()) })
+}
+
 fn engine(behind: String) -> c::kernel::Engine {
     c::kernel::Engine { before: BEFORE.join("\n"), behind, supplies: &SUPPLIES, node: None }
 }

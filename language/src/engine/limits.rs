@@ -6,6 +6,7 @@
 use crate::ir::visit::{self, Visitor};
 use crate::ir::{
     BinaryOp, Extent, Membership, NodeProperty, Place, Program, Statement, StatementKind, Type,
+    Update,
 };
 use crate::source::{SourceMap, Span};
 
@@ -23,6 +24,9 @@ pub enum Limit {
     Float(Span),
     /// A division of a variable that other nodes see, too.
     Division(Span),
+    /// A shared float, or an operation of floats on a shared int, where writes are merged as whole
+    /// numbers.
+    SharedFloat(Span),
     /// The master, or another node, suspends the threads of that container.
     Suspended(String),
     /// Bytes of its variables and containers.
@@ -37,19 +41,38 @@ pub fn kernel(program: &Program) -> Option<Limit> {
     if let Some(span) = first_float(program) {
         return Some(Limit::Float(span));
     }
-    if let Some(span) = division(program, |place| match place {
-        Place::Global(id, None) => program.membership.remotes.iter().any(|it| it.global == *id),
-        _ => false,
-    }) {
+    if let Some(span) = shared_division(program) {
         return Some(Limit::Division(span));
     }
     let size = size(program);
     (size > LARGEST).then_some(Limit::Size(size))
 }
 
-/// The first limit of the kernel engine that a node exceeds because of what the master and other
+/// The first limit of the embedded engine that the scheduler exceeds; only those of nodes have any.
+pub fn embedded(program: &Program) -> Option<Limit> {
+    let remotes = program.membership.remotes.iter();
+    let shared = remotes.map(|it| &program.globals[it.global]);
+    let float = shared.filter(|it| it.ty == Type::Float).map(|it| it.span).next();
+    let updates = updates(program, |place| is_shared(program, place));
+    let mixed = updates.iter().find(|(update, _)| update.mixed).map(|(_, span)| *span);
+    let float = float.or(mixed).map(Limit::SharedFloat);
+    float.or_else(|| shared_division(program).map(Limit::Division))
+}
+
+fn is_shared(program: &Program, place: &Place) -> bool {
+    match place {
+        Place::Global(id, None) => program.membership.remotes.iter().any(|it| it.global == *id),
+        _ => false,
+    }
+}
+
+fn shared_division(program: &Program) -> Option<Span> {
+    division(program, |place| is_shared(program, place))
+}
+
+/// The first limit of the kernel and the embedded engine that a node exceeds because of what the master and other
 /// nodes, `others`, do to it.
-pub fn kernel_node(node: &Program, others: &[&Program]) -> Option<Limit> {
+pub fn node(node: &Program, others: &[&Program]) -> Option<Limit> {
     let has = |name: &String| node.containers.values().any(|container| container.name == *name);
     let suspended = others.iter().find_map(|other| {
         let membership = &other.membership;
@@ -78,18 +101,22 @@ pub fn kernel_node(node: &Program, others: &[&Program]) -> Option<Limit> {
 
 /// Where a place is divided, or becomes the remainder of a division.
 fn division(program: &Program, place: impl Fn(&Place) -> bool) -> Option<Span> {
-    struct Divisions<F>(F, Option<Span>);
-    impl<F: Fn(&Place) -> bool> Visitor for Divisions<F> {
+    let divides = |op| matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
+    let mut updates = updates(program, place).into_iter();
+    updates.find(|(update, _)| divides(update.operation)).map(|(_, span)| span)
+}
+
+/// What is done to such places, and where.
+fn updates(program: &Program, place: impl Fn(&Place) -> bool) -> Vec<(Update, Span)> {
+    struct Updates<F>(F, Vec<(Update, Span)>);
+    impl<F: Fn(&Place) -> bool> Visitor for Updates<F> {
         fn statement(&mut self, program: &Program, statement: &Statement) {
             let StatementKind::Assign { place, value } = &statement.kind else { return };
             let update = program.update(place, *value).filter(|_| (self.0)(place));
-            let divides = |op| matches!(op, BinaryOp::Divide | BinaryOp::Remainder);
-            if update.is_some_and(|update| divides(update.operation)) {
-                self.1.get_or_insert(statement.span);
-            }
+            self.1.extend(update.map(|update| (update, statement.span)));
         }
     }
-    let mut found = Divisions(place, None);
+    let mut found = Updates(place, Vec::new());
     program.handlers.iter().for_each(|handler| visit::handler(program, handler, &mut found));
     found.1
 }
@@ -108,14 +135,18 @@ impl Limit {
                 sources.place(*span)
             ),
             Limit::Division(span) => format!(
-                "a node in the kernel keeps what is done to a variable that others see as one \
+                "a node of this engine keeps what is done to a variable that others see as one \
                  factor and one sum, so it may be set, added to and multiplied; it is divided at \
                  {}",
                 sources.place(*span)
             ),
+            Limit::SharedFloat(span) => format!(
+                "a node of this engine shares whole numbers: see `{}` at {}",
+                sources.slice(*span),
+                sources.place(*span)
+            ),
             Limit::Suspended(container) => format!(
-                "the kernel lets no ready thread wait for long, so a node there cannot suspend \
-                 the threads of `{container}` by a command"
+                "a node of this engine cannot suspend the threads of `{container}` by a command"
             ),
             Limit::Size(size) => format!(
                 "its arrays take {} MB; the kernel engine has room for {} MB",

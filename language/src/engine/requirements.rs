@@ -67,7 +67,8 @@ pub fn refusal(engine: Engine, program: &Program) -> Option<Refusal> {
     match engine {
         Engine::Simulator => program.verbatim.first().copied().map(Refusal::Verbatim),
         Engine::Kernel => limits::kernel(program).map(Refusal::Limit),
-        Engine::Threads | Engine::Embedded => None,
+        Engine::Embedded => limits::embedded(program).map(Refusal::Limit),
+        Engine::Threads => None,
     }
 }
 

@@ -15,7 +15,7 @@ impl Writer<'_> {
     }
 
     /// Whether it says how old the node's copy is.
-    pub(super) fn is_age(&self, id: GlobalId) -> bool {
+    pub(crate) fn is_age(&self, id: GlobalId) -> bool {
         let mut remotes = self.program.membership.remotes.iter();
         remotes.any(|it| it.global == id && matches!(it.property, NodeProperty::Age(_)))
     }

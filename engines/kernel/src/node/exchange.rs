@@ -5,10 +5,11 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use attune_replica::Change;
+use attune_replica::exchange::Number;
 use attune_replica::schema::Export;
 use la_arena::Idx;
 
-use super::change::Change;
 use crate::description::Policy;
 use crate::loaded::Loaded;
 use crate::locked_copy::ROOM;
@@ -32,15 +33,12 @@ enum Owner {
     Container,
 }
 
-/// A number of the list.
+/// Where a number of the list is.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     at: u64,
     owner: Owner,
     global: u32,
-    /// What goes in, and what has come out.
-    pub number: i64,
-    pub change: Change,
 }
 
 pub struct Exchange {
@@ -82,7 +80,7 @@ impl Exchange {
     }
 
     fn entry(&self, owner: Owner, global: u32, at: u64) -> Option<Entry> {
-        Some(Entry { at, owner, global, number: 0, change: Change::NONE })
+        Some(Entry { at, owner, global })
     }
 
     fn global(&self, index: u32) -> Option<u64> {
@@ -104,27 +102,28 @@ impl Exchange {
     }
 
     /// All entries, between two handlers. `heard_at`: when the manager was heard of; 0: never.
-    pub fn run(&self, entries: &mut [Entry], heard_at: i64) -> io::Result<()> {
+    pub fn run(&self, entries: &[Entry], numbers: &mut [Number], heard_at: i64) -> io::Result<()> {
         let memory = &self.loaded.memory;
         if entries.len() as u64 * ENTRY > ROOM {
             let room = ROOM / ENTRY;
             let message = format!("a node in the kernel shares {room} numbers at most");
             return Err(io::Error::other(message));
         }
-        for (at, entry) in (self.room..).step_by(ENTRY as usize).zip(&*entries) {
+        let places = || (self.room..).step_by(ENTRY as usize);
+        for (at, (entry, number)) in places().zip(entries.iter().zip(&*numbers)) {
             memory.set_u64(at + AT, entry.at);
             memory.set_u32(at + OWNER, entry.owner as u32);
             memory.set_u32(at + GLOBAL, entry.global);
-            memory.set_u64(at + NUMBER, entry.number as u64);
-            memory.set_u64(at + SCALE, entry.change.scale as u64);
-            memory.set_u64(at + SHIFT, entry.change.shift as u64);
+            memory.set_u64(at + NUMBER, number.number as u64);
+            memory.set_u64(at + SCALE, number.change.scale as u64);
+            memory.set_u64(at + SHIFT, number.change.shift as u64);
         }
         let exchanging = [self.room, entries.len() as u64, heard_at as u64];
         program_call::with(self.program.as_fd(), exchanging)?;
-        for (at, entry) in (self.room..).step_by(ENTRY as usize).zip(entries) {
+        for (at, number) in places().zip(numbers) {
             let word = |member| memory.u64(at + member).unwrap_or(0) as i64;
-            entry.number = word(NUMBER);
-            entry.change = Change { scale: word(SCALE), shift: word(SHIFT) };
+            number.number = word(NUMBER);
+            number.change = Change { scale: word(SCALE), shift: word(SHIFT) };
         }
         Ok(())
     }

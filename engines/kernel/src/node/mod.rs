@@ -1,14 +1,12 @@
 //! A node of a cluster on the kernel engine: a thread of the loader's process holds the connection
 //! to the cluster's manager, and exchanges what is shared with the handlers in the kernel.
 //!
-//! - [`change`] merges what handlers do to a number, as `runtime/written.h` does;
 //! - [`exchange`] is the list of numbers, exchanged between two handlers (`bpf/node.h`);
 //! - [`copy`] is the node's copy between the connection and that list.
 //!
 //! Invariant: no handler waits for this thread, and the node departs when the loader's process or
 //! the [`Member`] ends.
 
-mod change;
 mod copy;
 mod exchange;
 

@@ -23,6 +23,10 @@ pub fn text(writer: &mut Writer<'_>, engine: &Engine) -> String {
     writer.tunables();
     out.append(writer.written());
     out.blank();
+    if let Some(node) = &engine.node {
+        out.raw(&node.room_in_header());
+        out.blank();
+    }
     out.raw(&engine.header[1]);
     out.finish("attune.h")
 }
@@ -53,8 +57,8 @@ impl Writer<'_> {
     }
 
     fn global_imports(&mut self) {
-        for (_, global) in self.program.globals.iter() {
-            if global.storage != Storage::Import {
+        for (id, global) in self.program.globals.iter() {
+            if global.storage != Storage::Import || self.is_age(id) {
                 continue;
             }
             let (ty, name) = (c_type(global.ty), &global.name);
@@ -90,8 +94,8 @@ impl Writer<'_> {
 
     /// The variables of imports for which the firmware names none.
     pub(super) fn import_variables(&mut self) {
-        for (_, global) in self.program.globals.iter() {
-            if global.storage == Storage::Import {
+        for (id, global) in self.program.globals.iter() {
+            if global.storage == Storage::Import && !self.is_age(id) {
                 let own = own_import(&global.name);
                 let (ty, default) = (c_type(global.ty), constant(global.initial));
                 self.out.raw(&format!("#ifdef {own}\n{ty} {own} = {default};\n#endif"));

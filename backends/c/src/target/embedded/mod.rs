@@ -6,18 +6,22 @@
 //!   may name (`ATTUNE_IMPORT_name`); a tunable starts with the value of `ATTUNE_TUNE_name`.
 //! - A failed check does not return: it tells the firmware its place and sentence.
 //!
-//! `header` writes what is the policy's own in the header. `sizes` knows how much memory the
+//! `header` writes what is the policy's own in the header, `node` what a cluster shares with it. `sizes` knows how much memory the
 //! scheduler takes on a 32-bit machine; the compiler of the firmware checks that sum.
 
 mod header;
+mod node;
 mod sizes;
 
+use attune_language::engine::limits;
+
 use crate::policy::{Policy, Refusal};
-use crate::runtime;
+use crate::runtime::{self, Needs};
 use crate::writer::declarations::{opening, record, state};
 use crate::writer::output::{Output, quoted};
 use crate::writer::target::{Failures, Imports, State, Target};
 use crate::writer::{Role, Writer};
+pub use node::{Node, Own};
 pub use sizes::Sizes;
 
 /// A thread's last transfer is a line, with the number of its file above these bits.
@@ -45,7 +49,7 @@ static TARGET: Target = Target {
     // The sentence of a failed check names them.
     named_containers: false,
     imports: Imports::Plain,
-    tells_ages: false,
+    tells_ages: true,
     verifier: None,
     affinity: false,
     file_above: Some(FILE_ABOVE),
@@ -64,6 +68,8 @@ pub struct Engine {
     /// alarms pays in addition.
     pub members: u32,
     pub alarm_members: u32,
+    /// Set where the scheduler is that of a cluster's node.
+    pub node: Option<Node>,
     /// Writes the table of a shared object as well, so that a test can load the text.
     pub table: bool,
 }
@@ -81,7 +87,11 @@ pub struct Files {
 /// The scheduler as one C file and its header. `policy.verdicts` are the embedded engine's.
 pub fn generate(policy: Policy<'_>, debug: bool, engine: &Engine) -> Result<Files, Refusal> {
     policy.refuse()?;
-    policy.refuse_node()?;
+    if engine.node.is_none() {
+        policy.refuse_node()?;
+    }
+    let limit = limits::embedded(policy.program);
+    limit.map_or(Ok(()), |it| Err(Refusal::Target(it.in_words(policy.sources))))?;
     let mut writer = Writer::new(policy, &TARGET, debug, Role::Command, None);
     let sizes = Sizes::of(&writer, engine);
     let bodies = writer.bodies();
@@ -95,7 +105,10 @@ pub fn generate(policy: Policy<'_>, debug: bool, engine: &Engine) -> Result<File
     out.line(format!("#define ATTUNE_ONCE {}", u8::from(!engine.table)));
     let slice = if engine.table { "attune->slice = (time)" } else { "((void)(time))" };
     out.line(format!("#define ATTUNE_SLICE(time) {slice}"));
-    out.raw(&runtime::text(writer.needs(), &TARGET.runtime));
+    let node = engine.node.is_some();
+    let needs = writer.needs();
+    let needs = Needs { shared: node, time: needs.time || node, ..needs };
+    out.raw(&runtime::text(needs, &TARGET.runtime));
     out.line("/* What the engine calls. */");
     writer.handlers_by_macro();
     out.append(writer.written());
@@ -122,6 +135,10 @@ pub fn generate(policy: Policy<'_>, debug: bool, engine: &Engine) -> Result<File
     out.blank();
     if engine.table {
         out.append(writer.engine_table(None));
+    }
+    if let Some(node) = &engine.node {
+        writer.node_numbers(node);
+        out.append(writer.written());
     }
     out.raw(&engine.behind);
     Ok(Files { c: out.finish("attune.c"), h, sizes })

@@ -34,6 +34,10 @@ impl Writer<'_> {
                     let imported = if self.is_shared(id) { 4 } else { 1 };
                     (imported, in_state(state), in_state(width), "NULL".to_string())
                 }
+                // Handlers find it out themselves.
+                Some(_) if self.is_age(id) => {
+                    (1, "0".to_string(), "0".to_string(), "NULL".to_string())
+                }
                 Some((variable, _)) => {
                     (1, "0".to_string(), "0".to_string(), format!("&{variable}"))
                 }

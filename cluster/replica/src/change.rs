@@ -1,11 +1,12 @@
 //! What is done to a number by any number of assignments that set it, add to it and multiply it: a
-//! factor and a sum (`struct attune_change`). Integers wrap around, as everywhere.
+//! factor and a sum (`struct attune_change` of generated C). Integers wrap around, as everywhere.
 
+use crate::Operation;
 use attune_language::ir::Value;
-use attune_replica::Operation;
 
 /// A number becomes `number * scale + shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Change {
     pub scale: i64,
     pub shift: i64,
@@ -14,7 +15,8 @@ pub struct Change {
 impl Change {
     pub const NONE: Change = Change { scale: 1, shift: 0 };
 
-    /// None: a division, or an operation of floats; limits.rs lets no node in the kernel have them.
+    /// None: a division, or an operation of floats. The front end lets no node whose engine merges
+    /// so have them (language/src/engine/limits.rs).
     pub fn of(operation: Operation) -> Option<Change> {
         let Value::Int(by) = operation.operand() else { return None };
         match operation {
