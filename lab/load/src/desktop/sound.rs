@@ -223,7 +223,7 @@ fn silence(path: &PathBuf) -> Result<()> {
     header.extend((36 + length).to_le_bytes());
     header.extend(b"WAVEfmt ");
     // The length of what follows, PCM, the channels.
-    header.extend([16u32.to_le_bytes(), (1 | 2 << 16u32).to_le_bytes()].concat());
+    header.extend([16u32.to_le_bytes(), (1u32 | 2 << 16).to_le_bytes()].concat());
     header.extend([RATE.to_le_bytes(), (RATE * FRAME).to_le_bytes()].concat());
     // Bytes of a frame, bits of a sample.
     header.extend((FRAME | 16 << 16).to_le_bytes());
