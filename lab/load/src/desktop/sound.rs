@@ -2,8 +2,8 @@
 //! wakes the server for each buffer, and a player of silence, linked to it. No session manager
 //! runs; pipewire-pulse is there to tell a monitor which streams play.
 //!
-//! A buffer is `late` (an xrun) if it lasts no longer than it takes the server and the player to
-//! fill it: from the clock's interrupt until the server sleeps after the player has woken it.
+//! A buffer is `late` (an xrun) if filling it takes longer than it lasts: from the clock's interrupt
+//! until the server sleeps after the player has woken it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,21 +21,23 @@ use crate::numbers;
 use crate::running::{Environment, Running};
 use crate::tracer::line::Line;
 
-/// Pictures of sound a second, two channels of two bytes.
+/// Frames a second.
 const RATE: u32 = 48_000;
+/// Bytes of a frame: two channels of two bytes.
 const FRAME: u32 = 4;
 /// Longer than any run.
 const SILENCE_SECONDS: u32 = 600;
 /// For the player's and the sink's ports to come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The sink, which has one buffer's time; `{}` stands for its frames. PipeWire's module for
+/// `{}` stands for a buffer's frames, which PipeWire else rounds to a power of two. Its module for
 /// real-time priority (module-rt) is left out.
 const SERVER: &str = r#"
 context.properties = {
     core.daemon = true
     core.name = pipewire-0
     mem.allow-mlock = false
+    clock.power-of-two-quantum = false
     default.clock.rate = 48000
     default.clock.quantum = {}
     default.clock.min-quantum = {}
@@ -199,12 +201,13 @@ impl Sound {
         };
         let mut took = filled(trace, data(&self.server)?, data(player)?, within);
         let length = self.buffer.as_nanos() as u64;
-        let late = took.iter().filter(|took| **took > length).count();
-        ensure!(!took.is_empty(), "no buffer was filled");
+        let asked = (within.end - within.start) / length;
+        let late = late(&took, asked, length);
         Ok(json!({
             "buffer_ns": length,
+            "asked": asked,
             "late": late,
-            "late_percent": 100.0 * late as f64 / took.len() as f64,
+            "late_percent": 100.0 * late as f64 / asked as f64,
             "to_full_ns": numbers::quantiles(&mut took),
         }))
     }
@@ -231,6 +234,12 @@ fn silence(path: &PathBuf) -> Result<()> {
     header.extend(length.to_le_bytes());
     file.write_all(&header)?;
     Ok(file.set_len(u64::from(length) + header.len() as u64)?)
+}
+
+/// Of so many buffers of that length those that were not full in time, or not at all: PipeWire
+/// skips the time of a buffer while it is late with the one before.
+fn late(took: &[u64], asked: u64, length: u64) -> u64 {
+    asked.saturating_sub(took.iter().filter(|took| **took <= length).count() as u64)
 }
 
 /// How long it took to fill each buffer whose time came within that time, by the threads that deal
@@ -289,6 +298,12 @@ mod tests {
         assert_eq!(filled(TRACE, 7, 8, &(0..second)), [0; 0]);
         // Without the player's word it is not full.
         assert_eq!(filled(TRACE, 7, 9, &(second..2 * second)), [0; 0]);
+    }
+
+    #[test]
+    fn a_buffer_that_was_skipped_is_late() {
+        assert_eq!(late(&[100, 1000, 1001], 4, 1000), 2);
+        assert_eq!(late(&[100; 4], 4, 1000), 0);
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub const EXPERIMENT: Description = Description {
 };
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let monitor = "the monitor takes while a person types and drags";
+    let monitor = "the monitor takes, while a person types and drags,";
     let mut claims = vec![
         punctual(results, HUMAN, &LATE, LATEST),
         punctual(results, DESKTOP, &LATE, LATEST),

@@ -23,10 +23,11 @@ pub const EXPERIMENT: Description = Description {
     title: "A window that is dragged beside processes that compute",
     text: &[
         "On Xvfb with openbox a person drags the window of an editor, 25 moves of the pointer \
-            a second (XTEST), to the right for a second and back after half a second; nothing else \
-            happens. Then ten processes compute beside. Move to screen: from the motion to the \
-            server's word that it has moved the window, with what is in it (ConfigureNotify), for \
-            a person in SCHED_FIFO. Late: from a thread's wake-up to its first instruction.",
+            a second (XTEST), to the right for a second and, after a pause of up to three, back; \
+            nothing else happens. Then ten processes compute beside. Move to screen: from the \
+            motion to the server's word that it has moved the window, with what is in it \
+            (ConfigureNotify), for a person in SCHED_FIFO. Late: from a thread's wake-up to its \
+            first instruction.",
     ],
     published: PUBLISHED,
     parts: &[Part {
@@ -70,7 +71,7 @@ fn claims(results: &Results) -> Vec<Claim> {
             }),
         )
     };
-    let monitor = "the monitor takes in a flood of moves";
+    let monitor = "the monitor takes, in a flood of moves,";
     let of = |who| {
         [
             punctual(results, who, &LATE, LATEST),
