@@ -22,7 +22,7 @@ peers) packages="$packages curl:curl llvm-strip-19:llvm-19" ;;
 players)
     packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox \
         pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux openbox:openbox \
-        xterm:xterm vim:vim"
+        xterm:xterm vim:vim pipewire:pipewire pw-cat:pipewire-bin pipewire-pulse:pipewire-pulse"
     ;;
 # `attune lab run webserver` compares with nginx and measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;

@@ -36,6 +36,8 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::coop::user_level::EXPERIMENT,
     &kernel::focus::frames::EXPERIMENT,
     &kernel::focus::latency::EXPERIMENT,
+    &kernel::focus::window::EXPERIMENT,
+    &kernel::focus::sound::EXPERIMENT,
     &kernel::focus::classify::EXPERIMENT,
     &kernel::focus::two::EXPERIMENT,
     &kernel::focus::adaptive::EXPERIMENT,

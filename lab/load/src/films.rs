@@ -182,25 +182,9 @@ pub fn run(options: &Options) -> Result<Value> {
     clock::sleep_until(end);
     let after = count();
     let trace = tracer.stop()?;
-    for (number, player) in players.iter_mut().enumerate() {
-        let alive = player.is_alive();
-        ensure!(
-            alive,
-            "player {} has ended before its time: {}",
-            number + 1,
-            child::said(&player.log).trim()
-        );
+    for program in players.iter_mut().chain(&mut beside).chain(&mut servers) {
+        program.lives()?;
     }
-    if let Some(beside) = &mut beside {
-        let alive = beside.is_alive();
-        ensure!(
-            alive,
-            "`{}` has ended before its time: {}",
-            options.beside,
-            child::said(&beside.log).trim()
-        );
-    }
-    ensure!(servers.iter_mut().all(Running::is_alive), "an X server has ended");
     let by_process = pictures(&trace, &options.shown);
     let showing: Vec<u32> = match options.shown {
         Shown::Function { .. } => players.iter().map(|player| player.child.id()).collect(),

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use attune_linux::{process, signal};
 
 use crate::child;
@@ -23,8 +23,17 @@ pub struct Running {
     pub log: File,
 }
 
+/// Names and values.
+pub type Environment = Vec<(&'static str, String)>;
+
 impl Running {
     pub fn start(words: &[String], display: Option<&str>) -> Result<Running> {
+        let environment = display.map(|display| ("DISPLAY", display.to_owned()));
+        Running::start_in(words, environment.as_slice())
+    }
+
+    /// With these words more in its environment.
+    pub fn start_in(words: &[String], environment: &[(&'static str, String)]) -> Result<Running> {
         let Some((program, arguments)) = words.split_first() else {
             bail!("a program without a name")
         };
@@ -32,12 +41,10 @@ impl Running {
         let mut command = Command::new(find(program));
         command
             .args(arguments)
+            .envs(environment.iter().cloned())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log.try_clone()?);
-        if let Some(display) = display {
-            command.env("DISPLAY", display);
-        }
         let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
         Ok(Running { name: program.clone(), child, log })
     }
@@ -46,19 +53,24 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Err: it has ended, with which status, and what it said.
+    pub fn lives(&mut self) -> Result<()> {
+        match self.child.try_wait()? {
+            None => Ok(()),
+            Some(status) => {
+                bail!("{} has ended ({status}): {}", self.name, child::said(&self.log).trim())
+            }
+        }
+    }
+
     /// Waits until it `does` something, which `done` sees. Err: it has ended, or takes too long.
     pub fn wait_until(&mut self, does: &str, done: impl Fn() -> bool) -> Result<()> {
         let patience = Instant::now() + PATIENCE;
         while !done() {
-            let what = if !self.is_alive() {
-                "has ended".to_owned()
-            } else if Instant::now() > patience {
-                format!("never {does}")
-            } else {
-                thread::sleep(Duration::from_millis(20));
-                continue;
-            };
-            bail!("{} {what}: {}", self.name, child::said(&self.log).trim());
+            self.lives()?;
+            let said = || child::said(&self.log);
+            ensure!(Instant::now() < patience, "{} never {does}: {}", self.name, said().trim());
+            thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }

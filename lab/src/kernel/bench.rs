@@ -123,7 +123,8 @@ fn prepare(
     folder: &Path,
     made: &mut BTreeMap<(String, String), Result<Ready, String>>,
 ) -> Field {
-    let contestants = (part.contestants)();
+    let all = (part.contestants)().into_iter();
+    let contestants: Vec<_> = all.filter(|contestant| contestant.is_in(options.quick)).collect();
     let ready = contestants.iter().map(|contestant| {
         let prepare = || contestant.prepare(&options.programs, folder, part.place);
         let ready = made.entry((contestant.name.clone(), part.place.topology().to_string()));
@@ -431,6 +432,25 @@ mod tests {
             let found: Vec<Vec<Found>> = jobs.iter().map(|_| vec![]).collect();
             let rows = rows(&DESCRIPTION.parts[0], &field(), quick, jobs.iter().zip(&found));
             assert_eq!(rows[1].runs.contains_key("long"), !quick);
+        }
+    }
+
+    #[test]
+    fn quick_runs_leave_thorough_contestants_out() {
+        const PART: Part = Part {
+            contestants: || vec![Contestant::fair_class().thorough(), Contestant::ours("coop")],
+            ..DESCRIPTION.parts[0]
+        };
+        for (quick, names) in
+            [(false, &["fair class", "attune coop"][..]), (true, &["attune coop"])]
+        {
+            // Without programs none can run, and each is a row all the same.
+            let nowhere = PathBuf::from("/nonexistent");
+            let options =
+                Options { quick, fresh: false, programs: nowhere.clone(), folder: nowhere.clone() };
+            let field = prepare(&PART, &options, &nowhere, &mut BTreeMap::new());
+            let found: Vec<_> = field.contestants.iter().map(|one| one.name.as_str()).collect();
+            assert_eq!(found, names);
         }
     }
 

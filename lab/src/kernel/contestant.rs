@@ -22,6 +22,8 @@ pub struct Contestant {
     pub name: String,
     /// See [`Contestant::briefly`].
     pub is_brief: bool,
+    /// `--quick` leaves it out.
+    is_thorough: bool,
     kind: Kind,
     /// For `attune-load`, before the workload's own.
     words: &'static str,
@@ -67,7 +69,14 @@ pub struct Lines {
 
 impl Contestant {
     fn new(name: impl Into<String>, kind: Kind) -> Contestant {
-        Contestant { name: name.into(), is_brief: false, kind, words: "", starts: &[] }
+        Contestant {
+            name: name.into(),
+            is_brief: false,
+            is_thorough: false,
+            kind,
+            words: "",
+            starts: &[],
+        }
     }
 
     /// The same under another name, with words for `attune-load` that start programs of ours.
@@ -84,6 +93,16 @@ impl Contestant {
     /// workload for its brief time.
     pub fn briefly(self) -> Contestant {
         Contestant { is_brief: true, ..self }
+    }
+
+    /// The same for full runs alone: `--quick` leaves it out.
+    pub fn thorough(self) -> Contestant {
+        Contestant { is_thorough: true, ..self }
+    }
+
+    /// Whether such a run of the experiment has it.
+    pub fn is_in(&self, quick: bool) -> bool {
+        !(quick && self.is_thorough)
     }
 
     /// The fair class as it is.

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::Figures;
 use crate::child;
-use crate::running::Running;
+use crate::running::{Environment, Running};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Favour {
@@ -45,15 +45,16 @@ pub struct Favoured {
     forgotten: Cell<usize>,
 }
 
-fn program(words: &str, display: &str) -> Result<Running> {
-    Running::start(&crate::running::words(words), Some(display))
+fn program(words: &str, environment: &Environment) -> Result<Running> {
+    Running::start_in(&crate::running::words(words), environment)
 }
 
 impl Favoured {
-    pub fn start(how: Favour, display: &str) -> Result<Favoured> {
+    pub fn start(how: Favour, environment: &Environment) -> Result<Favoured> {
         let rated = matches!(how, Favour::Ratings | Favour::Weights);
-        let daemon = (how == Favour::Weights).then(|| program("attuned", display)).transpose()?;
-        let monitor = rated.then(|| program("attune focus --json", display)).transpose()?;
+        let daemon =
+            (how == Favour::Weights).then(|| program("attuned", environment)).transpose()?;
+        let monitor = rated.then(|| program("attune focus --json", environment)).transpose()?;
         let folder = Path::new(CGROUPS).join(format!("attune-load-{}", std::process::id()));
         let mut favoured = Favoured { how, monitor, daemon, folder, forgotten: Cell::new(0) };
         if how == Favour::Cgroup {
@@ -151,7 +152,7 @@ impl Favoured {
     /// Err: the monitor or the daemon has ended.
     pub fn lives(&mut self) -> Result<()> {
         for program in self.monitor.iter_mut().chain(&mut self.daemon) {
-            ensure!(program.is_alive(), "it has ended: {}", child::said(&program.log).trim());
+            program.lives()?;
         }
         Ok(())
     }

@@ -5,6 +5,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | here | starts all, makes one phase after the other, and puts the figures together |
+//! | [`person`] | types, drags, and sees the screen |
+//! | [`sound`] | plays through PipeWire, and says which buffers were late |
 //! | [`favour`] | gives the programs more of the CPU: by policy, by weights, or by hand |
 //! | [`activity`] | what each program did, as the kernel's tracer sees it |
 //!
@@ -14,6 +16,7 @@
 mod activity;
 mod favour;
 mod person;
+mod sound;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -24,13 +27,14 @@ use anyhow::{Context, Result, ensure};
 use attune_linux::procfs;
 use serde_json::{Value, json};
 
-use crate::child::{self, Child};
+use crate::child::Child;
 use crate::films::{Shown, pictures, without_huge_pages};
 use crate::running::{Running, numbered, serve, words};
 use crate::tracer::{Tracer, Watch};
 use crate::{clock, hogs, numbers};
 pub use favour::Favour;
 use favour::Favoured;
+use sound::Sound;
 
 /// From a change of what runs to the begin of a phase: ratings move half of their way each second.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -49,10 +53,14 @@ pub struct Options {
     /// Part of the class of its window
     #[arg(long, value_name = "CLASS", default_value = "xterm")]
     class: String,
-    /// After each sixteen keys the person drags its window for a second (needs a window manager
-    /// with which Alt and the first button move a window)
-    #[arg(long)]
-    drag: bool,
+    /// After so many keys, 16 unless told, the person drags its window for a second; 0: types
+    /// nothing (needs a window manager with which Alt and the first button move a window)
+    #[arg(long, value_name = "KEYS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "16")]
+    drag: Option<usize>,
+    /// Silence is played through PipeWire, without real-time priority, with buffers of so many ms
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    sound: Option<Duration>,
     /// A film player; may be given several times
     #[arg(long = "player", value_name = "PROGRAM ..")]
     players: Vec<String>,
@@ -79,9 +87,15 @@ pub struct Options {
     seconds: Duration,
 }
 
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "a number of milliseconds".to_owned())?;
+    crate::seconds(&(number / 1e3).to_string())
+}
+
 /// What is on the desktop. The fields end from the first to the last.
 struct Desktop {
     person: Option<person::Person>,
+    sound: Option<Sound>,
     players: Vec<Running>,
     typed: Option<Running>,
     manager: Option<Running>,
@@ -118,8 +132,11 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
 impl Desktop {
     fn start(options: &Options, favour: Favour) -> Result<Desktop> {
         let (server, display) = serve(&options.server)?;
-        let start = |text: &String| Running::start(&words(text), Some(&display));
-        let favoured = Favoured::start(favour, &display)?;
+        let mut sound = options.sound.map(Sound::serve).transpose()?;
+        let mut environment = vec![("DISPLAY", display.clone())];
+        environment.extend(sound.iter().flat_map(Sound::environment));
+        let start = |text: &String| Running::start_in(&words(text), &environment);
+        let favoured = Favoured::start(favour, &environment)?;
         let manager = options.manager.as_ref().map(start).transpose()?;
         if manager.is_some() {
             person::wait_for_manager(&display)?;
@@ -136,14 +153,17 @@ impl Desktop {
             .as_ref()
             .map(|_| person::Person::sit_down(&display, &options.class, options.drag));
         let person = person.transpose()?;
+        sound.as_mut().map(Sound::play).transpose()?;
         thread::sleep(options.begin);
-        Ok(Desktop { person, players, typed, manager, favoured, server })
+        Ok(Desktop { person, sound, players, typed, manager, favoured, server })
     }
 
     /// The programs on the desktop, the one that a person types into first.
     fn own_processes(&self) -> Vec<u32> {
         let programs = self.typed.iter().chain(&self.players).chain(&self.manager);
-        programs.chain([&self.server]).map(|program| program.child.id()).collect()
+        let sound = self.sound.iter().flat_map(Sound::processes);
+        let server = [self.server.child.id()];
+        programs.map(|program| program.child.id()).chain(sound).chain(server).collect()
     }
 
     fn phase(&self, options: &Options, hogs: &[Child]) -> Result<Value> {
@@ -177,6 +197,7 @@ impl Desktop {
         let busy: f64 =
             programs.values().filter_map(|program| program["cpu_percent"].as_f64()).sum();
         let screen = self.person.as_ref().map(|person| person.figures(&within));
+        let sound = self.sound.as_ref().map(|sound| sound.figures(&trace, &within)).transpose()?;
         Ok(json!({
             "films": self.films(options, &trace, &within),
             "film_cpu_percent": sum(&[&self.player_name(), &self.server_name()]),
@@ -185,6 +206,7 @@ impl Desktop {
             "compile_percent": sum(&["cc", "cc1", "as", "attune-load"]),
             "programs": programs,
             "screen": screen,
+            "sound": sound,
         }))
     }
 
@@ -240,13 +262,9 @@ impl Desktop {
     fn all_live(&mut self, options: &Options, beside: Option<&mut Running>) -> Result<()> {
         let programs = self.typed.iter_mut().chain(&mut self.players).chain(&mut self.manager);
         for program in programs.chain([&mut self.server]).chain(beside) {
-            let alive = program.is_alive();
-            ensure!(
-                alive,
-                "a program of the desktop has ended before its time: {}",
-                child::said(&program.log).trim()
-            );
+            program.lives()?;
         }
+        self.sound.as_mut().map(Sound::lives).transpose()?;
         self.favoured.lives()?;
         let person = self.person.as_ref().map(person::Person::lives).transpose();
         person.with_context(|| format!("nobody types into {}", options.class))?;
@@ -260,7 +278,7 @@ pub fn quiet(favour: Favour) -> Result<Option<(Favoured, Running)>> {
         return Ok(None);
     }
     let (server, display) = serve("Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac")?;
-    Ok(Some((Favoured::start(favour, &display)?, server)))
+    Ok(Some((Favoured::start(favour, &vec![("DISPLAY", display)])?, server)))
 }
 
 /// Figures by name.

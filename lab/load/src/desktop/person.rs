@@ -63,11 +63,12 @@ pub struct Person {
 }
 
 impl Person {
-    /// Someone who types into the window of that class. Returns when the typing begins.
-    pub fn sit_down(display: &str, class: &str, drags: bool) -> Result<Person> {
+    /// Someone who types into the window of that class, and drags it after each `drag` keys.
+    /// Returns when the typing begins.
+    pub fn sit_down(display: &str, class: &str, drag: Option<usize>) -> Result<Person> {
         let log = child::memory_file()?;
         let mut own = log.try_clone()?;
-        let child = Child::start(|| match act(display, class, drags, &mut own) {
+        let child = Child::start(|| match act(display, class, drag, &mut own) {
             Ok(()) => 0,
             Err(error) => {
                 let _ = writeln!(own, "error: {error:#}");
@@ -147,7 +148,7 @@ pub fn wait_for_manager(display: &str) -> Result<()> {
     Ok(())
 }
 
-fn act(display: &str, class: &str, drags: bool, log: &mut File) -> Result<()> {
+fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Result<()> {
     let (connection, root) = connect(display)?;
     let end = Instant::now() + BEGIN;
     let window = loop {
@@ -183,19 +184,23 @@ fn act(display: &str, class: &str, drags: bool, log: &mut File) -> Result<()> {
         Ok(())
     };
     writeln!(log, "{READY}").context("cannot say that it begins")?;
-    for (number, letter) in TEXT.iter().cycle().enumerate() {
-        let begin = clock::now();
-        clear()?;
-        let key = if number % 60 == 59 { RETURN } else { u32::from(*letter) };
-        let at = clock::now();
-        screen.key(key)?;
-        note(log, "key", at, screen.sees(is_drawn, at + PATIENCE)?)?;
-        clock::sleep_until(begin + PERIOD);
-        if drags && number % 16 == 15 {
-            screen.drag(number / 16 % 2 == 0, log, is_moved)?;
+    let mut keys = TEXT.iter().cycle().enumerate();
+    let mut right = true;
+    loop {
+        for (number, letter) in keys.by_ref().take(drag.unwrap_or(1)) {
+            let begin = clock::now();
+            clear()?;
+            let key = if number % 60 == 59 { RETURN } else { u32::from(*letter) };
+            let at = clock::now();
+            screen.key(key)?;
+            note(log, "key", at, screen.sees(is_drawn, at + PATIENCE)?)?;
+            clock::sleep_until(begin + PERIOD);
+        }
+        if drag.is_some() {
+            screen.drag(right, log, is_moved)?;
+            right = !right;
         }
     }
-    Ok(())
 }
 
 fn note(log: &mut File, what: &str, at: u64, seen: Option<u64>) -> Result<()> {

@@ -16,7 +16,7 @@ pub const GREEDY: Workload = Workload::new(
      -vf scale=992:558 -loop 0 {films}/film-1.mkv'",
 )
 .playing(FILM, player_alone)
-.lasting(10, 5);
+.lasting(10, 4);
 
 pub const EXPERIMENT: Description = Description {
     name: "focus-adaptive",

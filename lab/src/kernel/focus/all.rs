@@ -32,7 +32,7 @@ pub const EXPERIMENT: Description = Description {
         place: Place::Deterministic { cpus: 2, sockets: 1 },
         contestants: || {
             let parts = [
-                Contestant::ours_changed("coop --implicit", "coop", "--implicit"),
+                Contestant::ours_changed("coop --implicit", "coop", "--implicit").thorough(),
                 Contestant::ours_changed("desktop --implicit", "desktop", "--implicit").with(
                     EVERYTHING,
                     "--favour ratings",
@@ -53,7 +53,7 @@ pub const EXPERIMENT: Description = Description {
         .playing(FILM, |options| {
             Ok([whole_desktop(options)?, crate::kernel::compiler(options)?].concat())
         })
-        .lasting(12, 6)],
+        .lasting(12, 4)],
         figures: &[
             Figure::new("alone: film: lost (%)", "desktop", "/phases/0/films/0/lost_percent", 1.0),
             Figure::new(LOST, "desktop", "/phases/1/films/0/lost_percent", 1.0),

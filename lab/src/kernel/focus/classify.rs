@@ -55,7 +55,7 @@ const MEASURED: Description = Description {
         .playing(FILM, |options| {
             Ok([whole_desktop(options)?, crate::kernel::compiler(options)?].concat())
         })
-        .lasting(12, 6)],
+        .lasting(12, 4)],
         figures: &[],
     }],
     seeds: TWO_SEEDS,

@@ -2,7 +2,7 @@
 //! watch.
 
 use super::adaptive::GREEDY;
-use super::{HUMAN, MONITOR, PUBLISHED, kernel_and_ours, typing, whole_desktop, x_server};
+use super::{HUMAN, MONITOR, MOST_CPU, PUBLISHED, editing, kernel_and_ours, typing, x_server};
 use crate::kernel::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::report::Claim;
 
@@ -16,8 +16,6 @@ const PROMISED: f64 = 15.0;
 const MOST_LESS: f64 = 2.0;
 /// How much dearer a switch may be with the graph and its corrections, in per cent.
 const DEARER: f64 = 8.0;
-/// The monitor, while a person types.
-const MOST_CPU: f64 = 0.5;
 
 pub const EXPERIMENT: Description = Description {
     name: "focus-cost",
@@ -56,9 +54,9 @@ pub const EXPERIMENT: Description = Description {
                         typing!()
                     ),
                 )
-                .needing(whole_desktop)
+                .needing(editing)
                 .with_memory(1536)
-                .lasting(12, 6),
+                .lasting(12, 4),
             ],
             figures: &[
                 Figure::new(SWITCH, "pipe", "/ns_per_switch", 1.0).with_ratio(),

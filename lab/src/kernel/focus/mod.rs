@@ -11,7 +11,9 @@ pub mod classify;
 pub mod cost;
 pub mod frames;
 pub mod latency;
+pub mod sound;
 pub mod two;
+pub mod window;
 
 use std::path::PathBuf;
 
@@ -55,13 +57,19 @@ macro_rules! player {
 }
 pub(crate) use player;
 
-/// A person who types into vim in a terminal, and drags it.
+/// A person who types into vim in a terminal, and drags it after so many keys.
 macro_rules! typing {
     () => {
-        " --manager openbox --typed 'xterm -geometry 80x24 -e vim -u NONE' --drag"
+        typing!("=16")
+    };
+    ($keys:literal) => {
+        concat!(" --manager openbox --typed 'xterm -geometry 80x24 -e vim -u NONE' --drag", $keys)
     };
 }
 pub(crate) use typing;
+
+/// What the monitor may take, in per cent of a CPU.
+const MOST_CPU: f64 = 0.5;
 
 /// What the weights of the fair class need.
 const MONITOR: &[&str] = &["attune"];
@@ -76,12 +84,12 @@ fn rated(policy: &'static str, name: &str) -> Contestant {
     Contestant::ours(policy).with(name, "--favour ratings", MONITOR)
 }
 
-/// Without a peer.
+/// Without a peer. `--quick` leaves out those on which no claim rests.
 fn kernel_and_ours() -> Vec<Contestant> {
     vec![
         Contestant::fair_class(),
-        Contestant::fair_class().with(NICE, "--favour nice", &[]),
-        Contestant::fair_class().with(CGROUP, "--favour cgroup", &[]),
+        Contestant::fair_class().with(NICE, "--favour nice", &[]).thorough(),
+        Contestant::fair_class().with(CGROUP, "--favour cgroup", &[]).thorough(),
         fair_with_weights(),
         rated("human", HUMAN),
         rated("desktop", DESKTOP),
@@ -91,7 +99,8 @@ fn kernel_and_ours() -> Vec<Contestant> {
 /// The peers that are made for desktops.
 fn peers() -> impl Iterator<Item = Contestant> {
     const PEERS: [&str; 3] = ["scx_lavd", "scx_bpfland", "scx_cosmos"];
-    Contestant::peers().filter(|peer| PEERS.contains(&peer.name.as_str()))
+    let wanted = Contestant::peers().filter(|peer| PEERS.contains(&peer.name.as_str()));
+    wanted.map(Contestant::thorough)
 }
 
 fn everybody() -> Vec<Contestant> {
@@ -105,7 +114,16 @@ fn player_alone(_: &Options) -> Result<Vec<PathBuf>> {
 }
 
 /// With a window manager and an editor in a terminal.
+fn editing(_: &Options) -> Result<Vec<PathBuf>> {
+    editing_beside(&[])
+}
+
+/// And a film player.
 fn whole_desktop(_: &Options) -> Result<Vec<PathBuf>> {
+    editing_beside(&["mplayer"])
+}
+
+fn editing_beside(programs: &[&str]) -> Result<Vec<PathBuf>> {
     let files = [
         "/lib/terminfo/x/xterm",
         "/etc/xdg/openbox",
@@ -113,12 +131,36 @@ fn whole_desktop(_: &Options) -> Result<Vec<PathBuf>> {
         "/etc/fonts",
         "/usr/share/fonts/truetype/dejavu",
     ];
-    let mut all = x_server(&["mplayer", "openbox", "xterm", "vim"])?;
+    let mut all = x_server(&[&["openbox", "xterm", "vim"], programs].concat())?;
     for file in files.map(PathBuf::from) {
         ensure!(file.exists(), "it needs {} of Debian's openbox, xterm and fonts", file.display());
         all.push(file);
     }
     Ok(all)
+}
+
+/// Wake-ups of each of these programs are at most so many ms late; a figure for each.
+fn punctual(results: &Results, who: &str, late: &[&str], latest: f64) -> Claim {
+    let each: Option<Vec<f64>> = late.iter().map(|late| results.worst(who, late)).collect();
+    Claim::new(
+        format!("{who}: 99 of 100 wake-ups of each program are at most {latest} ms late"),
+        each.map(|each| {
+            let list: Vec<String> = each.iter().map(|late| format!("{late:.2}")).collect();
+            (each.iter().all(|late| *late <= latest), format!("{} ms", list.join(" / ")))
+        }),
+    )
+}
+
+/// How many times less a figure is by weights than without.
+fn sooner(results: &Results, figure: &str, times: f64) -> Claim {
+    let both = results.median(FAIR, figure).zip(results.median(WEIGHTS, figure));
+    Claim::new(
+        format!("attuned's weights alone: {figure} at least {times} times better than without"),
+        both.map(|(fair, ours)| {
+            let found = fair / ours.max(1e-6);
+            (found >= times, format!("{found:.1} times: {ours:.2} against {fair:.2}"))
+        }),
+    )
 }
 
 /// A figure of a contestant is at most so much in every run.

@@ -35,7 +35,7 @@ pub const EXPERIMENT: Description = Description {
             ),
         )
         .playing(FILM, player_alone)
-        .lasting(10, 5)],
+        .lasting(10, 4)],
         figures: &[
             Figure::new(COVERED, "two", "/phases/0/films/0/frames_per_second", 1.0),
             Figure::new(WHOLE, "two", "/phases/0/films/1/frames_per_second", 1.0),
