@@ -1,4 +1,4 @@
-//! A line of bytes to a device: a terminal's, a file's, or the two ends of standard input and output.
+//! A line of bytes to a device: a terminal's, a file's, or standard input and output.
 
 use std::fs::{File, OpenOptions};
 use std::io;

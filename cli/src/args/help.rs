@@ -24,8 +24,8 @@ Example: attune build farm.sched --node sensor --engine embedded -o firmware
 
 It runs until Ctrl-C, or until the link ends; then the node departs.
 
-Exit status: 0 at that end, 1 when the scheduler has errors or no such family, 2 when the link cannot
-be opened.";
+Exit status: 0 at that end, 1 when the scheduler has errors or no such family, 2 when the link
+cannot be opened.";
 
 pub const MANAGER: &str = "\
 Example: attune manager farm.sched

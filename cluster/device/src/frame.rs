@@ -74,7 +74,7 @@ impl Frame {
 /// Finds frames in bytes that come in pieces of any size.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// Of the frame that has begun; more than fits is no frame.
+    /// The frame that has begun; more than fits is no frame.
     bytes: Vec<u8>,
 }
 

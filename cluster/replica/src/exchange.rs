@@ -2,9 +2,9 @@
 //! node's copy: numbers that go in and come out together, between two handlers.
 //!
 //! Each exchange begins with what the copy has ([`Exchange::begin`]) and ends with what handlers
-//! did ([`Exchange::end`]); whoever reaches the handlers does the part between.
+//! did ([`Exchange::end`]); the engine that reaches the handlers does the part between.
 //!
-//! Invariant: a write of a handler is with the handlers, or in the replica, and in one of them only.
+//! Invariant: a write of a handler is either with the handlers or in the replica.
 
 use attune_language::ir::Value;
 
@@ -22,7 +22,7 @@ pub struct Number {
 
 #[derive(Clone, Debug)]
 pub struct Exchange {
-    /// Of what others share, which comes first among the numbers; the node's own follow.
+    /// Where what others share comes from: it is first among the numbers; the node's own follow.
     sources: Vec<Source>,
     own: Vec<Property>,
     numbers: Vec<Number>,

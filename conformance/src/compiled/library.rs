@@ -30,7 +30,7 @@ pub struct Library {
     pub attach: Attach,
     pub call: CallHandler,
     pub crash: Crash,
-    /// Of a node whose engine merges what handlers write.
+    /// A node's, if its engine merges what handlers write.
     pub merged: Option<Merged>,
 }
 

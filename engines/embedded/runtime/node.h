@@ -28,7 +28,7 @@ enum attune_frame_kind {
 #define ATTUNE_FRAME_CHECK 4u
 
 static struct {
-    /* Of the question that was followed last; session 0: none. */
+    /* The question that was followed last; session 0: none. */
     uint32_t session, number;
     uint8_t says_hello, says_answer, says_news;
     /* What the last answer told. */

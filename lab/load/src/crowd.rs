@@ -4,7 +4,6 @@
 //! Each thread looks at the clock again and again; the longest time between two looks is its
 //! longest wait, and the switches are in it.
 
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 use std::time::Duration;
@@ -33,7 +32,8 @@ impl Bound {
 /// Threads of the machine's own that may be ready meanwhile, and the process's first thread.
 const OTHERS: usize = 10;
 const STACK: usize = 64 << 10;
-const LOOK: Time = MILLISECOND;
+/// For one of them to be there.
+const SET_UP: Time = 2 * MILLISECOND;
 
 /// Runs so many mixes of up to `most` threads, each for one and a half times its bound.
 pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
@@ -68,23 +68,23 @@ fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result
     Ok(waits.iter().map(|wait| wait.load(Relaxed)).max().unwrap_or(0))
 }
 
-/// They all wait, as they are to be, until the last is there; so the first wait counts as well.
+/// Each sleeps, as it is to be, until a time by which all are there. A timer wakes it, so no thread
+/// must run before another can; and the first wait counts as well.
 fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()> {
-    let (gate, began, there) = (RwLock::new(()), AtomicU64::new(0), AtomicUsize::new(0));
+    let there = AtomicUsize::new(0);
+    let begin = clock::now() + SET_UP * members.len() as u64;
+    let end = begin + time.as_nanos() as u64;
     std::thread::scope(|scope| -> Result<()> {
-        let closed = gate.write();
         for (member, wait) in members.iter().zip(waits) {
-            let (gate, began, there) = (&gate, &began, &there);
+            let there = &there;
             Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
-                let applied = member.apply();
-                there.fetch_add(1, Relaxed);
-                drop(gate.read());
-                if let Err(error) = applied {
+                if let Err(error) = member.apply() {
                     eprintln!("attune-load: a thread of the crowd: {error}");
                     return;
                 }
-                let mut last = began.load(Relaxed);
-                let end = last + time.as_nanos() as u64;
+                there.fetch_add(1, Relaxed);
+                clock::sleep_until(begin);
+                let mut last = begin;
                 while last < end {
                     let now = clock::now();
                     // A look takes some time, so the wait of a thread that ran is never 0.
@@ -93,11 +93,8 @@ fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()
                 }
             })?;
         }
-        while there.load(Relaxed) < members.len() {
-            clock::sleep_until(clock::now() + LOOK);
-        }
-        began.store(clock::now(), Relaxed);
-        drop(closed);
+        clock::sleep_until(begin - MILLISECOND);
+        ensure!(there.load(Relaxed) == members.len(), "a thread was not there when all began");
         Ok(())
     })
 }

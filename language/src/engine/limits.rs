@@ -70,8 +70,8 @@ fn shared_division(program: &Program) -> Option<Span> {
     division(program, |place| is_shared(program, place))
 }
 
-/// The first limit of the kernel and the embedded engine that a node exceeds because of what the master and other
-/// nodes, `others`, do to it.
+/// The first limit of the kernel and the embedded engine that a node exceeds because of what the
+/// master and other nodes, `others`, do to it.
 pub fn node(node: &Program, others: &[&Program]) -> Option<Limit> {
     let has = |name: &String| node.containers.values().any(|container| container.name == *name);
     let suspended = others.iter().find_map(|other| {

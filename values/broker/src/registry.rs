@@ -187,8 +187,8 @@ impl<S: Store> Registry<S> {
         Ok(())
     }
 
-    /// Gives a hint again that an earlier engine was given, if whoever gave it still may. One that
-    /// this scheduler has no import for is kept for the next.
+    /// Gives a hint again that an earlier engine was given, if the user who gave it still may. One
+    /// that this scheduler has no import for is kept for the next.
     pub fn hint_again(&mut self, hint: &Hint) {
         let Hint { process: (number, _), thread, name, value, giver } = hint;
         let values = [(name.clone(), Some(*value))];

@@ -2,8 +2,8 @@
 //! wakes the server for each buffer, and a player of silence, linked to it. No session manager
 //! runs; pipewire-pulse is there to tell a monitor which streams play.
 //!
-//! A buffer is `late` (an xrun) if filling it takes longer than it lasts: from the clock's interrupt
-//! until the server sleeps after the player has woken it.
+//! A buffer is `late` (an xrun) if filling it takes longer than it lasts: from the clock's
+//! interrupt until the server sleeps after the player has woken it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -236,8 +236,8 @@ fn silence(path: &PathBuf) -> Result<()> {
     Ok(file.set_len(u64::from(length) + header.len() as u64)?)
 }
 
-/// Of so many buffers of that length those that were not full in time, or not at all: PipeWire
-/// skips the time of a buffer while it is late with the one before.
+/// How many of the buffers of that length were not full in time, or not at all: PipeWire skips the
+/// time of a buffer while it is late with the one before.
 fn late(took: &[u64], asked: u64, length: u64) -> u64 {
     asked.saturating_sub(took.iter().filter(|took| **took <= length).count() as u64)
 }

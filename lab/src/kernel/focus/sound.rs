@@ -14,8 +14,9 @@ const LATE: [&str; 2] = ["1 ms: late (%)", "5 ms: late (%)"];
 macro_rules! playing {
     ($buffer:literal) => {
         concat!(
-            "desktop --server 'Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac' --hogs 0,10 --beside \
-             'attune-load compile --count 100000 --at-once 2' --seconds {seconds} --sound ",
+            "desktop --server 'Xvfb :9 -screen 0 640x480x24 -nolisten tcp -ac' --hogs 0,10 \
+             --beside 'attune-load compile --count 100000 --at-once 2' --seconds {seconds} \
+             --sound ",
             $buffer
         )
     };
@@ -35,8 +36,8 @@ pub const EXPERIMENT: Description = Description {
             every 1 or 5 ms. Neither the server nor the player (pw-cat) has real-time priority, as \
             both would by rtkit. Then a compile of two files at a time and ten processes that \
             compute go on beside. Late: buffers that are not full when the next one's time has \
-            come, by the kernel's trace; each is an xrun. Nothing can be seen and nobody types: the \
-            monitor rates the two by what plays, which pipewire-pulse tells it.",
+            come, by the kernel's trace; each is an xrun. Nothing can be seen and nobody types: \
+            the monitor rates the two by what plays, which pipewire-pulse tells it.",
     ],
     published: PUBLISHED,
     parts: &[Part {

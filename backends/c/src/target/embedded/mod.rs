@@ -6,8 +6,9 @@
 //!   may name (`ATTUNE_IMPORT_name`); a tunable starts with the value of `ATTUNE_TUNE_name`.
 //! - A failed check does not return: it tells the firmware its place and sentence.
 //!
-//! `header` writes what is the policy's own in the header, `node` what a cluster shares with it. `sizes` knows how much memory the
-//! scheduler takes on a 32-bit machine; the compiler of the firmware checks that sum.
+//! `header` writes what is the policy's own in the header, `node` what a cluster shares with it.
+//! `sizes` knows how much memory the scheduler takes on a 32-bit machine; the compiler of the
+//! firmware checks that sum.
 
 mod header;
 mod node;

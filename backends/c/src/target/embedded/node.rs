@@ -1,5 +1,5 @@
-//! What the firmware of a cluster's node exchanges with its gateway (`engines/embedded/runtime/node.h`):
-//! the numbers, each by its place in the exchange.
+//! What the firmware of a cluster's node exchanges with its gateway
+//! (`engines/embedded/runtime/node.h`): the numbers, each by its place in the exchange.
 
 use attune_language::ir::{ContainerId, Extent, GlobalId};
 
