@@ -6,7 +6,9 @@
 
 #ifdef ATTUNE_GLOBALS
 /* A node's: the test looks after each call. */
-static void attune_has_written(void) {}
+static void attune_has_written(void)
+{
+}
 #endif
 
 static void attune_halt(struct attune_instance *instance, attune_place check,

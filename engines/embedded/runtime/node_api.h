@@ -9,4 +9,3 @@ void attune_node_hear(const void *bytes, size_t count);
 /* Writes what there is to say and returns how many bytes that is; 0: nothing now. `room` is
  * ATTUNE_NODE_ROOM at least. */
 size_t attune_node_say(void *bytes, size_t room);
-
