@@ -131,14 +131,15 @@ fn compiled_nodes_tell_what_the_interpreter_tells() {
 }
 
 #[test]
-fn the_embedded_target_refuses_a_node() {
+fn the_embedded_target_refuses_a_node_whose_exchange_it_does_not_know() {
     let (checked, cluster) = cluster(MASTER, WORKER);
     let family = &cluster.families[0];
     let verdicts = &family.engines[Engine::Embedded as usize].verdicts;
     let policy = Policy { program: &family.program, verdicts, sources: &checked.sources };
     let (header, before, behind) = Default::default();
     let (members, alarm_members, table) = (0, 0, false);
-    let none = embedded::Engine { header, before, behind, members, alarm_members, table };
+    let node = None;
+    let none = embedded::Engine { header, before, behind, members, alarm_members, node, table };
     let refused = embedded::generate(policy, false, &none).map(drop);
     assert_eq!(refused.unwrap_err(), Refusal::Node("worker".into()));
 }
