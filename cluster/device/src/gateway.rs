@@ -217,7 +217,7 @@ impl Gateway {
 
     fn ask(&mut self) {
         self.due = false;
-        self.number += 1;
+        self.number = self.number.wrapping_add(1);
         let shared = self.exchange.shared();
         let numbers = self.exchange.begin(self.connection.replica());
         let (values, own) = numbers.split_at(shared);
