@@ -66,15 +66,11 @@ fn commands_say_what_they_cannot_do_with_a_distributed_scheduler() {
     let files = [("farm.sched", MASTER), ("web.subsched", WEB)];
     let folder = folder("farm", &files);
     let is_master = "farm.sched is a master: `attune manager` runs it";
-    for (engine, expected, sentence) in [
-        ("threads", 2, is_master),
-        ("kernel", 2, is_master),
-        ("embedded", 1, "distributed scheduler"),
-    ] {
+    for engine in ["threads", "kernel", "embedded"] {
         let words = ["build", "farm.sched", "--engine", engine, "-o", "farm.c"];
         let (status, text) = said(attune(&folder, &words));
-        assert_eq!(status, expected, "{engine}: {text}");
-        assert!(text.contains(sentence), "{engine}: {text}");
+        assert_eq!(status, 2, "{engine}: {text}");
+        assert!(text.contains(is_master), "{engine}: {text}");
     }
 }
 

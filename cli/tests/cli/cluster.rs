@@ -386,7 +386,10 @@ fn wrong_uses_of_clusters_say_what_to_do() {
         |words: &[&'static str]| [&["build", "pool.sched", "-o", "x.so"], words].concat();
     folder.refused(&to_build(&[]), "--node FAMILY takes");
     folder.refused(&to_build(&["--node", "proces"]), "no family proces: it has process");
-    folder.refused(&to_build(&["--node", "process", "--engine", "simulator"]), "no copy of");
+    folder.refused(
+        &to_build(&["--node", "process", "--engine", "simulator"]),
+        "runs a whole cluster",
+    );
     let kernel =
         ["build", "pool.sched", "-o", "x.bpf.c", "--engine", "kernel", "--node", "process"];
     assert_eq!(status(&folder.attune(&kernel)), 0);
