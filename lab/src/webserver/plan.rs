@@ -30,10 +30,10 @@ pub struct Pairing {
 
 impl Pairing {
     /// On this machine, in real time: six pairs are the fewest with a 95 % interval. On a shared
-    /// machine a pair in four meets a moment with less CPU, on either side; 24 see past these.
+    /// machine a pair in four meets a moment with less CPU, on either side; 48 see past these.
     pub fn here(quick: bool) -> Pairing {
         Pairing {
-            pairs: if quick { 6 } else { 24 },
+            pairs: if quick { 6 } else { 48 },
             length: 1_000_000_000,
             capacity_requests: 10_000,
             handlers: &[512, 8192],
