@@ -5,6 +5,10 @@
 #
 #     tools/suites.pl [--only PATTERN] [cargo's arguments, such as --locked]
 #
+# A test of real time can fail because the machine stood still for seconds. So up to three tests
+# that fail run once more at the end, alone; the report names them, for each such test is one to
+# mend.
+#
 # PATTERN is a regular expression for the names of suites, such as '^attune-coop/'. A suite is a
 # program of cargo's; the examples in comments together are one, too, and a short run of each fuzz
 # target.
@@ -21,6 +25,8 @@ $| = 1;
 my $only = @ARGV && $ARGV[0] eq "--only" ? (splice @ARGV, 0, 2)[1] : "";
 my @flags = @ARGV;
 my $said = tempdir(CLEANUP => 1);
+# Failed tests that run once more; more than these are no accident.
+my $most_again = 3;
 
 # These take longest, so they begin first.
 my @first =
@@ -53,6 +59,7 @@ while (@suites || %running) {
     $spent_before = $spent;
     finish($suite, $status);
 }
+my @passed_alone = try_alone();
 report();
 exit(grep({ $_->{failed} } @ended) ? 1 : 0);
 
@@ -94,6 +101,12 @@ sub start {
     $suite->{begun} = time;
     $suite->{said} = "$said/" . ++$started;
     print "begins: $suite->{name}\n";
+    $running{ launch($suite) } = $suite;
+}
+
+# Runs a suite's program, with more arguments perhaps; its process.
+sub launch {
+    my ($suite, @arguments) = @_;
     my $pid = fork // die "fork: $!\n";
     if (!$pid) {
         chdir $suite->{folder} or die "$suite->{folder}: $!\n";
@@ -104,9 +117,9 @@ sub start {
         }
         open STDOUT, ">", $suite->{said} or die "$suite->{said}: $!\n";
         open STDERR, ">&", \*STDOUT or die "standard error: $!\n";
-        exec @{ $suite->{run} } or die "$suite->{run}[0]: $!\n";
+        exec @{ $suite->{run} }, @arguments or die "$suite->{run}[0]: $!\n";
     }
-    $running{$pid} = $suite;
+    return $pid;
 }
 
 sub finish {
@@ -115,8 +128,35 @@ sub finish {
     $suite->{failed} = $status != 0;
     push @ended, $suite;
     printf "\n== %s, %.1f s\n", $suite->{name}, $suite->{seconds};
+    my $text = said($suite);
+    print $text;
+    # The last list of a suite of Rust's that ran to its end.
+    my ($failures) = $text =~ /.*^failures:\n((?:    \S+\n)+)\ntest result: FAILED/ms;
+    $suite->{failures} = [ ($failures // "") =~ /(\S+)/g ];
+}
+
+sub said {
+    my ($suite) = @_;
     open my $lines, "<", $suite->{said} or die "$suite->{said}: $!\n";
-    print while <$lines>;
+    local $/;
+    return <$lines> // "";
+}
+
+# Runs failed tests once more, alone, if they are few and the suites name them. A suite whose tests
+# pass now has not failed. The names of the tests that passed.
+sub try_alone {
+    my @failed = grep { $_->{failed} } @ended;
+    my @names = map { @{ $_->{failures} } } @failed;
+    return () if @names > $most_again || grep { !@{ $_->{failures} } } @failed;
+    my @passed;
+    for my $suite (@failed) {
+        print "\nonce more, alone: $suite->{name}: @{ $suite->{failures} }\n";
+        waitpid launch($suite, "--exact", @{ $suite->{failures} }), 0;
+        $suite->{failed} = $? != 0;
+        print said($suite);
+        push @passed, map { "$suite->{name} $_" } @{ $suite->{failures} } if !$suite->{failed};
+    }
+    return @passed;
 }
 
 sub report {
@@ -124,5 +164,6 @@ sub report {
     printf "\n%d suites in %.0f s. The slowest, in seconds, and their CPU time:\n",
         scalar @ended, time - $begun;
     printf "%9.1f %9.1f  %s\n", @$_{qw(seconds cpu name)} for grep { defined } @slowest[0 .. 19];
+    print "passed alone, and failed beside other suites: $_\n" for @passed_alone;
     print "FAILED: $_->{name}\n" for grep { $_->{failed} } @ended;
 }

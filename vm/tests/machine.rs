@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use attune_vm::{
-    Cache, Command, Error, Kind, Machine, Options, Output, Streams, Topology, fingerprint, run,
+    Cache, Command, Error, Kind, Machine, Options, Output, Streams, Topology, fingerprint,
 };
 
 /// The machine that was set up. None: there is none; where all tests must run, that is a failure.
@@ -39,6 +39,15 @@ fn options() -> Options {
         memory: 512,
         timeout: Some(Duration::from_secs(900)),
         ..Options::default()
+    }
+}
+
+/// Runs a command in a machine of its own; in a second one where the emulator's own fault ended the
+/// first.
+fn run(cache: &Cache, options: &Options, command: &Command) -> Result<Output, Error> {
+    match attune_vm::run(cache, options, command) {
+        Err(Error::EmulatorRaced { .. }) => attune_vm::run(cache, options, command),
+        ended => ended,
     }
 }
 

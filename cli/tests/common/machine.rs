@@ -115,11 +115,15 @@ pub const TRAPS: &str = "scheduler traps extends lifecycle {
 ";
 
 /// A function for scripts, `until_says WORDS COMMAND ..`: waits for 90 s at most until the command
-/// says the words.
+/// says the words. If it never does, tells what the command says, and where attune's programs wait.
 pub const UNTIL_SAYS: &str = r#"
 until_says() {
     wanted=$1; shift
     for i in $(seq 900); do "$@" 2>&1 | grep -q -- "$wanted" && return; sleep 0.1; done
-    echo "never said: $wanted"; "$@"; exit 9
+    echo "never said: $wanted"; "$@"
+    for process in $(grep -l '^attune' /proc/[0-9]*/comm); do
+        echo "$process: $(cat $process)"; cat ${process%comm}task/*/stack
+    done
+    exit 9
 }
 "#;
