@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ pub fn run(args: &GatewayArgs) -> Result<ExitCode, Failure> {
     let mut came = [0; 4096];
     while !poll::is_readable(&stop).unwrap_or(true) {
         let count = match from.read(&mut came) {
-            Ok(0) => return Ok(ExitCode::SUCCESS),
+            Ok(0) if args.link == Path::new("-") => return Ok(ExitCode::SUCCESS),
+            Ok(0) => return Err(Failure::file("read", &args.link, "the line has ended")),
             Ok(count) => count,
             Err(error) if is_late(&error) => 0,
             Err(error) => return Err(Failure::file("read", &args.link, error)),

@@ -22,10 +22,10 @@ pub const GATEWAY: &str = "\
 Example: attune build farm.sched --node sensor --engine embedded -o firmware
          attune gateway farm.sched --node sensor /dev/ttyACM0
 
-It runs until Ctrl-C, or until the link ends; then the node departs.
+It runs until Ctrl-C or until the link ends; then the node departs.
 
-Exit status: 0 at that end, 1 when the scheduler has errors or no such family, 2 when the link
-cannot be opened.";
+Exit status: 0 after Ctrl-C and at the end of standard input, 1 when the scheduler has errors or no
+such family, 2 when the link cannot be opened or has ended: the device was unplugged.";
 
 pub const MANAGER: &str = "\
 Example: attune manager farm.sched

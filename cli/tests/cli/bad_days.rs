@@ -28,7 +28,7 @@ fn a_manager_whose_disk_is_full_tells_nothing_until_it_has_room() {
     let file = folder.0.join("socket.state");
     let taken = std::fs::metadata(&file).expect("the kept state").len();
     limit(&manager, &taken.to_string());
-    let mut nodes: Vec<Connection> = (0..120).map(|_| own_node(&folder)).collect();
+    let mut nodes: Vec<Connection> = (0..120).map(|_| own_node(&folder, "pool.sched")).collect();
     let exchange = |nodes: &mut [Connection]| {
         nodes.iter_mut().for_each(|node| drop(node.exchange(time::now() as Time)));
     };

@@ -170,9 +170,9 @@ fn the_pool_answers_every_request_and_the_manager_counts_to_nothing_again() {
     assert_eq!(alone["answered"], 300);
 }
 
-/// A node of the pool in this process, which serves nobody.
-pub fn own_node(folder: &Folder) -> Connection {
-    let path = folder.0.join("pool.sched");
+/// A node of a master's first family in this process, which has no threads.
+pub fn own_node(folder: &Folder, master: &str) -> Connection {
+    let path = folder.0.join(master);
     let mut opened = attune_schedulers::open(&path, &[]).expect("the file");
     let checked = check(&opened.source, &mut opened.loader, &Options::default());
     let cluster = checked.cluster.as_ref().expect("a master");
@@ -217,7 +217,7 @@ fn a_manager_that_is_killed_is_followed_by_one_that_goes_on() {
     let process = |said: &Value| said["process"].as_u64().expect("a number") as u32;
     let victim = process(&manager.until("arrived", 1));
     manager.until("arrived", 5);
-    let mut own = own_node(&folder);
+    let mut own = own_node(&folder, "pool.sched");
     add(&mut own, 1000);
     let number = own.replica().node();
 

@@ -10,6 +10,7 @@ mod common;
 mod coop;
 mod coop_kernel;
 mod distributed;
+mod gateway;
 mod lab;
 mod machines;
 mod requests;

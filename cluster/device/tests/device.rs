@@ -1,10 +1,10 @@
-//! Firmware as a process on this machine takes part in a cluster: its link is two pipes, on which
-//! bytes are lost, garbled, made up and said twice.
+//! Firmware takes part in a cluster, as a process on this machine and on an emulated Cortex-M
+//! board: its link is a serial line on which bytes are lost, garbled, made up and said twice.
 
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use attune_backend_c::Policy;
 use attune_cluster::manager::{Manager, Texts};
 use attune_cluster_device::{Gateway, Told};
 use attune_cluster_local::connection::Connection;
-use attune_embedded::firmware::{Board, Firmware};
+use attune_embedded::firmware::{Board, Firmware, Image, Line, available};
 use attune_language::engine::Engine;
 use attune_language::ir::Value;
 use attune_language::resolve::SourceText;
@@ -65,24 +65,26 @@ fn checked() -> Checked {
     checked
 }
 
-fn build(checked: &Checked, schema: &Schema, folder: &Path) {
+fn build(checked: &Checked, schema: &Schema, board: Board, folder: &Path) -> Image {
     let family = &checked.cluster.as_ref().expect("a master").families[0];
     let report = &family.engines[Engine::Embedded as usize];
     assert_eq!(report.reason, None);
     let (program, sources) = (&family.program, &checked.sources);
     let policy = Policy { program, verdicts: &report.verdicts, sources };
     let files = attune_embedded::node_source(policy, false, schema, 0).expect("C");
-    let project = [("device.c", include_str!("device.c"))];
-    let firmware = Firmware { board: Board::Host, attune: &files, project: &project, flags: &[] };
-    firmware.build(folder).unwrap_or_else(|error| panic!("{error}"));
+    let project = [("device.c", include_str!("device.c")), board.line()];
+    // On this machine the functions of its library run on a thread's stack.
+    let stack = if board == Board::Host { "-DSTACK=65536" } else { "-DSTACK=2048" };
+    let firmware = Firmware { board, attune: &files, project: &project, flags: &[stack] };
+    firmware.build(folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A process that ends with its test.
 struct Device(Child);
 
 impl Device {
-    fn start(path: &Path) -> Device {
-        let mut command = Command::new(path);
+    fn start(image: &Image) -> Device {
+        let mut command = image.on_line(Line::Standard);
         Device(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts"))
     }
 
@@ -185,12 +187,26 @@ impl Bench {
 
 #[test]
 fn a_device_takes_part_whatever_happens_to_its_link_and_to_itself() {
+    takes_part_on(Board::Host);
+}
+
+#[test]
+fn a_cortex_m_board_does_so_too() {
+    match available(Board::Mps2An385) {
+        Ok(()) => takes_part_on(Board::Mps2An385),
+        Err(missing) => {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
+            eprintln!("not run: {missing}");
+        }
+    }
+}
+
+fn takes_part_on(board: Board) {
     let checked = checked();
     let cluster = checked.cluster.as_ref().expect("a master");
     let schema = Arc::new(Schema::new(cluster, &checked.sources, &Default::default()));
     let folder = tempfile::tempdir().expect("a folder");
-    build(&checked, &schema, folder.path());
-    let firmware = folder.path().join("firmware");
+    let firmware = build(&checked, &schema, board, folder.path());
     let path = folder.path().join("plant");
     let texts = Texts { cluster, sources: &checked.sources, seed: 1 };
     let mut manager = Manager::new(&texts, schema.clone(), &path).expect("nobody else listens");

@@ -7,6 +7,7 @@
 #ifndef BOARD_H
 #define BOARD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Calls attune_tick every so many counts, from an interrupt handler or from attune_idle. */
@@ -24,6 +25,12 @@ void board_pause(void);
 
 void board_print(const char *text);
 void board_print_number(const char *before, int64_t number, const char *after);
+
+/* The board's serial line; line.c has it. What has come, `room` bytes at most, and how much. */
+size_t board_line_read(void *bytes, size_t room);
+
+/* Returns when all is on its way; other threads run meanwhile. */
+void board_line_write(const void *bytes, size_t count);
 
 /* Ends the program. */
 _Noreturn void board_exit(int status);

@@ -40,6 +40,15 @@ impl Board {
         }
     }
 
+    /// A file for projects that use the board's serial line, which board.h declares: name and text.
+    pub fn line(self) -> (&'static str, &'static str) {
+        let text = match self {
+            Board::Host => include_str!("../boards/host/line.c"),
+            Board::Mps2An385 => include_str!("../boards/mps2-an385/line.c"),
+        };
+        ("line.c", text)
+    }
+
     fn source(self) -> &'static str {
         match self {
             Board::Host => include_str!("../boards/host/board.c"),
@@ -208,11 +217,25 @@ impl Drop for Serving {
     }
 }
 
-/// The emulator of the Cortex-M board, which prints what the firmware says.
-fn emulator(command: &mut Command) -> &mut Command {
-    command.args(["-M", "mps2-an385", "-display", "none", "-monitor", "none"]);
-    command.args(["-serial", "none", "-chardev", "stdio,id=out"]);
-    command.args(["-semihosting-config", "enable=on,target=native,chardev=out"])
+/// The emulator's Cortex-M board.
+const MACHINE: [&str; 6] = ["-M", "mps2-an385", "-display", "none", "-monitor", "none"];
+/// It prints what the firmware says.
+const PRINTS: [&str; 6] = [
+    "-serial",
+    "none",
+    "-chardev",
+    "stdio,id=out",
+    "-semihosting-config",
+    "enable=on,target=native,chardev=out",
+];
+
+/// Where the serial line of a running firmware ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// At standard input and output.
+    Standard,
+    /// At a terminal, which the emulator names in its first line. For the Cortex-M board.
+    Terminal,
 }
 
 impl Image {
@@ -227,8 +250,8 @@ impl Image {
             }
             Board::Mps2An385 => {
                 let mut command = Command::new("timeout");
-                command.args([LIMIT, "qemu-system-arm"]);
-                emulator(&mut command).args(["-nic", "none"]);
+                command.args([LIMIT, "qemu-system-arm"]).args(MACHINE).args(PRINTS);
+                command.args(["-nic", "none"]);
                 command.args(["-icount", &format!("shift={shift},align=off,sleep=off")]);
                 command.arg("-kernel").arg(&self.path);
                 command
@@ -247,9 +270,24 @@ impl Image {
     pub fn serve(&self, port: u16) -> Result<Serving, Error> {
         let mut command = Command::new("qemu-system-arm");
         let network = format!("user,restrict=on,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:80");
-        emulator(&mut command).args(["-nic", &network]).arg("-kernel").arg(&self.path);
+        command.args(MACHINE).args(PRINTS).args(["-nic", &network]).arg("-kernel").arg(&self.path);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Serving { emulator: command.spawn().map_err(Error::Run)? })
+    }
+
+    /// The command that runs it in real time with the board's serial line.
+    pub fn on_line(&self, line: Line) -> Command {
+        match (self.board, line) {
+            (Board::Host, _) => Command::new(&self.path),
+            (Board::Mps2An385, line) => {
+                let mut command = Command::new("qemu-system-arm");
+                let end = if line == Line::Terminal { "pty" } else { "stdio" };
+                command.args(MACHINE).args(["-nic", "none", "-serial", end]);
+                command.args(["-semihosting-config", "enable=on,target=native"]);
+                command.arg("-kernel").arg(&self.path);
+                command
+            }
+        }
     }
 
     /// What the linker put where. For the Cortex-M board.

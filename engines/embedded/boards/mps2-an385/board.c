@@ -17,6 +17,7 @@
 #define COUNTER           REGISTER(0x40028018u)
 #define NVIC_ENABLE       REGISTER(0xe000e100u)
 #define TIMER_INTERRUPT   8
+#define LINE_INTERRUPT    0
 
 extern uint32_t board_data_image[], board_data[], board_data_end[], board_bss[], board_bss_end[];
 extern uint32_t board_stack[];
@@ -87,7 +88,8 @@ static void board_fault(void)
     board_exit(99);
 }
 
-/* Attune needs none of them; another kernel on this board may define them. */
+/* Attune needs none of them; line.c, or another kernel on this board, may define them. */
+__attribute__((weak, alias("board_fault"))) void board_line_interrupt(void);
 __attribute__((weak, alias("board_fault"))) void board_service(void);
 __attribute__((weak, alias("board_fault"))) void board_pending(void);
 __attribute__((weak, alias("board_fault"))) void board_system_tick(void);
@@ -131,5 +133,6 @@ __attribute__((section(".vectors"), used)) static void *const board_vectors[16 +
     [11] = board_service,
     [14] = board_pending,
     [15] = board_system_tick,
+    [16 + LINE_INTERRUPT] = board_line_interrupt,
     [16 + TIMER_INTERRUPT] = board_timer,
 };

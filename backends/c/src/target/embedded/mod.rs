@@ -76,7 +76,7 @@ pub struct Engine {
 }
 
 /// The two files, and what they take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Files {
     /// The text of `attune.c`.
     pub c: String,

@@ -16,7 +16,7 @@ const CONTAINER: u32 = 36;
 const VALUE: u32 = 8;
 
 /// Memory of a scheduler on a 32-bit machine, in bytes. Stacks are the firmware's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Each thread's record.
     pub thread: u32,
