@@ -16,7 +16,7 @@ use attune_language::resolve::SourceText;
 use attune_language::{Checked, Options, check};
 use attune_linux::event::Event;
 use attune_linux::socket::{Connection as Socket, Received};
-use attune_linux::time;
+use attune_linux::{process, time};
 use attune_replica::Operation;
 use attune_replica::Schema;
 use attune_replica::Time;
@@ -260,21 +260,50 @@ fn a_node_of_another_text_is_refused_with_both_identities() {
     let manager = Running::at(&path);
     let other = farm(&WORKER.replace("jobs += 1", "jobs += 2")).1;
     let mut node = Connection::new(other.clone(), 0, path);
-    let mut reason = None;
     until(&mut [&mut node], |_| manager.said(|it| matches!(it, Happening::Refused { .. })) > 0);
-    for _ in 0..120_000 {
-        node.exchange(now());
-        reason = reason.or(node.take_refusal());
-        if reason.is_some() {
-            break;
-        }
-        std::thread::sleep(Duration::from_micros(500));
-    }
-    let reason = reason.expect("the node is told");
+    let reason = refusal(&mut node);
     let (ours, theirs) = (&farm(WORKER).1.identity, &other.identity);
     assert!(ours != theirs && reason.contains(ours) && reason.contains(theirs), "{reason}");
     assert_eq!(node.take_refusal(), None, "once");
     assert_eq!(node.replica().node(), None);
+}
+
+/// Why the node is refused, once it has heard.
+#[track_caller]
+fn refusal(node: &mut Connection) -> String {
+    for _ in 0..120_000 {
+        node.exchange(now());
+        if let Some(reason) = node.take_refusal() {
+            return reason;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    panic!("after a minute the node is not told");
+}
+
+#[test]
+fn a_node_of_another_user_is_told_why_it_is_refused() {
+    if process::effective_user() != 0 {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "only root can be two users");
+        return eprintln!("not tested: only root can be two users");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("its folder");
+    let path = folder.path().join("farm");
+    let manager = Running::at(&path);
+    // A manager that belongs to root takes root's nodes alone. The call changes this one thread.
+    let nobody = std::thread::spawn(move || {
+        // SAFETY: it changes nothing but the thread's own user.
+        assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, -1, 65534, -1) }, 0);
+        // Each says hello while the manager closes the connection, or before, or after.
+        for _ in 0..50 {
+            let reason = refusal(&mut node(&path));
+            assert_eq!(reason, "the cluster belongs to user 0, and the node to another");
+        }
+    });
+    nobody.join().expect("they are told");
+    assert!(manager.said(|it| matches!(it, Happening::Refused { .. })) >= 50);
 }
 
 /// Reads what the manager says until it closes the connection.

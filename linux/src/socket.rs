@@ -101,16 +101,27 @@ impl Connection {
         Ok(())
     }
 
-    /// The next packet, into `bytes`. A packet without bytes cannot be told from the end.
+    /// The next packet, into `bytes`. A packet without bytes cannot be told from the end. What the
+    /// other end said before it closed comes before [`Received::Ended`].
     pub fn receive(&self, bytes: &mut [u8]) -> io::Result<Received> {
+        match self.receive_once(bytes) {
+            // It closed without reading all. The kernel tells that first, and once.
+            Err(Errno::CONNRESET) => match self.receive_once(bytes) {
+                Err(Errno::CONNRESET) => Ok(Received::Ended),
+                received => Ok(received?),
+            },
+            received => Ok(received?),
+        }
+    }
+
+    fn receive_once(&self, bytes: &mut [u8]) -> Result<Received, Errno> {
         let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut along = RecvAncillaryBuffer::new(&mut room);
         let mut part = [IoSliceMut::new(bytes)];
         let packet = match recvmsg(&self.0, &mut part, &mut along, RecvFlags::CMSG_CLOEXEC) {
             Ok(packet) => packet,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Nothing),
-            Err(Errno::CONNRESET) => return Ok(Received::Ended),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let mut descriptor = None;
         for message in along.drain() {

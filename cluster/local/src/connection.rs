@@ -244,7 +244,8 @@ impl Connection {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.resend_at = Some(now.saturating_add(RESEND));
             }
-            Err(_) => self.lose(now.saturating_add(RETRY)),
+            // The manager is gone. What it said last is heard before its end: perhaps a refusal.
+            Err(_) => {}
         }
         false
     }
