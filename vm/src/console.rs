@@ -32,7 +32,7 @@ pub fn last_words(bytes: &[u8]) -> String {
 }
 
 /// Whether the kernel died of a breakpoint that its memory does not have (any more): see
-/// [`crate::RACE`].
+/// [`crate::FAULT`].
 pub fn is_stale_breakpoint(words: &str) -> bool {
     let first = words.lines().next().unwrap_or_default();
     // `<..>` is the instruction after the one that was met; a breakpoint is `cc`.

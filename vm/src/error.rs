@@ -3,13 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The name of the emulator's fault that a machine of several CPUs dies of once in a while. The
-/// kernel rewrites its own code while it runs (the switches of schedulers among it) by way of a
-/// breakpoint, which it takes away in the end and tells all CPUs. QEMU forgets what it has
-/// translated before it writes; a CPU that comes by in between translates the breakpoint once more
-/// and keeps it, and the kernel, which finds no breakpoint where one was met, dies. On a processor
-/// that cannot be.
-pub const RACE: &str = "an emulator's fault (stale int3)";
+/// What messages call the emulator's own faults, of which a machine of several CPUs dies once in a
+/// while on a busy host. The same command succeeds in the next machine.
+///
+/// *A stale breakpoint.* The kernel rewrites its own code while it runs (the switches of schedulers
+/// among it) by way of a breakpoint, which it takes away in the end and tells all CPUs. QEMU
+/// forgets what it has translated before it writes; a CPU that comes by in between translates the
+/// breakpoint once more and keeps it, and the kernel, which finds no breakpoint where one was met,
+/// dies. On a processor that cannot be.
+///
+/// *A failed check.* QEMU's threads disagree about the map of the machine's memory (seen:
+/// `iotlb_to_section: Assertion .. failed`), and it aborts.
+pub const FAULT: &str = "an emulator's fault";
 
 /// How a machine is called whose time was over before it had started the command.
 pub const NOT_BEGUN: &str = "the command had not begun";
@@ -44,11 +49,16 @@ pub enum Error {
     )]
     GuestDied { console: String },
     #[error(
-        "the kernel in the virtual machine died of {RACE}: QEMU's, with several CPUs on a busy \
-            host; run the command again, or with `--cpus 1`, where it cannot be; the kernel's last \
-            words:\n{console}"
+        "the kernel in the virtual machine died of {FAULT} (stale int3): QEMU's, with several CPUs \
+            on a busy host; run the command again, or with `--cpus 1`, where it cannot be; the \
+            kernel's last words:\n{console}"
     )]
     EmulatorRaced { console: String },
+    #[error(
+        "{FAULT} ended the virtual machine: QEMU failed a check of its own, with several CPUs on a \
+            busy host; run the command again, or with `--cpus 1`; its last words:\n{words}"
+    )]
+    EmulatorAborted { words: String },
     #[error(
         "the emulator ended ({status}); its last words:\n{words}\nif it cannot run at all, `attune \
             vm setup --force` fetches it again"
@@ -61,6 +71,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the emulator itself failed, and the next machine may do better.
+    pub fn is_emulators_fault(&self) -> bool {
+        matches!(self, Error::EmulatorRaced { .. } | Error::EmulatorAborted { .. })
+    }
+
     /// The exit status of a program that runs a command for somebody, as shells and `timeout` have
     /// them.
     pub fn exit_status(&self) -> u8 {

@@ -32,7 +32,7 @@ mod topology;
 
 pub use cache::Cache;
 pub use command::Command;
-pub use error::{Error, NOT_BEGUN, RACE};
+pub use error::{Error, FAULT, NOT_BEGUN};
 pub use fingerprint::fingerprint;
 pub use machine::{Control, Machine, Output, Streams, run};
 pub use setup::{Progress, Setup};

@@ -217,7 +217,11 @@ impl Machine {
             };
         }
         let words = format!("{}\n{}", self.emulator.qemu.last_words(), console::last_words(&bytes));
-        Error::EmulatorDied { status: describe(status), words: words.trim().to_owned() }
+        let words = words.trim().to_owned();
+        match status.signal() {
+            Some(libc::SIGABRT) => Error::EmulatorAborted { words },
+            _ => Error::EmulatorDied { status: describe(status), words },
+        }
     }
 }
 

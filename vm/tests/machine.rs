@@ -46,7 +46,7 @@ fn options() -> Options {
 /// first.
 fn run(cache: &Cache, options: &Options, command: &Command) -> Result<Output, Error> {
     match attune_vm::run(cache, options, command) {
-        Err(Error::EmulatorRaced { .. }) => attune_vm::run(cache, options, command),
+        Err(error) if error.is_emulators_fault() => attune_vm::run(cache, options, command),
         ended => ended,
     }
 }

@@ -144,14 +144,15 @@ fn when_a_part_is_killed_it_is_told_and_nothing_stays() {
     if !set_up() {
         return;
     }
-    for (part, message) in [
-        ("qemu", "the emulator ended (killed by signal 9)"),
-        ("virtiofsd", "the host's files ended"),
+    for (part, signal, message) in [
+        ("qemu", libc::SIGKILL, "the emulator ended (killed by signal 9)"),
+        ("qemu", libc::SIGABRT, attune_vm::FAULT),
+        ("virtiofsd", libc::SIGKILL, "the host's files ended"),
     ] {
         let child = waiting("");
         let parts = children(child.id());
         let (pid, _) = parts.iter().find(|(_, name)| name.starts_with(part)).expect("it is there");
-        kill(*pid, libc::SIGKILL);
+        kill(*pid, signal);
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(125));
         assert!(err(&output).contains(message), "{}", err(&output));

@@ -21,7 +21,7 @@ pub fn set_up() -> bool {
 pub fn output(vm: &mut Command) -> Output {
     let first = vm.output().expect("it starts");
     let said = String::from_utf8_lossy(&first.stderr);
-    match [attune_vm::RACE, attune_vm::NOT_BEGUN].iter().any(|fault| said.contains(fault)) {
+    match [attune_vm::FAULT, attune_vm::NOT_BEGUN].iter().any(|fault| said.contains(fault)) {
         true => vm.output().expect("it starts"),
         false => first,
     }

@@ -97,7 +97,7 @@ impl Order {
 
 /// A second try where the emulator's own fault ended the first.
 fn again(error: Error, run: impl Fn() -> Result<Output, Error>) -> Result<Output, Error> {
-    if matches!(error, Error::EmulatorRaced { .. }) { run() } else { Err(error) }
+    if error.is_emulators_fault() { run() } else { Err(error) }
 }
 
 /// One command of a script.
