@@ -5,6 +5,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | here | starts all, makes one phase after the other, and puts the figures together |
+//! | [`display`] | waits for windows |
 //! | [`person`] | types, drags, and sees the screen |
 //! | [`sound`] | plays through PipeWire, and says which buffers were late |
 //! | [`favour`] | gives the programs more of the CPU: by policy, by weights, or by hand |
@@ -14,6 +15,7 @@
 //! CLOCK_MONOTONIC's, in ns.
 
 mod activity;
+mod display;
 mod favour;
 mod person;
 mod sound;
@@ -139,14 +141,20 @@ impl Desktop {
         let favoured = Favoured::start(favour, &environment)?;
         let manager = options.manager.as_ref().map(start).transpose()?;
         if manager.is_some() {
-            person::wait_for_manager(&display)?;
+            display::wait_for_manager(&display)?;
         }
         let first = options.players.first().into_iter();
-        let players = first
+        let all = first
             .flat_map(|player| (1..=options.copies).map(|number| numbered(player, number)))
-            .chain(options.players.iter().skip(1).cloned())
-            .map(|player| start(&player))
-            .collect::<Result<Vec<_>>>()?;
+            .chain(options.players.iter().skip(1).cloned());
+        let mut players = vec![];
+        for player in all {
+            if !players.is_empty() && manager.is_none() {
+                // Without a window manager the window that comes last lies on top.
+                display::wait_for_windows(&display, players.len())?;
+            }
+            players.push(start(&player)?);
+        }
         // Last, so that a window manager puts it on top and gives it the focus.
         let typed = options.typed.as_ref().map(start).transpose()?;
         let person = typed

@@ -26,6 +26,7 @@ use x11rb::protocol::xproto::{
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
 
+use super::display::{BEGIN, connect, reply};
 use crate::child::{self, Child};
 use crate::{clock, numbers};
 
@@ -40,8 +41,6 @@ const AFTER_DRAG: Duration = Duration::from_millis(500);
 const PATIENCE: u64 = 2_000_000_000;
 /// A person says it when the typing begins.
 const READY: &str = "ready";
-/// For windows and persons to come.
-const BEGIN: Duration = Duration::from_secs(60);
 
 const TEXT: &[u8] = b"the quick brown fox jumps over the lazy dog while others compute ";
 
@@ -121,31 +120,6 @@ struct Screen {
     root: Window,
     window: Window,
     codes: Vec<(u32, u8)>,
-}
-
-/// The answer of a `Connection` that must be there.
-macro_rules! reply {
-    ($request:expr) => {
-        $request?.reply()?
-    };
-}
-
-fn connect(display: &str) -> Result<(RustConnection, Window)> {
-    let (connection, screen) = x11rb::connect(Some(display)).context("no display")?;
-    let root = connection.setup().roots[screen].root;
-    Ok((connection, root))
-}
-
-/// Waits until a window manager says that it is there.
-pub fn wait_for_manager(display: &str) -> Result<()> {
-    let (connection, root) = connect(display)?;
-    let atom = reply!(connection.intern_atom(false, b"_NET_SUPPORTING_WM_CHECK")).atom;
-    let end = Instant::now() + BEGIN;
-    while reply!(connection.get_property(false, root, atom, AtomEnum::ANY, 0, 1)).value_len == 0 {
-        ensure!(Instant::now() < end, "there is no window manager");
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
 }
 
 fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Result<()> {
