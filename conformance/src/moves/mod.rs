@@ -1,4 +1,4 @@
-//! The kernel engine's own C, compiled for this machine behind a model of the kernel (`kernel.c`):
+//! The kernel engine's own C, compiled for this machine behind a model of the kernel (`model/`):
 //! CPUs that take turns in an order which a seed decides, threads that wake, block, fork, exit and
 //! change affinity and class at any moment, and between them the engine with several instances.
 //!
@@ -20,8 +20,15 @@ use attune_language::engine::Engine;
 
 pub use mutants::{MUTANTS, Mutant};
 
-const BEFORE: &str = include_str!("kernel.h");
-const BEHIND: &str = include_str!("kernel.c");
+const BEFORE: &str = include_str!("model/kernel.h");
+const BEHIND: [&str; 6] = [
+    include_str!("model/machine.c"),
+    include_str!("model/calls.c"),
+    include_str!("model/scheduling.c"),
+    include_str!("model/programs.c"),
+    include_str!("model/audit.c"),
+    include_str!("model/main.c"),
+];
 
 /// What stands otherwise in the text for it to run here: memory, sections and helpers of BPF, the
 /// lock, and constants that a loader would set.
@@ -98,7 +105,7 @@ impl Machine {
         let Some(text) = edit(&engine_text(policy)?) else { return Ok(None) };
         let folder = tempfile::tempdir().context("a temporary folder")?;
         let source = folder.path().join("machine.c");
-        std::fs::write(&source, format!("{BEFORE}{}{BEHIND}", here(&text)?))?;
+        std::fs::write(&source, [BEFORE, &here(&text)?, &BEHIND.concat()].concat())?;
         let machine = Machine { folder, shape };
         compile(&source, &machine.program(), shape)?;
         Ok(Some(machine))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* In front of the engine's text: what it asks of the compiler and of the kernel, as C on this
- * machine. kernel.c answers. The text is changed in a few places (mod.rs): helpers are functions of
- * kernel.c, a lock is taken and given back through it, and the loader's constants can be set.
+ * machine. The model (machine.c) answers. The text is changed in a few places (mod.rs): helpers are
+ * functions of the model, a lock is taken and given back through it, and the loader's constants can
+ * be set.
  */
 #include <stddef.h>
 #include <stdint.h>
