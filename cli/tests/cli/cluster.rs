@@ -10,7 +10,8 @@ use std::time::Duration;
 use attune_cluster_local::connection::Connection;
 use attune_language::ir::Value::Int;
 use attune_language::{Options, check};
-use attune_linux::signal::KILL;
+use attune_linux::signal::{KILL, Signal};
+use attune_linux::time::SECOND;
 use attune_linux::{process, procfs, time};
 use attune_replica::messages::Target;
 use attune_replica::{Operation, Schema, Time};
@@ -247,6 +248,37 @@ fn a_manager_that_is_killed_is_followed_by_one_that_goes_on() {
     drop(manager);
     let (_manager, listening) = Manager::start(&folder);
     assert_eq!(listening["awaited"], 0);
+}
+
+/// As one whose machine swaps: it lives, holds its sockets, and says nothing.
+#[test]
+fn a_manager_that_hangs_delays_no_node_and_counts_all_once_it_goes_on() {
+    let folder = folder("cluster-hangs");
+    let (mut manager, _) = Manager::start(&folder);
+    let mut own = own_node(&folder, "pool.sched");
+    add(&mut own, 1000);
+    let number = own.replica().node();
+    process::signal(manager.child.id(), Signal::STOP).expect("it runs");
+    let r = own.replica().schema().shared("r").expect("declared");
+    // More writes than its socket takes packets; each call returns although nobody reads.
+    for _ in 0..20_000 {
+        own.replica_mut().write(Target::Shared(r), Operation::Add(Int(1)));
+        own.exchange(time::now() as Time);
+    }
+    let since = time::now();
+    while time::now() < since + SECOND {
+        own.exchange(time::now() as Time);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(own.replica().shared(r), Int(21_000), "a node sees its own writes");
+    assert!(!own.replica().is_settled());
+    assert!(own.replica().age(time::now() as Time) >= SECOND as Time, "and that it hears nothing");
+    process::signal(manager.child.id(), Signal::CONT).expect("it stands");
+    add(&mut own, 5);
+    assert_eq!(own.replica().node(), number, "it never was away");
+    drop(own);
+    let last = manager.until("departed", 1);
+    assert_eq!(last["shared"]["r"], 21_005, "{last}");
 }
 
 const CAMERAS: [&str; 4] = ["--camera", "./camera.so", "--server", "./server.so"];
