@@ -19,6 +19,7 @@
 /* clang-format on */
 #define ATTUNE_FALL_BACK_QUEUE 1ull /* the queue of threads without a record */
 #define ATTUNE_FALL_BACK_SLICE 5000000ull
+#define ATTUNE_FEW             32 /* a policy walks so many ready threads in some 25 us */
 
 static inline void attune_insert_fall_back(struct task_struct *task, uint64_t flags)
 {
@@ -182,6 +183,15 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     return 0;
 }
 
+/* Under the lock, after `schedule`. A handler that walks many threads takes longer than a short
+ * slice. Its time is not part of the slice, or the chosen thread would lose its turn before it ran.
+ * Among few threads a look at the clock would cost more than it finds. */
+static inline int64_t attune_slice_begins(uint32_t domain)
+{
+    int many = attune_domains[attune_held()][domain].ready > ATTUNE_FEW;
+    return many ? attune_clock() : attune_answer.now;
+}
+
 /* Asks the domain's policy for this CPU's next thread, and gives it the CPU; `previous`, if it runs
  * here still and is of the other domain, stops then. 1 if there is a next thread. */
 static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, uint32_t domain,
@@ -232,7 +242,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_deliver_values(t);
         attune_domains[attune_held()][domain].dispatches++;
         if (slice >= 0)
-            me->deadline = attune_answer.now + (slice ? slice : 1);
+            me->deadline = attune_slice_begins(domain) + (slice ? slice : 1);
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
             t->attune_task.leaving = 0;
             scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
