@@ -65,15 +65,15 @@ pub enum Received {
 }
 
 impl Connection {
-    /// Connects to the process that listens there. Sending and receiving wait at most `patience`
-    /// each; 0: without end.
+    /// Connects to the process that listens there. Connecting, sending and receiving wait at most
+    /// `patience` each (`WouldBlock`: in vain); 0: without end.
     pub fn to(path: &Path, patience: Duration) -> io::Result<Connection> {
         let socket = new_socket(SocketFlags::empty())?;
-        connect(&socket, &address(path)?)?;
         let patience = Some(patience).filter(|patience| !patience.is_zero());
         for direction in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&socket, direction, patience)?;
         }
+        connect(&socket, &address(path)?)?;
         Ok(Connection(socket))
     }
 

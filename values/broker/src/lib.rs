@@ -28,6 +28,7 @@ mod account;
 mod control;
 mod kept;
 mod memory;
+mod meter;
 mod refused;
 mod registry;
 mod service;

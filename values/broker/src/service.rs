@@ -19,6 +19,7 @@ use attune_values::socket::{Connection, Credentials, Listener, Received};
 use attune_values::wire::{Refusal, Reply, Request, VERSION};
 
 use crate::kept::{Kept, Known};
+use crate::meter::Meter;
 use crate::refused::{Answer, Refused};
 use crate::registry::Registry;
 use crate::store::Store;
@@ -27,6 +28,17 @@ use crate::store::Store;
 const PLACES: Places = Places { of_user: 128, of_all: 1024, kept_free: 32 };
 /// Connections beyond them that still wait to be told so. The first of more is closed at once.
 const TURNED_AWAY: usize = 32;
+
+/// A descriptor that `poll` leaves out.
+const NOT_YET: RawFd = -1;
+
+/// Connections that are accepted in one round.
+const COMERS: usize = 8;
+/// How long none is accepted after a round with one of a user who has used up its part: only an
+/// accepted connection says whose it is.
+const REST: Time = 2 * MILLISECOND;
+/// The same when no descriptor is left: others have to end first.
+const LONG_REST: Time = 20 * MILLISECOND;
 
 /// How long a change waits to be written down, so that many are written at once.
 const WRITE_AFTER: Time = 10 * MILLISECOND;
@@ -64,10 +76,18 @@ impl Broker {
         let mut registry = Registry::new(store);
         before.hints.iter().for_each(|hint| registry.hint_again(hint));
         let (kept, awaited) = (kept.map(Path::to_owned), before.clients);
-        let clients = Vec::new();
-        let shared = missing.clone();
-        let mut service =
-            Service { registry, listener, clients, kept, awaited, missing: shared, changed: None };
+        let mut service = Service {
+            registry,
+            listener,
+            clients: Vec::new(),
+            kept,
+            awaited,
+            missing: missing.clone(),
+            changed: None,
+            meter: Meter::default(),
+            computed: 0,
+            accepts_from: 0,
+        };
         let thread = std::thread::Builder::new()
             .name("attune-values".to_owned())
             .spawn(move || service.run(&stopped))?;
@@ -102,6 +122,8 @@ fn unable(error: impl ToString) -> Refused {
 struct Peer {
     process: i32,
     user: u32,
+    /// Root, or the user who runs the scheduler: it always finds a place and is never kept waiting.
+    preferred: bool,
 }
 
 struct Client {
@@ -127,6 +149,11 @@ struct Service<S: Store> {
     missing: Arc<AtomicUsize>,
     /// When something changed that is not written down yet.
     changed: Option<Time>,
+    meter: Meter,
+    /// CPU time of this thread that users are charged with already.
+    computed: Time,
+    /// When connections are accepted again.
+    accepts_from: Time,
 }
 
 impl<S: Store> Service<S> {
@@ -137,15 +164,25 @@ impl<S: Store> Service<S> {
                 .processes()
                 .map(|(number, process)| (number, process.as_fd().as_raw_fd()))
                 .collect();
-            let fixed = [stop.as_fd().as_raw_fd(), self.listener.as_fd().as_raw_fd()];
-            let clients = self.clients.iter().map(|client| client.connection.as_fd().as_raw_fd());
-            let mut waits: Vec<poll::pollfd> = fixed
+            let comers = (self.accepts_from, self.listener.as_fd().as_raw_fd());
+            let clients = self.clients.iter().map(|client| {
+                (self.served_from(client.peer), client.connection.as_fd().as_raw_fd())
+            });
+            let (now, mut next) = (time::now(), NEVER);
+            let mut when_due = |(from, fd): (Time, RawFd)| {
+                if from <= now {
+                    return fd;
+                }
+                next = next.min(from - now);
+                NOT_YET
+            };
+            let mut waits: Vec<poll::pollfd> = [stop.as_fd().as_raw_fd(), when_due(comers)]
                 .into_iter()
                 .chain(processes.iter().map(|(_, fd)| *fd))
-                .chain(clients)
+                .chain(clients.map(when_due))
                 .map(poll::readable)
                 .collect();
-            if poll::wait(&mut waits, self.write_down()).is_err() {
+            if poll::wait(&mut waits, self.write_down().min(next)).is_err() {
                 // Interrupted; memory for the question will be found again.
                 continue;
             }
@@ -164,6 +201,7 @@ impl<S: Store> Service<S> {
             // From the end, so that removing one does not move the others that are still to be
             // served.
             for (index, _) in requests.iter().enumerate().rev().filter(|(_, wait)| happened(wait)) {
+                let peer = self.clients[index].peer;
                 if !self.serve(index) {
                     let client = self.clients.swap_remove(index);
                     if client.greeted {
@@ -174,6 +212,7 @@ impl<S: Store> Service<S> {
                         self.registry.close_table(table);
                     }
                 }
+                self.charge(peer);
             }
             if happened(&fixed[1]) {
                 self.accept();
@@ -203,17 +242,34 @@ impl<S: Store> Service<S> {
         }
     }
 
+    /// When a request of the peer's user is to be served. It may be in the past.
+    fn served_from(&self, peer: Peer) -> Time {
+        if peer.preferred { 0 } else { self.meter.served_from(peer.user) }
+    }
+
+    /// Charges the peer's user with what this thread has computed since it charged a user last.
+    fn charge(&mut self, peer: Peer) {
+        let before = std::mem::replace(&mut self.computed, time::thread_cpu_time());
+        if !peer.preferred {
+            self.meter.charge(peer.user, self.computed - before, time::now());
+        }
+    }
+
     fn accept(&mut self) {
-        let connection = match self.listener.accept() {
-            Ok(Some(connection)) => connection,
-            Ok(None) => return,
-            // No descriptors are left: let others end first.
-            Err(_) => return std::thread::sleep(std::time::Duration::from_millis(20)),
-        };
+        for _ in 0..COMERS {
+            match self.listener.accept() {
+                Ok(Some(connection)) => self.seat(connection),
+                Ok(None) => return,
+                Err(_) => return self.accepts_from = time::now() + LONG_REST,
+            }
+        }
+    }
+
+    fn seat(&mut self, connection: Connection) {
         let Ok(Credentials { process, user, .. }) = connection.peer() else { return };
-        let peer = Peer { process: process as i32, user };
+        let preferred = user == 0 || self.registry.control(user).is_ok();
+        let peer = Peer { process: process as i32, user, preferred };
         let seated = self.clients.iter().filter(|client| client.turned_away.is_none());
-        let preferred = self.registry.control(peer.user).is_ok() || peer.user == 0;
         let place = PLACES.find(user, preferred, seated.map(|client| client.peer.user));
         let (process, turned_away) = match place {
             Ok(()) => (Process::peer(&connection).ok(), None),
@@ -224,6 +280,11 @@ impl<S: Store> Service<S> {
         };
         let (greeted, table) = (false, None);
         self.clients.push(Client { connection, peer, process, greeted, table, turned_away });
+        self.charge(peer);
+        let now = time::now();
+        if self.served_from(peer) > now {
+            self.accepts_from = now + REST;
+        }
     }
 
     fn keep_few_turned_away(&mut self) {

@@ -1,7 +1,8 @@
 //! Hostile peers: the broker goes on, and other clients notice nothing.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use attune_broker::{Broker, Memory};
@@ -36,6 +37,31 @@ fn is_garbled(connection: &attune_linux::socket::Connection) -> bool {
     };
     let reply = serde_json::from_slice(&bytes[..length]).unwrap();
     matches!(reply, Reply::Refused { why: Refusal::Garbled, .. })
+}
+
+/// Whether the test can connect as another user; says why not.
+fn is_root() -> bool {
+    let root = process::effective_user() == 0;
+    if !root {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "this test needs root");
+        eprintln!("not tested: only root can connect as another user");
+    }
+    root
+}
+
+/// The calling thread connects as that user from now on.
+fn become_user(user: u32) {
+    let user = Some(rustix::process::Uid::from_raw(user));
+    rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+}
+
+/// A socket's place that every user reaches, and its folder.
+fn open_to_all() -> (tempfile::TempDir, PathBuf) {
+    process::raise_descriptor_limit();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let socket = folder.path().join("values");
+    (folder, socket)
 }
 
 /// An honest client still gets its page.
@@ -150,22 +176,56 @@ fn a_flood_of_connections_ends_at_its_limit() {
     all_is_well(&socket);
 }
 
+/// Asks by a new connection each time, until `ends` says so of the number of answers.
+fn flood(socket: &Path, ends: impl Fn(usize) -> bool) -> usize {
+    let mut answers = 0;
+    while !ends(answers) {
+        let Ok(connection) = Connection::to(socket, PATIENCE) else { continue };
+        let asked = connection.send(&Request::Tunables, None).is_ok();
+        answers += usize::from(asked && refusal(&connection).is_some());
+    }
+    answers
+}
+
+/// A user who connects all the time gets a part of the broker's time, root as much as it asks for,
+/// and a third user is served meanwhile.
+#[test]
+fn a_flood_of_connections_costs_the_broker_a_bounded_part() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, socket) = open_to_all();
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let stop = AtomicBool::new(false);
+    let (strangers, roots) = std::thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            become_user(65534);
+            flood(&socket, |_| stop.load(Relaxed))
+        });
+        let third = scope.spawn(|| {
+            become_user(65533);
+            (0..20).for_each(|_| all_is_well(&socket));
+        });
+        let roots = flood(&socket, |answers| answers == 20_000);
+        third.join().unwrap();
+        stop.store(true, Relaxed);
+        (stranger.join().unwrap(), roots)
+    });
+    assert!(strangers > 0);
+    assert!(strangers < roots / 2, "{strangers} answers for a stranger's flood, {roots} for root");
+}
+
 /// Connections of one user that say nothing. The next one learns why it has no place; root has one.
 #[test]
 fn one_users_connections_shut_nobody_else_out() {
-    if process::effective_user() != 0 {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "this test needs root");
-        return eprintln!("not tested: only root can connect as another user");
+    if !is_root() {
+        return;
     }
-    process::raise_descriptor_limit();
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    let socket = folder.path().join("values");
+    let (_folder, socket) = open_to_all();
     let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
     std::thread::scope(|scope| {
         let stranger = scope.spawn(|| {
-            let nobody = Some(rustix::process::Uid::from_raw(65534));
-            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            become_user(65534);
             let silent: Vec<Connection> = (0..128).map(|_| connect(&socket)).collect();
             let more = connect(&socket);
             more.send(&Request::Hello { version: VERSION }, None).unwrap();
