@@ -67,16 +67,16 @@ pub enum Command {
     Run(RunArgs),
     /// Cooperative polling, for programs that know nothing of it
     Coop(CoopArgs),
-    /// Tell the scheduler in the kernel something about a program that does not say it itself
+    /// Tell a scheduler something about a program that does not say it itself
     #[command(after_help = help::HINT)]
     Hint(HintArgs),
-    /// Change tunables and global imports of the scheduler that runs in the kernel, or list them
+    /// Change tunables and global imports of the scheduler that runs, or list them
     #[command(
         after_help = help::SET
     )]
     Set(SetArgs),
-    /// Show the scheduler that runs in the kernel, each thread in its container and why, and what
-    /// is reserved for tuned programs
+    /// Show the scheduler that runs, each thread in its container and why, and what is reserved for
+    /// tuned programs
     #[command(
         after_help = help::TOP
     )]

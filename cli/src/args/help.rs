@@ -79,7 +79,9 @@ Example: attune hint 1234 urgent=1
 NAME is a thread import of the scheduler; an empty VALUE takes the hint back. The process must be
 yours.
 
-Exit status: 0, 1 when the scheduler refuses it, 2 when no scheduler runs.";
+Exit status: 0, 1 when the scheduler refuses it, 2 when no scheduler runs.
+
+ATTUNE_VALUES=PATH: that of a program with threads of its own (ATTUNE_CONTROL), not the kernel's.";
 
 pub const SET: &str = "\
 Example: attune set                     (lists them with their values)
@@ -90,7 +92,9 @@ A time has a unit, a number has none. With two schedulers POLICY is a scheduler'
 `command` or `others`; without POLICY the command's scheduler comes first. The scheduler takes all
 settings at once, or none. Root and the user who started the run may use it.
 
-Exit status: 0, 1 when the scheduler refuses it, 2 when no scheduler runs or the command is wrong.";
+Exit status: 0, 1 when the scheduler refuses it, 2 when no scheduler runs or the command is wrong.
+
+ATTUNE_VALUES=PATH: that of a program with threads of its own (ATTUNE_CONTROL), not the kernel's.";
 
 pub const TOP: &str = "\
 Example: attune top
@@ -104,7 +108,9 @@ and WAIT are time on a CPU and time able to run without one. Programs supply an 
 started the run see the scheduler; all users see reservations (attune tune, attuned). q or Ctrl-C
 leaves, arrows move.
 
-Exit status: 0, 1 when the run refuses it or has ended, 2 when no scheduler runs.";
+Exit status: 0, 1 when the run refuses it or has ended, 2 when no scheduler runs.
+
+ATTUNE_VALUES=PATH: that of a program with threads of its own (ATTUNE_CONTROL), not the kernel's.";
 
 pub const STATUS: &str = "\
 Example: attune status

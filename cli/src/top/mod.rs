@@ -1,11 +1,12 @@
-//! `attune top`: how the scheduler in the kernel stands, and what tuners have reserved; once or
-//! again and again.
+//! `attune top`: how the scheduler in the kernel stands, or that of a program's own threads, and
+//! what tuners have reserved; once or again and again.
 //!
 //! The run itself says what is true at one moment (`attune_kernel::snapshot`); names, states and
 //! times of threads are the kernel's, read from /proc just behind it. Tuners are asked at their
 //! sockets.
 
 mod proc;
+mod program;
 mod ratings;
 mod reservations;
 mod screen;
@@ -17,7 +18,9 @@ use std::time::Duration;
 
 use attune_daemon::{Status, daemon, state_folder};
 use attune_kernel::Snapshot;
+use attune_values::program::Program;
 use attune_values::wire::Request;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::args::TopArgs;
@@ -89,32 +92,62 @@ impl Sources {
         let Some(engine) = &self.engine else {
             return match tuners.is_empty() {
                 true => Err(Failure::wrong("the tuner has ended")),
-                false => Ok(View { scheduler: None, tuners }),
+                false => Ok(View { scheduler: Scheduler::None, tuners }),
             };
         };
-        let snapshot: Snapshot = engine.ask(&Request::Snapshot)?;
-        let threads =
-            Threads::read(&snapshot, before.and_then(|view| Some(&view.scheduler.as_ref()?.1)));
-        Ok(View { scheduler: Some((snapshot, threads)), tuners })
+        let before = before.map(|view| &view.scheduler);
+        let scheduler = match engine.ask(&Request::Snapshot)? {
+            Told::Kernel(snapshot) => {
+                let before = match before {
+                    Some(Scheduler::Kernel(_, threads)) => Some(threads),
+                    _ => None,
+                };
+                let threads = Threads::read(&snapshot, before);
+                Scheduler::Kernel(snapshot, threads)
+            }
+            Told::Program(now) => {
+                let before = match before {
+                    Some(Scheduler::Program { now, .. }) => Some(now.clone()),
+                    _ => None,
+                };
+                Scheduler::Program { now, before }
+            }
+        };
+        Ok(View { scheduler, tuners })
     }
+}
+
+/// What an engine answers.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Told {
+    Kernel(Snapshot),
+    Program(Program),
+}
+
+/// The scheduler that is shown.
+enum Scheduler {
+    None,
+    Kernel(Snapshot, Threads),
+    Program { now: Program, before: Option<Program> },
 }
 
 /// What is shown.
 struct View {
-    scheduler: Option<(Snapshot, Threads)>,
+    scheduler: Scheduler,
     tuners: Vec<Status>,
 }
 
 impl View {
     fn lines(&self) -> Vec<Line> {
-        let mut lines = self
-            .scheduler
-            .as_ref()
-            .map(|(snapshot, threads)| {
+        let mut lines = match &self.scheduler {
+            Scheduler::None => Vec::new(),
+            Scheduler::Kernel(snapshot, threads) => {
                 let name = |thread| threads.of(thread).map(|of| of.name.clone());
                 [table::lines(snapshot, threads), ratings::lines(snapshot, name)].concat()
-            })
-            .unwrap_or_default();
+            }
+            Scheduler::Program { now, before } => program::lines(now, before.as_ref()),
+        };
         if !lines.is_empty() && !self.tuners.is_empty() {
             plain(&mut lines, String::new());
         }
@@ -127,12 +160,14 @@ impl View {
     fn json(&self) -> Result<Value, Failure> {
         let failed = |error: serde_json::Error| Failure::usage(error.to_string());
         let mut value = match &self.scheduler {
-            Some((snapshot, _)) => serde_json::to_value(snapshot).map_err(failed)?,
-            None => Value::Object(Map::new()),
+            Scheduler::None => Value::Object(Map::new()),
+            Scheduler::Kernel(snapshot, threads) => {
+                let mut value = serde_json::to_value(snapshot).map_err(failed)?;
+                add(&mut value, threads);
+                value
+            }
+            Scheduler::Program { now, .. } => serde_json::to_value(now).map_err(failed)?,
         };
-        if let Some((_, threads)) = &self.scheduler {
-            add(&mut value, threads);
-        }
         value["reservations"] = serde_json::to_value(&self.tuners).map_err(failed)?;
         Ok(value)
     }

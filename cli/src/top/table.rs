@@ -6,7 +6,7 @@
 use attune_kernel::snapshot::{ContainerSnapshot, Kind, PolicySnapshot, State, ThreadSnapshot};
 use attune_kernel::{Rescued, Snapshot};
 use attune_lab::columns;
-use attune_values::wire::Type;
+use attune_values::wire::{Tunable, Type};
 
 use super::proc::Threads;
 use crate::set::shown;
@@ -50,7 +50,7 @@ pub fn lines(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
     }
     plain(&mut lines, String::new());
     cpus(snapshot, threads, &mut lines);
-    tunables(snapshot, &mut lines);
+    settings(&snapshot.tunables, &mut lines);
     for policy in &snapshot.policies {
         plain(&mut lines, String::new());
         self::policy(policy, threads, &mut lines);
@@ -96,16 +96,16 @@ fn cpus(snapshot: &Snapshot, threads: &Threads, lines: &mut Vec<Line>) {
     table(head, rows.collect(), &[true, true, false, false, true], lines);
 }
 
-fn tunables(snapshot: &Snapshot, lines: &mut Vec<Line>) {
-    if snapshot.tunables.is_empty() {
+pub(super) fn settings(tunables: &[Tunable], lines: &mut Vec<Line>) {
+    if tunables.is_empty() {
         return;
     }
     plain(lines, String::new());
-    let one = |it: &attune_values::wire::Tunable| {
+    let one = |it: &Tunable| {
         let of = it.role.as_ref().map(|role| format!("{role}.")).unwrap_or_default();
         format!("{of}{} = {}", it.name, shown(it.ty, it.value))
     };
-    let all: Vec<String> = snapshot.tunables.iter().map(one).collect();
+    let all: Vec<String> = tunables.iter().map(one).collect();
     plain(lines, format!("tunables: {}", all.join(", ")));
 }
 

@@ -13,6 +13,7 @@ mod distributed;
 mod gateway;
 mod lab;
 mod machines;
+mod program;
 mod requests;
 mod rhythm;
 mod support;

@@ -3,10 +3,12 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use attune_linux::process;
 use attune_values::enclosed;
 use attune_values::program::{Program, UserThread};
 use attune_values::socket::{Connection, Received};
@@ -21,7 +23,7 @@ struct Controlled {
     /// What ends it when it is closed.
     stdin: Option<ChildStdin>,
     connection: Connection,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 fn place(directory: &Path) -> PathBuf {
@@ -44,7 +46,7 @@ impl Controlled {
         assert_eq!(begun, "begun\n");
         let connection = Connection::to(&place, Duration::from_secs(30)).expect("it listens");
         let stdin = child.stdin.take();
-        Controlled { child, stdin, connection, _directory: directory }
+        Controlled { child, stdin, connection, directory }
     }
 
     /// The answer; to the same request again while a busy machine lets no worker switch in time.
@@ -222,6 +224,43 @@ fn every_worker_is_asked() {
     assert_eq!(controlled.urgent(), [4, 4, 4]);
     assert_eq!(controlled.hint(Some(2), Some(5)), Ok(()));
     assert_eq!(controlled.urgent(), [4, 5, 4]);
+}
+
+/// The socket says of each connection which user made it.
+#[test]
+fn another_user_is_refused() {
+    if process::effective_user() != 0 {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "this test needs root");
+        return eprintln!("not tested: only root can connect as another user");
+    }
+    let controlled = Controlled::start("waits", "1");
+    let everyone = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(controlled.directory.path(), everyone).expect("permissions");
+    let place = place(controlled.directory.path());
+    let process = controlled.child.id() as i32;
+    let requests = || {
+        let values = vec![("urgent".to_owned(), Some(1))];
+        let hint = Request::Hint { process, thread: None, values };
+        [Request::Snapshot, Request::Tunables, to_set(&[("limit", "4")]), hint]
+    };
+    let ask = || {
+        let nobody = Some(rustix::process::Uid::from_raw(65534));
+        // Of this OS thread alone.
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("another user");
+        let connection = Connection::to(&place, Duration::from_secs(30)).expect("it listens");
+        let one = |request| {
+            connection.send(&request, None).expect("sent");
+            done(connection.receive().expect("an answer"))
+        };
+        requests().map(one)
+    };
+    let answers = std::thread::scope(|scope| scope.spawn(ask).join().expect("it asks"));
+    for (request, answer) in requests().iter().zip(answers) {
+        let (why, message) = answer.expect_err("the program is root's");
+        assert_eq!(why, Refusal::Forbidden, "{request:?}: {message}");
+    }
+    assert_eq!(controlled.tunable("limit").2, 3);
+    assert_eq!(controlled.urgent(), [0, 0, 0]);
 }
 
 #[test]
