@@ -11,6 +11,21 @@ use super::common::set_up;
 /// thread is there before the others; and so is a thread of class SCHED_IDLE.
 const MIXES: [(&str, u32); 3] = [("2@0 1@1", 3), ("1:19 14", 15), ("1:idle 4", 5)];
 
+/// Its handler takes longer, among a hundred threads, than the slice that it asks for.
+const WALKS: &str = "scheduler walks extends lifecycle {
+    data { int pairs = 0; }
+    event schedule {
+        foreach t in ready
+            foreach other in ready
+                pairs++;
+        if (|ready| > 0) {
+            ready => current;
+            dispatch current for 50us;
+        }
+    }
+}
+";
+
 fn crowded(test: &str) -> PathBuf {
     let folder = folder(test);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/crowd.c");
@@ -62,4 +77,18 @@ fn every_thread_of_any_mix_goes_on() {
         }
     }
     went_on(&said, "edf", 3, 2);
+}
+
+#[test]
+fn a_slice_begins_when_the_policy_has_chosen() {
+    if !set_up() {
+        return;
+    }
+    let folder = crowded("walks");
+    std::fs::write(folder.join("walks.sched"), WALKS).unwrap();
+    build(&folder, "walks.sched", "walks.bpf.o");
+    let script = "echo '<walks>'; $attune run walks.bpf.o --all --strict --timeout 2000 -- ./crowd \
+                  1 100; echo exit $?; echo '<end>'";
+    let said = in_quiet_machine(&folder, 1, &["crowd", "walks.bpf.o"], script);
+    went_on(&said, "walks", 100, 1);
 }
