@@ -4,6 +4,7 @@
 //! clock. Beside them run so many programs of another user: first ones that only compute, then as
 //! many that attack. The difference is what the attack takes. Times in nanoseconds.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::Builder;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use rustix::process::Uid;
 use serde_json::{Value, json};
 
 use crate::child::{self, Child};
+use crate::random::Random;
 use crate::{clock, numbers};
 
 const MS: u64 = 1_000_000;
@@ -28,6 +30,8 @@ const BIT: u64 = MS / 10;
 const LINK: u64 = 2 * MS;
 const PERIOD: u64 = 10 * MS;
 const SLEEPERS: usize = 60;
+/// How long each attack that is drawn lasts: a part of this.
+const LONGEST_DRAWN: u64 = 400 * MS;
 /// For a scene to find its balance.
 const SETTLES: u64 = 500 * MS;
 
@@ -43,10 +47,24 @@ pub enum Attack {
     AlwaysDue,
     /// Its threads work for 2 ms each, start the next and end
     Chain,
+    /// It connects to the scheduler's socket all the time
+    Flood,
+    /// All of these in turn, as drawn
+    Any,
 }
 
-/// The greediest value of each thread import of the library.
-const GREEDIEST: [(&str, i64); 14] = [
+/// Those that [`Attack::Any`] draws from.
+const KINDS: [Attack; 6] = [
+    Attack::Theft,
+    Attack::Sleepers,
+    Attack::Extremes,
+    Attack::AlwaysDue,
+    Attack::Chain,
+    Attack::Flood,
+];
+
+/// The greediest value of each thread import of the library that orders threads.
+const GREEDIEST: [(&str, i64); 16] = [
     ("deadline", 1),
     ("prio", i64::MAX),
     ("tickets", i64::MAX),
@@ -61,6 +79,8 @@ const GREEDIEST: [(&str, i64); 14] = [
     ("input_rating", i64::MAX),
     ("output_rating", i64::MAX),
     ("role", 0),
+    ("remaining", i64::MIN),
+    ("started", 1),
 ];
 
 /// Runs each attack with so many attackers, a scene of `time` each.
@@ -111,8 +131,8 @@ fn scene(attack: Option<Attack>, attackers: usize, time: Duration) -> Result<Sce
             clock::compute(BIT);
         }
     })?;
-    let strangers =
-        (0..attackers).map(|_| of_user(STRANGER, || act(attack))).collect::<Result<Vec<_>>>()?;
+    let strangers = (0..attackers).map(|seed| of_user(STRANGER, || act(attack, seed)));
+    let strangers = strangers.collect::<Result<Vec<_>>>()?;
     let used = || {
         let times = victims.iter().map(|victim| clock::cpu_time(victim.pid()));
         times.collect::<Result<Vec<_>, _>>()
@@ -123,9 +143,14 @@ fn scene(attack: Option<Attack>, attackers: usize, time: Duration) -> Result<Sce
     let (lasted, after) = (clock::now() - from, used()?);
     drop((victims, sleeper, strangers));
     let shares = after.iter().zip(&before).map(|(after, before)| after - before);
-    // A wake-up that has not come by now is not counted.
-    let mut late: Vec<u64> =
-        late.iter().map(|late| late.load(Relaxed)).filter(|late| *late > 0).collect();
+    // A wake-up that has not come by now is late by so much already.
+    let end = begin + time;
+    let releases = (begin..).step_by(PERIOD as usize);
+    let so_late = |(release, late): (u64, &AtomicU64)| match late.load(Relaxed) {
+        0 => end.saturating_sub(release),
+        late => late,
+    };
+    let mut late: Vec<u64> = releases.zip(late).map(so_late).collect();
     Ok(Scene {
         shares: shares.map(|used| used as f64 / lasted as f64).collect(),
         late: numbers::quantiles(&mut late),
@@ -153,7 +178,7 @@ fn work() {
     poll_for_ever(|| ());
 }
 
-fn act(attack: Option<Attack>) {
+fn act(attack: Option<Attack>, seed: usize) {
     match attack {
         None => spin(),
         Some(Attack::Theft) => {
@@ -183,16 +208,34 @@ fn act(attack: Option<Attack>) {
         }
         Some(Attack::AlwaysDue) => {
             let mut turns = 0;
+            let releases: Vec<_> =
+                ["next_release", "deadline"].into_iter().filter_map(import).collect();
             poll_for_ever(|| {
                 let now = clock::now();
-                supply("next_release", now as i64);
-                supply("deadline", now as i64);
+                releases.iter().for_each(|release| release.set(now as i64));
                 turns += 1;
                 // Keeps a watchdog silent.
                 if turns % 20 == 0 {
                     clock::sleep_until(now + BIT / 2);
                 }
             });
+        }
+        Some(Attack::Flood) => loop {
+            // Where the scheduler lacks the import, each question is a connection of its own.
+            import("no such import");
+        },
+        Some(Attack::Any) => {
+            let mut draw = Random(seed as u64);
+            loop {
+                let kind = KINDS[draw.below(KINDS.len() as u64) as usize];
+                // A process of its own ends with all its threads and all that it supplies.
+                let its = Child::start(|| {
+                    act(Some(kind), seed);
+                    0
+                });
+                clock::sleep_until(clock::now() + 1 + draw.below(LONGEST_DRAWN));
+                drop(its);
+            }
         }
         Some(Attack::Chain) => {
             start(link_of_chain);
@@ -239,9 +282,11 @@ fn poll_for_ever(mut also: impl FnMut()) {
 
 /// What is not known, or refused, has no effect.
 fn supply(name: &str, value: i64) {
-    if attune_client::wanted(&[name])
-        && let Ok(import) = attune_client::thread_import(name)
-    {
+    if let Some(import) = import(name) {
         import.set(value);
     }
+}
+
+fn import(name: &str) -> Option<attune_client::Value> {
+    attune_client::wanted(&[name]).then(|| attune_client::thread_import(name).ok())?
 }

@@ -40,6 +40,7 @@ mod run_cache;
 pub mod starvation;
 pub mod switch_cost;
 pub mod transactions;
+pub mod trust;
 pub mod wakeup_latency;
 
 pub use contestant::{Contestant, load as load_program};

@@ -1,0 +1,158 @@
+//! Experiment `trust-policies`: what an unprivileged user takes from another under each policy.
+
+use super::{Contestant, Description, Figure, Part, Place, Results, Workload};
+use crate::report::Claim;
+
+/// What is claimed under these.
+const FIRM: [&str; 3] = ["fair", "coop", "desktop"];
+const OTHERS: [&str; 12] = [
+    "fair_periodic",
+    "edf",
+    "priority",
+    "lottery",
+    "reserve",
+    "transactions",
+    "round_robin",
+    "human",
+    "unix_decay",
+    "linux_epochs",
+    "solaris_ts",
+    "nt_boosts",
+];
+/// A victim loses so much of its share at most, in per cent, and its wake-ups so many ms at p99.
+const MOST_LOST: f64 = 2.0;
+const MOST_ADDED: f64 = 0.5;
+
+const ATTACKS: &str = "--attack theft --attack sleepers --attack extremes --attack always-due \
+    --attack chain --attack flood --seconds {seconds}";
+
+const fn figures(names: &[[&'static str; 6]; 2], workload: &'static str) -> [Figure; 12] {
+    let [lost, added] = names;
+    [
+        Figure::new(lost[0], workload, "/theft/lost_percent", 1.0),
+        Figure::new(added[0], workload, "/theft/added_p99_ns", 1e6),
+        Figure::new(lost[1], workload, "/sleepers/lost_percent", 1.0),
+        Figure::new(added[1], workload, "/sleepers/added_p99_ns", 1e6),
+        Figure::new(lost[2], workload, "/extremes/lost_percent", 1.0),
+        Figure::new(added[2], workload, "/extremes/added_p99_ns", 1e6),
+        Figure::new(lost[3], workload, "/always-due/lost_percent", 1.0),
+        Figure::new(added[3], workload, "/always-due/added_p99_ns", 1e6),
+        Figure::new(lost[4], workload, "/chain/lost_percent", 1.0),
+        Figure::new(added[4], workload, "/chain/added_p99_ns", 1e6),
+        Figure::new(lost[5], workload, "/flood/lost_percent", 1.0),
+        Figure::new(added[5], workload, "/flood/added_p99_ns", 1e6),
+    ]
+}
+
+const ONE: [[&str; 6]; 2] = [
+    ["theft (%)", "sleepers (%)", "extremes (%)", "always due (%)", "chain (%)", "flood (%)"],
+    ["theft (ms)", "sleepers (ms)", "extremes (ms)", "always due (ms)", "chain (ms)", "flood (ms)"],
+];
+const MANY: [[&str; 6]; 2] = [
+    [
+        "8: theft (%)",
+        "8: sleepers (%)",
+        "8: extremes (%)",
+        "8: always due (%)",
+        "8: chain (%)",
+        "8: flood (%)",
+    ],
+    [
+        "8: theft (ms)",
+        "8: sleepers (ms)",
+        "8: extremes (ms)",
+        "8: always due (ms)",
+        "8: chain (ms)",
+        "8: flood (ms)",
+    ],
+];
+const DRAWN: [&str; 2] = ["drawn (%)", "drawn (ms)"];
+const OF_DRAWN: &[Figure] = &[
+    Figure::new(DRAWN[0], "drawn", "/any/lost_percent", 1.0),
+    Figure::new(DRAWN[1], "drawn", "/any/added_p99_ns", 1e6),
+];
+const OF_ONE: &[Figure] = &figures(&ONE, "one");
+const OF_MANY: &[Figure] = &figures(&MANY, "many");
+
+pub const EXPERIMENT: Description = Description {
+    name: "trust-policies",
+    about: "what one unprivileged program, and a user with eight, take from programs of another \
+        user under each policy",
+    title: "What one user takes from another",
+    text: &[
+        "Two programs of one user compute, and a third wakes every 10 ms. Beside them run one or \
+            eight programs of another user, which only compute, and then as many that attack. \
+            Per cent: the part of its share of the CPU that a victim loses, the worse of two. \
+            Milliseconds: what the attack adds to the p99 of the third one's wake-up delay.",
+        "Theft: it names the victims' group and matters most. Sleepers: 60 further threads of it \
+            sleep in a group of its own. Extremes: each number that it may supply is the greediest. \
+            Always due: its release has always come, and it sleeps now and then. Chain: its \
+            threads work for 2 ms each, start the next and end. Flood: it \
+            connects to the values' socket all the time. Drawn: each attacker makes one of \
+            these after the other, for up to 0.4 s each.",
+    ],
+    published: "nobody gives such figures of a sched_ext scheduler.",
+    parts: &[
+        Part {
+            title: "One program attacks",
+            place: Place::ONE_CPU,
+            contestants: everybody,
+            workloads: &[Workload::new("one", "trust").with(ATTACKS).lasting(2, 1)],
+            figures: OF_ONE,
+        },
+        Part {
+            title: "Eight programs attack",
+            place: Place::ONE_CPU,
+            contestants: everybody,
+            workloads: &[Workload::new("many", "trust --attackers 8").with(ATTACKS).lasting(2, 1)],
+            figures: OF_MANY,
+        },
+        Part {
+            title: "Four programs attack as they draw",
+            place: Place::ONE_CPU,
+            contestants: firm,
+            workloads: &[Workload::new("drawn", "trust --attackers 4 --attack any")
+                .with("--seconds {seconds}")
+                .lasting(600, 20)],
+            figures: OF_DRAWN,
+        },
+    ],
+    seeds: &[1],
+    drawn: ONE[0][2],
+    claims,
+};
+
+/// A number may starve everybody under some of them: the kernel is to look on.
+fn everybody() -> Vec<Contestant> {
+    FIRM.into_iter().chain(OTHERS).map(ours).collect()
+}
+
+fn firm() -> Vec<Contestant> {
+    FIRM.into_iter().map(ours).collect()
+}
+
+fn ours(name: &'static str) -> Contestant {
+    Contestant::ours_changed(name, name, "--timeout 30000")
+}
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let of = |policy: &str| {
+        let worst = |kind: usize| {
+            let figures = ONE[kind].into_iter().chain(MANY[kind]).chain([DRAWN[kind]]);
+            let each: Option<Vec<f64>> =
+                figures.map(|figure| results.worst(&format!("attune {policy}"), figure)).collect();
+            each.map(|all| all.into_iter().fold(f64::NEG_INFINITY, f64::max))
+        };
+        [
+            Claim::new(
+                format!("no victim loses more than {MOST_LOST} % of its share under {policy}"),
+                worst(0).map(|lost| (lost <= MOST_LOST, format!("{lost:.2} % at worst"))),
+            ),
+            Claim::new(
+                format!("no attack adds more than {MOST_ADDED} ms at p99 under {policy}"),
+                worst(1).map(|added| (added <= MOST_ADDED, format!("{added:.2} ms at worst"))),
+            ),
+        ]
+    };
+    FIRM.into_iter().flat_map(of).collect()
+}
