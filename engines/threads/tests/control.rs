@@ -245,7 +245,7 @@ fn another_user_is_refused() {
     };
     let ask = || {
         let nobody = Some(rustix::process::Uid::from_raw(65534));
-        // Of this OS thread alone.
+        // The call changes this OS thread alone.
         rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("another user");
         let connection = Connection::to(&place, Duration::from_secs(30)).expect("it listens");
         let one = |request| {

@@ -85,11 +85,11 @@ pub const EXPERIMENT: Description = Description {
             Per cent: the part of its share of the CPU that a victim loses, the worse of two. \
             Milliseconds: what the attack adds to the p99 of the third one's wake-up delay.",
         "Theft: it names the victims' group and matters most. Sleepers: 60 further threads of it \
-            sleep in a group of its own. Extremes: each number that it may supply is the greediest. \
-            Always due: its release has always come, and it sleeps now and then. Chain: its \
-            threads work for 2 ms each, start the next and end. Flood: it \
-            connects to the values' socket all the time. Drawn: each attacker makes one of \
-            these after the other, for up to 0.4 s each.",
+            sleep in a group of its own. Extremes: each number that it may supply is the \
+            greediest. Always due: its release has always come, and it sleeps now and then. Chain: \
+            its threads work for 2 ms each, start the next and end. Flood: it connects to the \
+            values' socket all the time. Drawn: each attacker makes one of these after the other, \
+            for up to 0.4 s each.",
     ],
     published: "nobody gives such figures of a sched_ext scheduler.",
     parts: &[

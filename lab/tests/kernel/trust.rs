@@ -43,7 +43,7 @@ const ATTACKED: Description = Description {
             Claim::new("coop, as they draw", told(firm, lost("attune coop", DRAWN))),
             Claim::new("coop, extremes", told(firm, lost("attune coop", EXTREMES))),
             Claim::new(
-                "whoever trusts is robbed",
+                "a policy that trusts is robbed",
                 told(|lost| lost > 50.0, lost("attune trusting", EXTREMES)),
             ),
         ]

@@ -109,7 +109,9 @@ impl Person {
                 said.lines().filter_map(line).filter(|(at, _)| within.contains(at)).collect();
             let lost = all.iter().filter(|(_, took)| took.is_none()).count();
             let mut took: Vec<u64> = all.iter().filter_map(|(_, took)| *took).collect();
-            json!({ "lost": lost, "to_screen_ns": numbers::quantiles(&mut took) })
+            // Without one there is nothing to say, which is not 0 ms.
+            let to_screen = (!took.is_empty()).then(|| numbers::quantiles(&mut took));
+            json!({ "lost": lost, "to_screen_ns": to_screen })
         };
         json!({ "keys": of("key "), "moves": of("move ") })
     }
