@@ -15,9 +15,6 @@
  * policy hears of the thread: before event_raised, newthread, quantum_expired, set_waiting,
  * switch_out. What the policy assigned to an import since goes the other way first; to a thread
  * that runs it goes at once, so that its program reads there what it was dispatched with.
- *
- * A process that gains rights by an exec (a set-uid program) supplies nothing any more: whoever
- * prepared its page had fewer. Its loader finds that out by attune_suppliers.
  */
 /* clang-format on */
 
@@ -208,14 +205,10 @@ struct attune_binding {
 ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
 {
     int32_t result = -3; /* ESRCH */
-    int32_t process = binding->tgid;
     struct task_struct *task = bpf_task_from_pid(binding->pid);
-    uint32_t *shared;
     if (!task)
         return result;
-    shared = bpf_map_lookup_elem(&attune_suppliers, &process);
-    if (task->tgid == process &&
-        (!binding->bound || (shared && *shared >> 16 == binding->bound >> 16))) {
+    if (task->tgid == binding->tgid) {
         struct attune_slot *slot =
             bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
         if (slot) {
@@ -229,26 +222,6 @@ ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
     }
     bpf_task_release(task);
     return result;
-}
-
-/* The thread has executed a program, and is its process's only one. */
-ATTUNE_SECTION("tp_btf/sched_process_exec") int32_t attune_executes(unsigned long long *context)
-{
-    struct task_struct *task = (void *)context[0];
-    const struct linux_binprm *program = (void *)context[2];
-    struct attune_slot *slot;
-    int32_t process = task->tgid;
-    if (!attune_gains_rights(program))
-        return 0;
-    bpf_map_delete_elem(&attune_suppliers, &process);
-    slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
-    if (slot) {
-        ATTUNE_USES_ARENA;
-        slot->bound = 0;
-        if (slot->record)
-            ((struct thread ATTUNE_ARENA *)slot->record)->attune_task.bound = 0;
-    }
-    return 0;
 }
 
 #else
