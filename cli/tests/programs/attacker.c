@@ -310,7 +310,7 @@ int main(int count, char **words)
         return 2;
     path = words[1];
     victim = atoi(words[2]);
-    alarm(60);
+    alarm(300);
     fd = enter(&memory);
     page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (fd < 0 || page == MAP_FAILED) {
