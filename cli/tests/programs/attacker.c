@@ -178,13 +178,14 @@ static void claim_what_is_not_mine(int fd)
     must_not(granted(fd, HELLO), "a second hello");
 }
 
-/* All its rows and words, over and over: each is its own to waste. */
+/* Rows and words, over and over: each is its own to waste. It waits for each answer, and its user
+ * has a small part of the time of the thread that answers. */
 static void waste_what_is_mine(int fd)
 {
     char request[128];
-    for (int i = 0; i < 600; i++) {
-        snprintf(request, sizeof request, "{\"bind\":{\"row\":%d,\"thread\":%d}}", 1 + i % 511,
-                 getpid());
+    for (int i = 0; i < 120; i++) {
+        snprintf(request, sizeof request, "{\"bind\":{\"row\":%d,\"thread\":%d}}",
+                 1 + 37 * i % 511, getpid());
         granted(fd, request);
         snprintf(request, sizeof request, "{\"declare\":{\"word\":%d,\"name\":\"%s\"}}", 1 + i % 15,
                  i % 2 ? "urgent" : "seen");
@@ -198,7 +199,7 @@ static void talk_nonsense(void)
     const char *halves[] = {"{",    "{\"hello\":", "{\"bind\":{\"row\":1",           "\"done\"",
                             "null", "[[[[",        "{\"hello\":{\"version\":\"1\"}}"};
     int fd = reach(), other = open("/dev/null", O_RDWR), memory = memfd_create("mine", 0);
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 120; i++) {
         size_t length = 1 + chance() % (i % 10 ? 300 : sizeof noise);
         for (size_t at = 0; at < length; at++)
             noise[at] = (char)chance();
