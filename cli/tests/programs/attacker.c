@@ -184,8 +184,8 @@ static void waste_what_is_mine(int fd)
 {
     char request[128];
     for (int i = 0; i < 120; i++) {
-        snprintf(request, sizeof request, "{\"bind\":{\"row\":%d,\"thread\":%d}}",
-                 1 + 37 * i % 511, getpid());
+        snprintf(request, sizeof request, "{\"bind\":{\"row\":%d,\"thread\":%d}}", 1 + 37 * i % 511,
+                 getpid());
         granted(fd, request);
         snprintf(request, sizeof request, "{\"declare\":{\"word\":%d,\"name\":\"%s\"}}", 1 + i % 15,
                  i % 2 ? "urgent" : "seen");
