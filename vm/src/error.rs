@@ -12,8 +12,8 @@ use std::time::Duration;
 /// breakpoint once more and keeps it, and the kernel, which finds no breakpoint where one was met,
 /// dies. On a processor that cannot be.
 ///
-/// *A failed check.* QEMU's threads disagree about the map of the machine's memory (seen:
-/// `iotlb_to_section: Assertion .. failed`), and it aborts.
+/// *QEMU itself fails.* Its threads disagree about the machine's memory, and it aborts (seen:
+/// `iotlb_to_section: Assertion .. failed`) or uses what is gone.
 pub const FAULT: &str = "an emulator's fault";
 
 /// How a machine is called whose time was over before it had started the command.
@@ -55,10 +55,10 @@ pub enum Error {
     )]
     EmulatorRaced { console: String },
     #[error(
-        "{FAULT} ended the virtual machine: QEMU failed a check of its own, with several CPUs on a \
-            busy host; run the command again, or with `--cpus 1`; its last words:\n{words}"
+        "{FAULT} ended the virtual machine ({status}): QEMU's, with several CPUs on a busy host; \
+            run the command again, or with `--cpus 1`; its last words:\n{words}"
     )]
-    EmulatorAborted { words: String },
+    EmulatorFailed { status: String, words: String },
     #[error(
         "the emulator ended ({status}); its last words:\n{words}\nif it cannot run at all, `attune \
             vm setup --force` fetches it again"
@@ -73,7 +73,7 @@ pub enum Error {
 impl Error {
     /// Whether the emulator itself failed, and the next machine may do better.
     pub fn is_emulators_fault(&self) -> bool {
-        matches!(self, Error::EmulatorRaced { .. } | Error::EmulatorAborted { .. })
+        matches!(self, Error::EmulatorRaced { .. } | Error::EmulatorFailed { .. })
     }
 
     /// The exit status of a program that runs a command for somebody, as shells and `timeout` have

@@ -217,10 +217,11 @@ impl Machine {
             };
         }
         let words = format!("{}\n{}", self.emulator.qemu.last_words(), console::last_words(&bytes));
-        let words = words.trim().to_owned();
-        match status.signal() {
-            Some(libc::SIGABRT) => Error::EmulatorAborted { words },
-            _ => Error::EmulatorDied { status: describe(status), words },
+        let (words, signal) = (words.trim().to_owned(), status.signal());
+        let status = describe(status);
+        match signal {
+            Some(libc::SIGABRT | libc::SIGSEGV) => Error::EmulatorFailed { status, words },
+            _ => Error::EmulatorDied { status, words },
         }
     }
 }
