@@ -47,6 +47,16 @@ setpriv --reuid 65534 --clear-groups sh -c '
     "$ATTUNE" hint $mine urgent=3; echo "own $?"
     "$ATTUNE" hint $mine reserved=3; echo "reserved $?"
     kill $mine'
+# A stranger prepares what root's program will be, and one of its own.
+cp /bin/sleep /tmp/roots; chmod 4755 /tmp/roots; cp /bin/sleep /tmp/plain
+for name in roots plain; do
+    setpriv --reuid 65534 --clear-groups sh -c '
+        "$ATTUNE" hint $$ urgent=6789; exec "$0" 1000' /tmp/$name &
+    hinted="$hinted $!"
+done
+sleep 1
+"$ATTUNE" top --once | sed -n 's/.*\(roots\|plain\).*[^0-9]\(6789\)[^0-9].*/\1 is hinted/p'
+kill $hinted
 wait $program
 kill $other
 cat /sys/kernel/sched_ext/state
@@ -95,11 +105,12 @@ fn values_reach_a_scheduler_in_the_kernel_and_come_back() {
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}\n{complained}");
     let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("process ")).collect();
-    let granted = ["7", "107", "owner 0", "loader 0", "own 0", "enabled"];
+    let granted = ["7", "107", "owner 0", "loader 0", "own 0", "plain is hinted", "enabled"];
     let refused = ["errno 2", "unknown 1", "nobody 1", "stranger 1", "reserved 1"];
     for line in granted.iter().chain(&refused) {
         assert!(lines.contains(line), "no line `{line}` in:\n{said}\n{complained}");
     }
+    assert!(!lines.contains(&"roots is hinted"), "{said}");
     let why = "only programs of root and of the user who runs urgent may supply reserved";
     assert!(complained.contains(why), "{complained}");
     assert!(

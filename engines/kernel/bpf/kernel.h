@@ -56,6 +56,11 @@ struct task_struct {
     const struct cred *real_cred;
 };
 
+/* A program that is being executed. */
+struct linux_binprm {
+    unsigned int secureexec : 1;
+};
+
 struct hrtimer_clock_base {
     int64_t offset;
 };

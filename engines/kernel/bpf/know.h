@@ -21,19 +21,34 @@ static inline int attune_nice(struct task_struct *task)
 #define ATTUNE_LEFT_SHIFT  4
 #define ATTUNE_RIGHT_SHIFT 5
 
-/* Whether the task waits for I/O, or did when it waited last: it clears the mark itself when it
- * runs again. */
-static inline int64_t attune_io_wait(struct task_struct *task)
+static inline int64_t attune_bit(const void *at, uint32_t left, uint32_t right)
 {
-    const void *at =
-        (const char *)task + __builtin_preserve_field_info(task->in_iowait, ATTUNE_BYTE_OFFSET);
     uint64_t word;
     /* or else the compiler would fold the offset into the load, where it cannot be set */
     asm volatile("" : "=r"(at) : "0"(at));
     word = *(const uint32_t *)at;
-    word <<= __builtin_preserve_field_info(task->in_iowait, ATTUNE_LEFT_SHIFT);
-    word >>= __builtin_preserve_field_info(task->in_iowait, ATTUNE_RIGHT_SHIFT);
+    word <<= left;
+    word >>= right;
     return (int64_t)word;
+}
+
+#define ATTUNE_BIT(of, member)                                                      \
+    attune_bit((const char *)(of) +                                                 \
+                   __builtin_preserve_field_info((of)->member, ATTUNE_BYTE_OFFSET), \
+               __builtin_preserve_field_info((of)->member, ATTUNE_LEFT_SHIFT),      \
+               __builtin_preserve_field_info((of)->member, ATTUNE_RIGHT_SHIFT))
+
+/* Whether the task waits for I/O, or did when it waited last: it clears the mark itself when it
+ * runs again. */
+static inline int64_t attune_io_wait(struct task_struct *task)
+{
+    return ATTUNE_BIT(task, in_iowait);
+}
+
+/* Whether the program that a thread has executed has rights that the thread lacked before. */
+static inline int64_t attune_gains_rights(const struct linux_binprm *program)
+{
+    return ATTUNE_BIT(program, secureexec);
 }
 
 /* Where the kernel counts the interrupts that are open: a variable of each CPU on x86-64, a member

@@ -4,8 +4,8 @@
  * Values that processes supply for thread imports.
  *
  *     attune_suppliers   process -> slot           so that its new threads find their page
- *     task.bound         thread  -> slot and row   (slot + 1) << 16 | row; 0: no process supplies
- *                                                  anything
+ *     task.bound         thread  -> slot and row   (slot + 1) << 16 | row; 0: nobody has supplied
+ *                                                  anything; 1: nobody does any more
  *     attune_words       slot    -> for each import the word that it stands in, 0: none
  *     attune_pages       slot    -> the page, which the process has mapped (values/src/page.rs
  *                                   draws it)
@@ -15,6 +15,9 @@
  * policy hears of the thread: before event_raised, newthread, quantum_expired, set_waiting,
  * switch_out. What the policy assigned to an import since goes the other way first; to a thread
  * that runs it goes at once, so that its program reads there what it was dispatched with.
+ *
+ * A process that gains rights by an exec (a set-uid program) supplies nothing any more, because a
+ * user with fewer rights has prepared its page. The loader learns of it from attune_suppliers.
  */
 /* clang-format on */
 
@@ -24,6 +27,9 @@
 
 /* The link of an import whose value a process has supplied: no address, but its origin. */
 #define ATTUNE_SUPPLIED_VALUE ((void *)2)
+
+/* Bound to no page any more: what was supplied before goes back to its default. */
+#define ATTUNE_UNBOUND 1
 
 struct attune_row {
     int64_t words[ATTUNE_ROW_WORDS];
@@ -131,17 +137,17 @@ attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
              row = t->attune_task.bound & (ATTUNE_ROWS - 1), first = 0;
     struct attune_word_list *list = bpf_map_lookup_elem(&attune_words, &slot);
     void *page = bpf_map_lookup_elem(&attune_pages, &slot);
-    struct attune_rows rows;
-    if (!list || !page)
-        return;
-    rows.own = bpf_map_lookup_elem(page, &row);
-    rows.shared = bpf_map_lookup_elem(page, &first);
-    if (!rows.own || !rows.shared)
-        return;
-    rows.own_present = (uint64_t)rows.own->words[0] & ~1ull;
-    rows.shared_present = (uint64_t)rows.shared->words[0] & ~1ull;
+    struct attune_rows rows = {0};
+    if (page) {
+        rows.own = bpf_map_lookup_elem(page, &row);
+        rows.shared = bpf_map_lookup_elem(page, &first);
+    }
+    if (rows.own && rows.shared) {
+        rows.own_present = (uint64_t)rows.own->words[0] & ~1ull;
+        rows.shared_present = (uint64_t)rows.shared->words[0] & ~1ull;
+    }
 #define ATTUNE_EXCHANGE_ONE(number, import, by_default) \
-    attune_exchange(import, list->word[number], &rows, by_default);
+    attune_exchange(import, list ? list->word[number] : 0, &rows, by_default);
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_EXCHANGE_ONE, t)
 }
 
@@ -202,26 +208,53 @@ struct attune_binding {
     uint32_t bound;
 };
 
+/* Between two loads there is no record. */
+static inline void attune_set_bound(struct attune_slot *slot, uint32_t bound)
+{
+    ATTUNE_USES_ARENA;
+    slot->bound = bound;
+    if (slot->record)
+        ((struct thread ATTUNE_ARENA *)slot->record)->attune_task.bound = bound;
+}
+
 ATTUNE_SECTION("syscall") int32_t attune_bind(struct attune_binding *binding)
 {
     int32_t result = -3; /* ESRCH */
+    int32_t process = binding->tgid;
     struct task_struct *task = bpf_task_from_pid(binding->pid);
     if (!task)
         return result;
-    if (task->tgid == binding->tgid) {
+    if (task->tgid == process) {
         struct attune_slot *slot =
             bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
         if (slot) {
-            ATTUNE_USES_ARENA;
-            /* between two loads there is no record */
-            slot->bound = binding->bound;
-            if (slot->record)
-                ((struct thread ATTUNE_ARENA *)slot->record)->attune_task.bound = binding->bound;
+            uint32_t *shared;
+            attune_set_bound(slot, binding->bound);
+            /* The process may have gained rights meanwhile, so this looks afterwards. */
+            shared = bpf_map_lookup_elem(&attune_suppliers, &process);
+            if (!shared || *shared >> 16 != binding->bound >> 16)
+                attune_set_bound(slot, ATTUNE_UNBOUND);
             result = 0;
         }
     }
     bpf_task_release(task);
     return result;
+}
+
+/* The thread has executed a program, and is its process's only one. */
+ATTUNE_SECTION("tp_btf/sched_process_exec") int32_t attune_executes(unsigned long long *context)
+{
+    struct task_struct *task = (void *)context[0];
+    const struct linux_binprm *program = (void *)context[2];
+    struct attune_slot *slot;
+    int32_t process = task->tgid;
+    if (!attune_gains_rights(program))
+        return 0;
+    bpf_map_delete_elem(&attune_suppliers, &process);
+    slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
+    if (slot)
+        attune_set_bound(slot, ATTUNE_UNBOUND);
+    return 0;
 }
 
 #else

@@ -1,5 +1,6 @@
 //! Attaches a scheduler in the kernel, observes and changes it while it works, and detaches it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -80,9 +81,11 @@ impl Prepared {
             None => load::refused(image, error),
         })?;
         let link = link.as_fd().try_clone_to_owned().ok();
-        let timers = |name: &_| self.implicit && load::is_timer_program(name);
+        let listens = |name: &OsStr| {
+            name == "attune_executes" || self.implicit && load::is_timer_program(name)
+        };
         let mut listening = Vec::new();
-        for program in object.progs().filter(|program| timers(program.name())) {
+        for program in object.progs().filter(|program| listens(program.name())) {
             listening.push(attach_program(&program).map_err(|error| load::refused(image, error))?);
         }
         let ending = ending(object).map_err(|error| load::refused(image, error))?;

@@ -17,6 +17,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 
 /// As in values.h.
 const PAGES: u32 = 256;
+const UNBOUND: u32 = 1;
 
 /// A running scheduler, to other processes. When it ends first, nothing that they say has any
 /// effect.
@@ -155,7 +156,7 @@ impl Maps {
     fn close(&mut self, slot: u32, process: i32) {
         // Each of these has happened already if it fails.
         let _ = self.suppliers.delete(&process.to_ne_bytes());
-        self.assign_all(process, 0);
+        self.assign_all(process, UNBOUND);
         let _ = self.pages.delete(&slot.to_ne_bytes());
         self.open.remove(&slot);
     }
