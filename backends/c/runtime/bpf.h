@@ -57,10 +57,9 @@ static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_zero;
 /* The kernel ended a loop. */
 ATTUNE_OUTLINE attune_cut(uint32_t place);
 
-/* In a program for one CPU the compiler knows which it is, and no thread is bound to another. */
+/* In a program for one CPU the compiler knows which it is. */
 #define ATTUNE_CPU      (ATTUNE_CPUS > 1 ? attune->cpu : 0)
 #define ATTUNE_ALL_CPUS (ATTUNE_CPUS > 1 ? attune->cpus : 1)
-#define ATTUNE_PINS     (ATTUNE_CPUS > 1)
 
 /* Imports have their values in the scheduler's own memory: see the engine. */
 #define ATTUNE_LINKS 0

@@ -43,8 +43,8 @@ pub struct Runtime {
     pub floats: bool,
     /// What a failed check does.
     pub failures: &'static str,
-    /// Whether threads may be bound to some of the CPUs.
-    pub pins: bool,
+    /// Whether threads may be bound to some of the CPUs: an expression of C's preprocessor.
+    pub pins: &'static str,
     /// Behind `import.h`, where the engine reads imports in another way.
     pub imports: Option<&'static str>,
     /// What an assignment to a variable that a cluster supplies does.
@@ -56,7 +56,7 @@ pub const PROGRAM: Runtime = Runtime {
     words: None,
     floats: true,
     failures: include_str!("../runtime/trap.h"),
-    pins: false,
+    pins: "0",
     imports: None,
     shared: include_str!("../runtime/shared.h"),
 };
@@ -66,7 +66,8 @@ pub const BPF: Runtime = Runtime {
     words: Some(include_str!("../runtime/bpf.h")),
     floats: false,
     failures: include_str!("../runtime/failure.h"),
-    pins: true,
+    // In a program for one CPU no thread is bound to another.
+    pins: "(ATTUNE_CPUS > 1)",
     imports: None,
     shared: include_str!("../runtime/written.h"),
 };
@@ -76,7 +77,7 @@ pub const FIRMWARE: Runtime = Runtime {
     words: None,
     floats: true,
     failures: include_str!("../runtime/halt.h"),
-    pins: false,
+    pins: "0",
     imports: Some(include_str!("../runtime/plain_import.h")),
     shared: include_str!("../runtime/written.h"),
 };
@@ -127,7 +128,7 @@ pub fn text(needs: Needs, runtime: &Runtime) -> String {
         u8::from(needs.sorted),
         u8::from(needs.sorted || needs.visits),
         u8::from(needs.stacks),
-        u8::from(runtime.pins),
+        runtime.pins,
         u8::from(needs.time),
     ));
     part(&CONTAINER.replace("#include \"tree.h\"", tree));

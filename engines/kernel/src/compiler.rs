@@ -94,6 +94,8 @@ pub fn compile(
             "-Wno-unused",
             "-Wno-missing-declarations",
             "-Wno-address-of-packed-member",
+            // The engine would believe one of the two, and no test would notice.
+            "-Werror=macro-redefined",
         ])
         .arg(format!("-DATTUNE_CPUS={}", cpus.max(1)))
         .arg(format!("-DATTUNE_INSTANCES={}", instances.max(1)))
