@@ -232,7 +232,7 @@ static inline void attune_rotate(struct attune_instance ATTUNE_ARENA *attune,
 #if ATTUNE_STAMPS || ATTUNE_PINS || defined(ATTUNE_DEBUG)
     attune_move(attune, t, c, 0, line);
 #else
-    struct attune_thread *first = t->next;
+    struct attune_thread ATTUNE_ARENA *first = t->next;
     t->line = line;
     if (!first)
         return;
