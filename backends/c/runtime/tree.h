@@ -1,8 +1,7 @@
 /* The order of a sorted container: an AVL tree of thread records with parent pointers.
  *
- *                M 3            prev = left child, next = right child, height = 1 + the taller
- * child's
- *              /     \
+ *                M 3            prev = left child, next = right child
+ *              /     \          height = 1 + the taller child's
  *           C 2       Z 1       in order from left to right: first removed to last removed
  *          /
  *        A 1  <-- first
