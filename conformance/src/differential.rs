@@ -125,6 +125,9 @@ pub struct Report {
     /// To which the edit does not apply.
     pub skipped: u64,
     pub cases: u64,
+    /// In which a thread went to another instance, and how often one did in all of them.
+    pub cases_with_moves: u64,
+    pub moves: u64,
     pub calls: u64,
     /// How cases ended: with their steps, in a failed check, with a decision that no engine
     /// accepts.
@@ -228,6 +231,8 @@ fn one(budget: &Budget, seed: u64, edit: Edit) -> Report {
         let mut driver = ProtocolDriver::new(setting);
         let ending = run_case(&mut built, mode, setting, run_seed, &steps, &mut driver);
         report.cases += 1;
+        report.cases_with_moves += u64::from(driver.moves > 0);
+        report.moves += driver.moves;
         report.calls += driver.calls;
         match ending {
             Ok(()) => report.endings[0] += 1,
@@ -355,6 +360,8 @@ impl Report {
         self.rejected += other.rejected;
         self.skipped += other.skipped;
         self.cases += other.cases;
+        self.cases_with_moves += other.cases_with_moves;
+        self.moves += other.moves;
         self.calls += other.calls;
         for (sum, count) in self.endings.iter_mut().zip(other.endings) {
             *sum += count;
@@ -366,6 +373,7 @@ impl Report {
         format!(
             "{} schedulers ({} more refused by the front end), {} cases, {} handler calls \
                 compared\n\
+             cases with moves between instances {}, moves {}\n\
              cases that went through {}, ended in a failed check {}, in a decision no engine \
              accepts {}\n\
              differences: {}",
@@ -373,6 +381,8 @@ impl Report {
             self.rejected,
             self.cases,
             self.calls,
+            self.cases_with_moves,
+            self.moves,
             self.endings[0],
             self.endings[1],
             self.endings[2],

@@ -36,6 +36,7 @@ fn interpreter_and_compiled_c_decide_the_same() {
         "the front end refuses too many generated schedulers:\n{}",
         report.summary()
     );
+    assert!(report.cases_with_moves > 100, "{}", report.summary());
     assert!(
         report.endings.iter().all(|&count| count > 0),
         "cases all end alike:\n{}",
@@ -150,6 +151,7 @@ fn interpreter_and_bpf_in_the_kernel_decide_the_same() {
         "the front end refuses too many generated schedulers:\n{}",
         report.summary()
     );
+    assert!(report.cases_with_moves > 50, "{}", report.summary());
     assert!(
         report.endings.iter().all(|&count| count > 0),
         "cases all end alike:\n{}",

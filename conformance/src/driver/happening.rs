@@ -301,6 +301,7 @@ impl ProtocolDriver {
         let Some(moved) = self.threads.get(&thread).cloned() else { return Ok(()) };
         self.note(|| format!("thread {thread} goes over to instance {}", moved.instance));
         subject.move_thread(thread, moved.instance, &moved.affinity);
+        self.moves += 1;
         self.call(subject, Event::Arrives, Some(thread), to)?;
         if moved.state == State::Waiting && step.amount.is_multiple_of(2) {
             self.wake_on(thread, to, subject)?;

@@ -54,6 +54,8 @@ pub struct ProtocolDriver {
     decision: Decision,
     /// Handlers called so far.
     pub calls: u64,
+    /// Times that a thread went to another instance.
+    pub moves: u64,
     /// In words, if it is kept.
     pub history: Option<Vec<String>>,
 }
@@ -70,6 +72,7 @@ impl ProtocolDriver {
             preempt_at: vec![None; (setting.instances * setting.cpus) as usize],
             decision: Decision::default(),
             calls: 0,
+            moves: 0,
             history: None,
         }
     }

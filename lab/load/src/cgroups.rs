@@ -54,11 +54,11 @@ impl FromStr for Group {
 pub struct Made(Vec<PathBuf>);
 
 impl Made {
-    /// The cgroup and those above it, each with the cpu controller.
-    pub fn cgroup(&mut self, path: &str) -> Result<PathBuf> {
+    /// The cgroup and those above it, each with that controller.
+    pub fn cgroup(&mut self, path: &str, controller: &str) -> Result<PathBuf> {
         let mut folder = PathBuf::from(ROOT);
         for part in path.split('/') {
-            write(&folder.join("cgroup.subtree_control"), "+cpu")?;
+            write(&folder.join("cgroup.subtree_control"), &format!("+{controller}"))?;
             folder.push(part);
             if !folder.is_dir() {
                 fs::create_dir(&folder).with_context(|| format!("cannot make {folder:?}"))?;
@@ -77,7 +77,7 @@ impl Drop for Made {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<()> {
+pub fn write(file: &Path, text: &str) -> Result<()> {
     fs::write(file, text).with_context(|| format!("cannot write {text} to {}", file.display()))
 }
 
@@ -91,7 +91,7 @@ pub fn run(groups: &[Group], time: Duration) -> Result<Value> {
     let mut made = Made::default();
     let mut children = Vec::new();
     for group in groups {
-        let folder = made.cgroup(&group.path)?;
+        let folder = made.cgroup(&group.path, "cpu")?;
         write(&folder.join("cpu.weight"), &group.weight.to_string())?;
         if let Some(per_cent) = group.quota {
             let quota = (per_cent / 100.0 * PERIOD_US as f64).round();

@@ -25,6 +25,7 @@ mod random;
 mod real_time;
 mod requests;
 mod reservation;
+mod restless;
 mod running;
 mod served;
 mod slices;
@@ -147,6 +148,16 @@ enum Workload {
         #[arg(long, default_value_t = 10)]
         changes: u32,
         #[arg(long, default_value_t = 200)]
+        threads: usize,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Threads that wake each other, end and start others, while their affinity, class and cpuset
+    /// change at random: whether each goes on, where it may (needs root)
+    Restless {
+        #[arg(long, default_value_t = 10_000)]
+        changes: u64,
+        #[arg(long, default_value_t = 24)]
         threads: usize,
         #[arg(long, default_value_t = 1)]
         seed: u64,
@@ -366,6 +377,7 @@ fn measure(args: &Args) -> Result<Value> {
             crowd::run(*mixes, *most, *seed, crowd::Bound { fixed, per_thread })
         }
         Workload::Hotplug { changes, threads, seed } => hotplug::run(*changes, *threads, *seed),
+        Workload::Restless { changes, threads, seed } => restless::run(*changes, *threads, *seed),
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,
             Duration::from_micros(*period),

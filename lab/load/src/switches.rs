@@ -26,8 +26,8 @@ pub fn ping_pong(turns: u32, depth: usize) -> Result<Value> {
     let mut made = Made::default();
     if depth > 0 {
         let below = "/x".repeat(depth - 1);
-        cgroups::enter(&made.cgroup(&format!("here{below}"))?, 0)?;
-        cgroups::enter(&made.cgroup(&format!("there{below}"))?, child.pid())?;
+        cgroups::enter(&made.cgroup(&format!("here{below}"), "cpu")?, 0)?;
+        cgroups::enter(&made.cgroup(&format!("there{below}"), "cpu")?, child.pid())?;
     }
     let figures = measured(turns, || {
         to.write_all(&[1])?;

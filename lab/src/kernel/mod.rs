@@ -35,6 +35,7 @@ mod place;
 pub mod random_schedulers;
 mod report;
 pub mod reserve;
+pub mod restless;
 mod results;
 mod run_cache;
 pub mod starvation;
