@@ -139,17 +139,29 @@ static __attribute__((noinline)) int attune_name(int64_t now)
     return ready;
 }
 
+/* A look at thousands of threads takes longer than a short slice. The thread that it interrupts has
+ * that time on top, or it would lose its turn before it ran. */
+static inline void attune_give_back(int64_t taken)
+{
+    uint32_t cpu = bpf_get_smp_processor_id();
+    if (cpu < ATTUNE_CPUS && attune_cpus[cpu].deadline)
+        attune_cpus[cpu].deadline += taken;
+}
+
 /* The timer rests while no thread is ready. A thread that becomes ready as it goes to rest is seen
  * when the next one is enqueued: late, but on a machine with nothing else to do. */
 static int attune_looks(void *map, uint32_t *key, struct attune_timer *timer)
 {
     int64_t now = attune_clock();
+    int ready;
     if (attune_failure.failed)
         return 0;
     if (now - attune_looked_at > ATTUNE_STANDSTILL)
         attune_stood_until = now;
     attune_looked_at = now;
-    if (attune_name(now))
+    ready = attune_name(now);
+    attune_give_back(attune_clock() - now);
+    if (ready)
         bpf_timer_start(&timer->timer, (uint64_t)(now + ATTUNE_LOOK), BPF_F_TIMER_ABS);
     else
         attune_watching = 0;

@@ -39,8 +39,9 @@ pub const EXPERIMENT: Description = Description {
 /// `{seconds}` stands for the number of changes.
 const RESTLESS: Workload =
     Workload::new("restless", "restless --changes {seconds}").lasting(100_000, 3_000);
-const CROWD: Workload =
-    Workload::new("crowd", "restless --threads 5000 --changes {seconds}").lasting(5_000, 1_000);
+const CROWD: Workload = Workload::new("crowd", "restless --threads 5000 --changes {seconds}")
+    .lasting(5_000, 1_000)
+    .with_memory(2048);
 
 const fn part(
     title: &'static str,
