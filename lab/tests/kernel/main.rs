@@ -1,6 +1,7 @@
 //! A small experiment in the kernel: it measures the contestants that can run, says why the others
 //! cannot, and draws and tells what it found.
 
+mod starvation;
 mod trust;
 
 use std::path::{Path, PathBuf};
