@@ -84,7 +84,10 @@ impl Refusal {
 /// instant.
 pub fn may_reserve() -> bool {
     let Ok(own) = Attributes::of(0) else { return false };
-    let trial = Attributes::reservation(1_000_000, 1_000_000_000).with_flags(RESET_ON_FORK);
+    // A thread that overruns its budget waits a period for each budget of the overrun. On a virtual
+    // machine an instant can last as long as the host keeps the CPU, so half of the period is the
+    // budget: an overrun costs twice its length.
+    let trial = Attributes::reservation(10_000_000, 20_000_000).with_flags(RESET_ON_FORK);
     match trial.apply_to(0) {
         Ok(()) => own.apply_to(0).is_ok(),
         Err(error) => attune_linux::errno(&error) == Some(Errno::BUSY),
