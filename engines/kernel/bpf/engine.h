@@ -95,7 +95,10 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         break;
     case ATTUNE_READY:
         /* It comes back to its queue after it stopped, or with another affinity. CPUs that looked
-         * before may have passed over it. */
+         * before may have passed over it. Or the kernel gives it back, which runs all threads by
+         * itself while the machine goes to sleep: one that it ran begins to wait anew. */
+        if (t->attune_task.ran != task->se.sum_exec_runtime)
+            t->attune_task.waits_since = attune_answer.now;
         attune_events[attune_held()]++;
         attune_announce();
         break;
@@ -119,6 +122,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         break;
 #endif
     }
+    t->attune_task.ran = task->se.sum_exec_runtime;
     if (attune_failure.failed) {
         attune_unlock();
         attune_insert_fall_back(task, flags);

@@ -33,6 +33,10 @@ struct sched_ext_entity {
     uint64_t dsq_vtime;
 };
 
+struct sched_entity {
+    uint64_t sum_exec_runtime;
+};
+
 struct cred {
     struct {
         uint32_t val;
@@ -49,6 +53,7 @@ struct task_struct {
     unsigned int policy;
     const struct cpumask *cpus_ptr;
     unsigned short migration_disabled;
+    struct sched_entity se;
     struct sched_ext_entity scx;
     int pid, tgid;
     uint64_t start_boottime;

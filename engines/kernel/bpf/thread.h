@@ -91,6 +91,7 @@ struct attune_task {
     uint64_t allowed[ATTUNE_WORDS]; /* of a pinned thread: the CPUs where it may run */
     uint64_t dispatches;
     int64_t waits_since; /* READY: since then, in whichever instance */
+    uint64_t ran;        /* its time on all CPUs, by the kernel, at its last enqueue */
     int64_t rings_at;    /* MOVING, AWAY: when its alarm rings, 0: never */
     uint64_t rescued;    /* dispatches + 1 when the engine ran it last, 0: it never did */
     uint8_t of_kernel;   /* a thread of the kernel's own */
