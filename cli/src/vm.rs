@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 use std::thread;
 
-use attune_vm::{Cache, Command, Control, Kind, Machine, Options, Setup, Streams, Topology};
+use attune_vm::{
+    Cache, Command, Control, Kernel, Kind, Machine, Options, Setup, Streams, Topology,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -23,12 +25,17 @@ pub fn run(args: &VmArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-fn folder(given: &Option<PathBuf>) -> PathBuf {
-    given.clone().unwrap_or_else(Cache::default_folder)
+fn folder(given: &Option<PathBuf>, which: Kernel) -> PathBuf {
+    given.clone().unwrap_or_else(|| Cache::folder_for(which))
+}
+
+fn kernel(is_full: bool) -> Kernel {
+    if is_full { Kernel::Full } else { Kernel::Cloud }
 }
 
 fn set_up(args: &VmSetupArgs) -> Result<ExitCode, Failure> {
-    let mut setup = Setup::from_environment(folder(&args.dir));
+    let which = kernel(args.full);
+    let mut setup = Setup::from_environment(folder(&args.dir, which), which);
     let there = Cache::open(&setup.folder);
     if let (Ok(cache), false) = (&there, args.force) {
         eprintln!("vm setup: already there; --force fetches the newest again");
@@ -56,7 +63,7 @@ fn describe(cache: &Cache) -> Result<ExitCode, Failure> {
 }
 
 fn run_command(args: &VmRunArgs) -> Result<ExitCode, Failure> {
-    let cache = Cache::open(&folder(&args.dir)).map_err(failure)?;
+    let cache = Cache::open(&folder(&args.dir, kernel(args.full))).map_err(failure)?;
     let kind = if args.deterministic {
         Kind::Deterministic { pack: args.pack.clone(), seed: args.seed }
     } else {

@@ -19,6 +19,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::cgroups::EXPERIMENT,
     &kernel::starvation::EXPERIMENT,
     &kernel::hotplug::EXPERIMENT,
+    &kernel::sleep::EXPERIMENT,
     &kernel::restless::EXPERIMENT,
     &kernel::trust::EXPERIMENT,
     &kernel::coop::baseline::EXPERIMENT,

@@ -9,6 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
+/// Which of Debian's kernels a machine boots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kernel {
+    /// The one for clouds, which boots fastest.
+    #[default]
+    Cloud,
+    /// The one for any machine. It has drivers, and tests of sleep (`/sys/power/pm_test`).
+    Full,
+}
+
 /// A folder with a kernel, an emulator and a server of files, complete and checked:
 ///
 /// | in the folder | what |
@@ -63,6 +73,20 @@ impl Cache {
         let cache = || set("XDG_CACHE_HOME").filter(|path| path.is_absolute());
         let home = || set("HOME").unwrap_or_else(|| PathBuf::from("/")).join(".cache");
         set("ATTUNE_VM_DIR").unwrap_or_else(|| cache().unwrap_or_else(home).join("attune/vm"))
+    }
+
+    /// Where a set-up with that kernel is without other word: the one with the full kernel lies
+    /// beside the other, with `-full` behind its name.
+    pub fn folder_for(kernel: Kernel) -> PathBuf {
+        let folder = Cache::default_folder();
+        match kernel {
+            Kernel::Cloud => folder,
+            Kernel::Full => {
+                let mut name = folder.file_name().unwrap_or_default().to_owned();
+                name.push("-full");
+                folder.with_file_name(name)
+            }
+        }
     }
 
     /// Opens what was set up in `folder`. Err: [`Error::NotSetUp`], or its record cannot be read.

@@ -1,7 +1,9 @@
 //! Why a command in a machine had no end of its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use crate::cache::{Cache, Kernel};
 
 /// What messages call the emulator's own faults, of which a machine of several CPUs dies once in a
 /// while on a busy host. The same command succeeds in the next machine.
@@ -23,7 +25,7 @@ pub const NOT_BEGUN: &str = "the command had not begun";
 /// status.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no virtual machine is set up in {}; run `attune vm setup`", .0.display())]
+    #[error("no virtual machine is set up in {}; run `attune vm setup{}`", .0.display(), words(.0))]
     NotSetUp(PathBuf),
     /// The guest could not start the command; the number is errno.
     #[error(
@@ -89,6 +91,11 @@ impl Error {
     }
 }
 
+/// What makes `attune vm setup` fill that folder with its kernel.
+fn words(folder: &Path) -> &'static str {
+    if folder == Cache::folder_for(Kernel::Full) { " --full" } else { "" }
+}
+
 fn hint(errno: i32, packed: bool) -> &'static str {
     match (errno, packed) {
         (libc::ENOENT, true) => {
@@ -105,5 +112,17 @@ fn hint(errno: i32, packed: bool) -> &'static str {
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Error {
         Error::Other(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_up_that_is_missing_is_made_by_the_words_that_the_message_gives() {
+        let words = |kernel| Error::NotSetUp(Cache::folder_for(kernel)).to_string();
+        assert!(words(Kernel::Cloud).ends_with("run `attune vm setup`"));
+        assert!(words(Kernel::Full).ends_with("-full; run `attune vm setup --full`"));
     }
 }

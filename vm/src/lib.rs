@@ -30,7 +30,7 @@ mod processes;
 mod setup;
 mod topology;
 
-pub use cache::Cache;
+pub use cache::{Cache, Kernel};
 pub use command::Command;
 pub use error::{Error, FAULT, NOT_BEGUN};
 pub use fingerprint::fingerprint;

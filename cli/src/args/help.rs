@@ -167,6 +167,7 @@ Exit status: the command's if it ended by itself, else 0; 126 or 127 when it can
 
 pub const VM: &str = "\
 Example: attune vm setup
+         attune vm setup --full
          attune vm --cpus 2 -- sh -c 'uname -r; cat /sys/kernel/sched_ext/state'
          attune vm --deterministic --pack data.txt -- ./my-program data.txt
 

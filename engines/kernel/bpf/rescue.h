@@ -244,6 +244,9 @@ static inline struct task_struct *attune_rescuable(const struct thread ATTUNE_AR
     task = scx_bpf_tid_to_task(t->attune_task.tid);
     if (!task || !(task->scx.flags & SCX_TASK_QUEUED))
         return NULL;
+    /* The kernel has run it by itself, and gives it back in a moment: see enqueue. */
+    if (t->attune_task.ran != task->se.sum_exec_runtime)
+        return NULL;
 #if ATTUNE_CPUS > 1
     if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr) ||
         (task->migration_disabled && scx_bpf_task_cpu(task) != (int32_t)cpu))

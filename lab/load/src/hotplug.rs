@@ -3,54 +3,39 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::thread::Builder;
 
-use anyhow::{Context, Result, bail, ensure};
-use attune_linux::time::{MILLISECOND, SECOND, Time};
+use anyhow::{Context, Result, ensure};
+use attune_linux::time::{MILLISECOND, Time};
 use serde_json::{Value, json};
 
-use crate::child::{self, Child};
 use crate::random::Random;
+use crate::turns::{Crowd, wait_until};
 use crate::{clock, ext, numbers};
 
-const STACK: usize = 64 << 10;
-/// CPU time of a turn of a computing thread.
-const TURN: Time = MILLISECOND;
-/// For which a sleeping thread sleeps.
-const SLEEP: Time = 10 * MILLISECOND;
 /// Between two changes, once all is as it was: up to this.
 const CALM: Time = 300 * MILLISECOND;
-const LOOK: Time = MILLISECOND;
-/// A thread that has not run for so long is lost.
-const PATIENCE: Time = 60 * SECOND;
 
 /// Takes the machine's last CPU away and brings it back so many times in all, at random moments,
 /// under so many threads.
 pub fn run(changes: u32, threads: usize, seed: u64) -> Result<Value> {
-    ensure!(changes > 0 && threads > 0, "at least one change, and one thread");
+    ensure!(changes > 0, "at least one change");
     let cpus = std::thread::available_parallelism()?.get();
     ensure!(cpus > 1, "the only CPU cannot go");
-    let (turns, scheduler) = (child::shared(threads)?, ext::current());
-    let _crowd = Child::start(|| take_turns(turns))?;
+    let scheduler = ext::current();
+    let crowd = Crowd::start(threads)?;
     let cpu = Cpu::last(cpus)?;
     let mut random = Random(seed);
-    let until_all_run = || {
-        let before: Vec<u64> = turns.iter().map(|turn| turn.load(Relaxed)).collect();
-        wait_until("not every thread runs on", || {
-            turns.iter().zip(&before).all(|(turn, before)| turn.load(Relaxed) > *before)
-        })
-    };
-    until_all_run()?;
     let (mut took, mut back, mut all_ran) = (vec![], vec![], vec![]);
     for change in 0..changes {
+        let is_there = change % 2 == 1;
+        let event = if is_there { "a CPU came" } else { "a CPU went" };
         clock::sleep_until(clock::now() + random.below(CALM));
         let since = clock::now();
-        cpu.set(change % 2 == 1)?;
+        cpu.set(is_there)?;
         took.push(clock::now() - since);
-        wait_until("the scheduler does not come back", || ext::current() == scheduler)?;
+        wait_until("the scheduler does not come back", event, || ext::current() == scheduler)?;
         back.push(clock::now() - since);
-        until_all_run()?;
+        crowd.wait_until_all_ran(event)?;
         all_ran.push(clock::now() - since);
     }
     Ok(json!({
@@ -60,41 +45,6 @@ pub fn run(changes: u32, threads: usize, seed: u64) -> Result<Value> {
         "back_ns": numbers::quantiles(&mut back),
         "all_ran_ns": numbers::quantiles(&mut all_ran),
     }))
-}
-
-/// Every second thread computes; the others sleep, and look at the clock.
-fn take_turns(turns: &'static [AtomicU64]) -> i32 {
-    let mut started = vec![];
-    for (number, turn) in turns.iter().enumerate() {
-        let work = move || loop {
-            turn.fetch_add(1, Relaxed);
-            match number % 2 {
-                0 => clock::compute(TURN),
-                _ => clock::sleep_until(clock::now() + SLEEP),
-            }
-        };
-        match Builder::new().stack_size(STACK).spawn(work) {
-            Ok(thread) => started.push(thread),
-            Err(error) => {
-                eprintln!("attune-load: a thread: {error}");
-                return 1;
-            }
-        }
-    }
-    // They go on until this process is killed.
-    started.into_iter().for_each(|thread| drop(thread.join()));
-    1
-}
-
-fn wait_until(otherwise: &str, so: impl Fn() -> bool) -> Result<()> {
-    let limit = clock::now() + PATIENCE;
-    while !so() {
-        if clock::now() > limit {
-            bail!("{otherwise}, {} s after a CPU came or went", PATIENCE / SECOND);
-        }
-        clock::sleep_until(clock::now() + LOOK);
-    }
-    Ok(())
 }
 
 /// A CPU that may go; it is there when this is dropped.

@@ -28,10 +28,12 @@ mod reservation;
 mod restless;
 mod running;
 mod served;
+mod sleep;
 mod slices;
 mod switches;
 mod tracer;
 mod trust;
+mod turns;
 mod wakeups;
 
 use std::ffi::OsString;
@@ -147,6 +149,17 @@ enum Workload {
         /// It goes, then comes, and so on
         #[arg(long, default_value_t = 10)]
         changes: u32,
+        #[arg(long, default_value_t = 200)]
+        threads: usize,
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// The machine goes to sleep, as far as the kernel's tests of sleep take it, under threads that
+    /// compute or sleep: how soon all go on (needs root and /sys/power/pm_test)
+    Sleep {
+        /// Each way of sleeping in turn; there are eight
+        #[arg(long, default_value_t = 8)]
+        sleeps: usize,
         #[arg(long, default_value_t = 200)]
         threads: usize,
         #[arg(long, default_value_t = 1)]
@@ -377,6 +390,7 @@ fn measure(args: &Args) -> Result<Value> {
             crowd::run(*mixes, *most, *seed, crowd::Bound { fixed, per_thread })
         }
         Workload::Hotplug { changes, threads, seed } => hotplug::run(*changes, *threads, *seed),
+        Workload::Sleep { sleeps, threads, seed } => sleep::run(*sleeps, *threads, *seed),
         Workload::Restless { changes, threads, seed } => restless::run(*changes, *threads, *seed),
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anyhow::{Result, bail, ensure};
-use attune_vm::Cache;
+use anyhow::{Context, Result, bail, ensure};
+use attune_vm::{Cache, Kernel};
 
 use super::contestant::{self, Contestant, Ready};
 use super::description::Description;
@@ -46,14 +46,14 @@ type Found = std::result::Result<Run, String>;
 /// Err: all that is missing.
 pub fn check(description: &Description, options: &Options) -> Result<()> {
     let workloads = || description.parts.iter().flat_map(|part| part.workloads);
-    let machine = Cache::open(&Cache::default_folder()).map(drop).map_err(anyhow::Error::from);
+    let machines = description.parts.iter().map(|part| Ok(part.place.cache().map(drop)?));
     let load = contestant::load(&options.programs).map(drop);
     let files = workloads().map(|workload| (workload.needs)(options).map(drop));
     let fixtures = workloads()
         .filter_map(|workload| workload.fixture)
         .map(|fixture| fixture.check(&options.folder));
-    let missing: BTreeSet<String> = [machine, load]
-        .into_iter()
+    let missing: BTreeSet<String> = machines
+        .chain([load])
         .chain(files)
         .chain(fixtures)
         .filter_map(Result::err)
@@ -65,7 +65,9 @@ pub fn check(description: &Description, options: &Options) -> Result<()> {
 
 /// Makes all runs. Err: no contestant can run.
 pub fn run(description: &Description, options: &Options, progress: Progress) -> Result<Results> {
-    let cache = Cache::open(&Cache::default_folder())?;
+    let caches: Vec<Cache> =
+        description.parts.iter().map(|part| part.place.cache()).collect::<Result<_, _>>()?;
+    let first = caches.first().context("an experiment has a part")?;
     // All experiments share it: the same run has the same words.
     let folder = options.folder.join("schedulers");
     files::create_folder(&folder)?;
@@ -82,7 +84,8 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
             progress(&format!("without {contestant} (machine: {machine}): {reason}"));
         }
     }
-    let measuring = Measuring { cache: &cache, runs: &runs, description, fields: &fields, options };
+    let measuring =
+        Measuring { caches: &caches, runs: &runs, description, fields: &fields, options };
     let jobs = plan(description, &fields, options.quick);
     let found = measuring.all(&jobs, progress);
     let parts = description.parts.iter().enumerate().map(|(index, part)| Rows {
@@ -95,8 +98,8 @@ pub fn run(description: &Description, options: &Options, progress: Progress) -> 
         ),
     });
     Ok(Results {
-        kernel: cache.kernel_release().to_owned(),
-        qemu: cache.qemu_version().to_owned(),
+        kernel: first.kernel_release().to_owned(),
+        qemu: first.qemu_version().to_owned(),
         seeds: seeds(description, Place::ONE_CPU, options.quick).to_vec(),
         parts: parts.collect(),
         commands: jobs
@@ -199,7 +202,8 @@ fn rows<'a>(
 }
 
 struct Measuring<'a> {
-    cache: &'a Cache,
+    /// By part.
+    caches: &'a [Cache],
     runs: &'a RunCache,
     description: &'a Description,
     fields: &'a [Field],
@@ -267,7 +271,7 @@ impl Measuring<'_> {
             return runs.into_iter().map(Ok).collect();
         }
         say(name);
-        let found = order.run(self.cache);
+        let found = order.run(&self.caches[job.part]);
         let good: Vec<Run> = found.iter().filter_map(|run| run.as_ref().ok().cloned()).collect();
         if good.len() == found.len()
             && let Err(error) = self.runs.keep(&hash, &good)
@@ -308,7 +312,7 @@ impl Measuring<'_> {
             commands: ready.iter().map(|(who, ready)| self.words(who, ready, workload)).collect(),
             pack,
         };
-        let fingerprint = order.fingerprint(self.cache)?;
+        let fingerprint = order.fingerprint(&self.caches[job.part])?;
         let files: Vec<&Path> = order.pack[..own].iter().map(PathBuf::as_path).collect();
         let hash = run_cache::hash(&fingerprint, &files, &format!("round {}", job.seed))?;
         Ok((order, hash))
@@ -352,7 +356,8 @@ impl Measuring<'_> {
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {
                 Place::TwoCpus => format!("attune vm --cpus 2 --memory {memory} -- {words}"),
-                Place::Deterministic { cpus, sockets } => {
+                Place::Deterministic { cpus, sockets, kernel } => {
+                    let full = if kernel == Kernel::Full { " --full" } else { "" };
                     let cpus = match (cpus, sockets) {
                         (1, _) => String::new(),
                         (cpus, 1) => format!(" --cpus {cpus}"),
@@ -360,8 +365,8 @@ impl Measuring<'_> {
                     };
                     let seed = job.seed;
                     format!(
-                        "attune vm --memory {memory} --deterministic{cpus} --seed {seed}{pack} -- \
-                            {words}"
+                        "attune vm{full} --memory {memory} --deterministic{cpus} --seed {seed}{pack} \
+                            -- {words}"
                     )
                 }
             }

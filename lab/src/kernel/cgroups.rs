@@ -49,7 +49,7 @@ pub const EXPERIMENT: Description = Description {
         },
         Part {
             title: "Parts of cgroups on two CPUs",
-            place: Place::Deterministic { cpus: 2, sockets: 1 },
+            place: Place::deterministic(2),
             contestants: everybody,
             workloads: WORKLOADS,
             figures: &[

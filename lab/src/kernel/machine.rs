@@ -139,6 +139,9 @@ fn read(text: &str, errors: &str, status: Result<(), String>) -> Result<Run> {
     if let Some(longest) = undecided.iter().copied().max_by(f64::total_cmp) {
         figures["undecided_ms"] = json!({ "times": undecided.len(), "longest": longest });
     }
+    if let Some(rescues) = rescues(errors) {
+        figures["rescues"] = json!(rescues);
+    }
     Ok(Run { figures, choices: choices(errors) })
 }
 
@@ -152,6 +155,15 @@ fn undecided(words: &str) -> Vec<f64> {
 fn idle(words: &str) -> Option<(u64, u64)> {
     let (times, rest) = words.split_once("CPUs idle ")?.1.split_once(" times, ")?;
     Some((times.parse().ok()?, rest.split_once(' ')?.0.parse().ok()?))
+}
+
+/// From `attune run`'s last words: `.. 3 times a thread that had waited too long ..`, or not.
+fn rescues(words: &str) -> Option<u64> {
+    let line = words.lines().find(|line| line.contains("handler calls: "))?;
+    let Some((before, _)) = line.split_once(" times a thread that had waited too long") else {
+        return Some(0);
+    };
+    before.rsplit(' ').next()?.parse().ok()
 }
 
 /// From `attune run`'s last words: `.. handler calls: newthread 3, schedule 12`.
@@ -175,6 +187,11 @@ mod tests {
         assert_eq!(idle(words), Some((12, 3)));
         assert_eq!(idle("attune: 7 dispatches; handler calls: schedule 7"), None);
         assert_eq!(choices(""), None);
+        assert_eq!(rescues(words), Some(0));
+        let words = "attune: 7 dispatches, 3 times a thread that had waited too long; handler \
+            calls: schedule 7";
+        assert_eq!(rescues(words), Some(3));
+        assert_eq!(rescues(""), None);
         let words = "attune: CPU 1 went: fair decided nothing for 12.3 ms and goes on\nattune: CPU \
             1 came: fair decided nothing for 9.0 ms and goes on";
         assert_eq!(undecided(words), [12.3, 9.0]);

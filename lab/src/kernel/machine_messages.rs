@@ -38,21 +38,21 @@ pub const EXPERIMENT: Description = Description {
     parts: &[
         Part {
             title: "Four CPUs, in instructions",
-            place: Place::Deterministic { cpus: 4, sockets: 2 },
+            place: Place::divided(4, 2),
             contestants: costs,
             workloads: &[Workload::new("four", MESSAGES)],
             figures: &[Figure::new(COST[0], "four", "/ns_per_message", 1.0).with_ratio()],
         },
         Part {
             title: "Eight CPUs, in instructions",
-            place: Place::Deterministic { cpus: 8, sockets: 2 },
+            place: Place::divided(8, 2),
             contestants: costs,
             workloads: &[Workload::new("eight", MESSAGES)],
             figures: &[Figure::new(COST[1], "eight", "/ns_per_message", 1.0).with_ratio()],
         },
         Part {
             title: "Four CPUs: how often one goes idle",
-            place: Place::Deterministic { cpus: 4, sockets: 2 },
+            place: Place::divided(4, 2),
             contestants: counts,
             workloads: &[Workload::new("four", MESSAGES)],
             figures: &[
@@ -62,7 +62,7 @@ pub const EXPERIMENT: Description = Description {
         },
         Part {
             title: "Eight CPUs: how often one goes idle",
-            place: Place::Deterministic { cpus: 8, sockets: 2 },
+            place: Place::divided(8, 2),
             contestants: counts,
             workloads: &[Workload::new("eight", MESSAGES)],
             figures: &[

@@ -38,6 +38,7 @@ pub mod reserve;
 pub mod restless;
 mod results;
 mod run_cache;
+pub mod sleep;
 pub mod starvation;
 pub mod switch_cost;
 pub mod transactions;

@@ -8,7 +8,7 @@ use crate::report::Claim;
 
 /// When the last thread had run: of each part, and how often one looked where it is.
 const ALL_RAN: [&str; 3] = ["all ran (ms), 4 CPUs", "all ran (ms), 5000 threads", "all ran (ms)"];
-const FOUR: Place = Place::Deterministic { cpus: 4, sockets: 2 };
+const FOUR: Place = Place::divided(4, 2);
 
 pub const EXPERIMENT: Description = Description {
     name: "machine-restless",

@@ -29,21 +29,9 @@ pub const EXPERIMENT: Description = Description {
     published: "nobody states such a bound of a sched_ext scheduler.",
     parts: &[
         part("Waits under fair on one CPU", 0, FAIR_1, Place::ONE_CPU, fair),
-        part(
-            "Waits under fair on two CPUs",
-            1,
-            FAIR_2,
-            Place::Deterministic { cpus: 2, sockets: 1 },
-            fair,
-        ),
+        part("Waits under fair on two CPUs", 1, FAIR_2, Place::deterministic(2), fair),
         part("Waits under coop on one CPU", 2, COOP_1, Place::ONE_CPU, coop),
-        part(
-            "Waits under coop on two CPUs",
-            3,
-            COOP_2,
-            Place::Deterministic { cpus: 2, sockets: 1 },
-            coop,
-        ),
+        part("Waits under coop on two CPUs", 3, COOP_2, Place::deterministic(2), coop),
     ],
     seeds: &[1],
     drawn: PARTS[0].3,

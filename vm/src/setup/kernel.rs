@@ -1,5 +1,5 @@
-//! The kernel: Debian's newest for clouds, or a copy. It is unpacked to ELF, which boots fastest,
-//! and its BTF is checked.
+//! The kernel: Debian's newest of the kind that is wanted, or a copy. It is unpacked to ELF, which
+//! boots fastest, and its BTF is checked.
 
 use std::fs;
 use std::io::Read;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::archive::{self, Archive, said};
 use super::emulator::Prepared as Emulator;
 use super::{Progress, Setup, fetch};
-use crate::cache::Source;
+use crate::cache::{Kernel, Source};
 
 /// The suite whose newest kernel is taken: the stable ones' have no sched_ext, or BTF that no
 /// scheduler loads with.
@@ -37,7 +37,7 @@ pub fn prepare(
     if setup.kernel.is_empty() {
         progress("looking for Debian's newest kernel");
         let archive = Archive::open(&setup.mirror, &[SUITE])?;
-        let newest = newest(&archive)?;
+        let newest = newest(&archive, setup.which)?;
         progress(&format!("fetching {newest}"));
         let [base, modules] =
             ["linux-base-", "linux-modules-"].map(|kind| newest.replace("linux-binary-", kind));
@@ -102,8 +102,13 @@ pub fn prepare(
 }
 
 /// The package with the newest image.
-fn newest(archive: &Archive) -> Result<String> {
-    let names = archive.names("^linux-binary-[0-9].*-cloud-amd64$")?;
+fn newest(archive: &Archive, which: Kernel) -> Result<String> {
+    let kind = match which {
+        Kernel::Cloud => "-cloud-amd64",
+        Kernel::Full => "-amd64",
+    };
+    // A version has no dash in it.
+    let names = archive.names(&format!("^linux-binary-[0-9][^-]*{kind}$"))?;
     let numbers = |name: &String| -> Vec<u32> {
         name.split(|letter: char| !letter.is_ascii_digit())
             .filter_map(|number| number.parse().ok())
@@ -111,8 +116,8 @@ fn newest(archive: &Archive) -> Result<String> {
     };
     names.into_iter().max_by_key(numbers).with_context(|| {
         format!(
-            "Debian's {SUITE} has no linux-binary-..-cloud-amd64 any more; name a copy of a kernel \
-                with --kernel"
+            "Debian's {SUITE} has no linux-binary-..{kind} any more; name a copy of a kernel with \
+                --kernel"
         )
     })
 }

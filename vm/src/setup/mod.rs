@@ -14,13 +14,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::cache::{Cache, Contents};
+use crate::cache::{Cache, Contents, Kernel};
 
 /// Where things come from.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The cache to make.
     pub folder: PathBuf,
+    /// Which of Debian's kernels.
+    pub which: Kernel,
     /// Copies of the kernel to take instead of Debian's newest: each a file or an address of a
     /// package (.deb) or of a kernel image, with `#sha256=..` behind it; an address must have that.
     /// Together they hold the image, and may hold its settings.
@@ -38,10 +40,11 @@ pub type Progress<'a> = &'a dyn Fn(&str);
 impl Setup {
     /// The default, as far as environment variables do not say otherwise: `ATTUNE_VM_KERNEL`
     /// (separated by spaces), `ATTUNE_VM_QEMU`, `ATTUNE_VM_VIRTIOFSD`, `ATTUNE_VM_MIRROR`.
-    pub fn from_environment(folder: PathBuf) -> Setup {
+    pub fn from_environment(folder: PathBuf, which: Kernel) -> Setup {
         let set = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
         Setup {
             folder,
+            which,
             kernel: set("ATTUNE_VM_KERNEL")
                 .map_or(vec![], |text| text.split_whitespace().map(str::to_owned).collect()),
             qemu: set("ATTUNE_VM_QEMU").map(PathBuf::from),

@@ -35,7 +35,7 @@ pub const EXPERIMENT: Description = Description {
     published: "nothing: one CPU.",
     parts: &[Part {
         title: "Thirty-two players and sixteen hogs on four CPUs",
-        place: Place::Deterministic { cpus: 4, sockets: 2 },
+        place: Place::divided(4, 2),
         contestants: || {
             let coop = PERS.map(|per| Contestant::ours_changed(NAME, "coop", SLOWER).per(per));
             [Contestant::fair_class().briefly()].into_iter().chain(coop).collect()

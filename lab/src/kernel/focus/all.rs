@@ -29,7 +29,7 @@ pub const EXPERIMENT: Description = Description {
     published: PUBLISHED,
     parts: &[Part {
         title: "A desktop beside a compile, on two CPUs",
-        place: Place::Deterministic { cpus: 2, sockets: 1 },
+        place: Place::deterministic(2),
         contestants: || {
             let parts = [
                 Contestant::ours_changed("coop --implicit", "coop", "--implicit").thorough(),
