@@ -2,7 +2,7 @@
  * may run on this one. Without any pinned thread in it that is the whole container, found as fast
  * as ever.
  *
- * The engine says attune_may_run, and attune_pin for each thread.
+ * The engine says attune_may_run, and the machine's number of a CPU.
  */
 #ifndef ATTUNE_AFFINITY_H
 #define ATTUNE_AFFINITY_H
@@ -36,12 +36,9 @@ attune_after_here(const struct attune_instance ATTUNE_ARENA *attune,
 static inline int64_t attune_size_here(const struct attune_instance ATTUNE_ARENA *attune,
                                        const struct attune_container ATTUNE_ARENA *c)
 {
-    int64_t size = ATTUNE_ZERO;
     if (!c->pinned)
         return c->size;
-    for (struct attune_thread ATTUNE_ARENA *t = c->first; t && ATTUNE_MAY_LOOP; t = attune_after(t))
-        size += attune_may_run(t, attune->cpu);
-    return size;
+    return (int64_t)c->size - c->pinned + c->pinned_on[attune_number_of(attune->cpu)];
 }
 
 static inline struct attune_thread ATTUNE_ARENA *

@@ -7,10 +7,11 @@
  * in order from left to right insertion:  queue behind last,                      A   Z stack
  * before first
  *
- * Invariant: size is the number of threads whose `where` is this container, pinned the number of
- * those of them that are pinned, and all of them are reached from `first` by attune_after, each
- * once; a threadref holds one at most; a sorted container's keys never step back on that way, and
- * among equal keys stamps grow (pqueue) or fall (pstack). attune_sound checks exactly this.
+ * Invariant: size is the number of threads whose `where` is this container, and all of them are
+ * reached from `first` by attune_after, each once; a threadref holds one at most; a sorted
+ * container's keys never step back on that way, and among equal keys stamps grow (pqueue) or fall
+ * (pstack). attune_sound checks exactly this. Beside it, pinned is the number of its threads that
+ * are pinned, and pinned_on[c] the number of those of them that may run on CPU c.
  *
  * Cursors. A foreach whose body moves threads notes the next thread to visit and the stamp at its
  * start. Every insertion gives a new stamp, so the foreach passes over a thread that came later; a
@@ -45,9 +46,9 @@
 #define ATTUNE_ONCE 0
 #endif
 
-/* Whether threads may be bound to some of the CPUs. */
+/* Whether threads may be bound to some of ATTUNE_CPUS CPUs. */
 #ifndef ATTUNE_PINS
-#define ATTUNE_PINS 1
+#define ATTUNE_PINS 0
 #endif
 
 /* A function large enough not to be repeated wherever it is used, and its parameters in the arena.
@@ -83,8 +84,18 @@ struct attune_container {
     uint32_t sorted_on;
     int32_t element;  /* of an array, for messages; -1: none */
     const char *name; /* as the scheduler calls it */
-    uint32_t pinned;  /* threads that may not run everywhere */
+#if ATTUNE_PINS
+    /* threads that may not run everywhere, and where they may, by the machine's numbers */
+    uint32_t pinned, pinned_on[ATTUNE_CPUS];
+#endif
 };
+
+#if ATTUNE_PINS
+/* The engine's: counts a pinned thread that has come to the container (1) or leaves it (-1). */
+ATTUNE_OUTLINE attune_count_pinned(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                   const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA,
+                                   int by);
+#endif
 
 #if ATTUNE_SORTED
 #include "tree.h"
@@ -103,7 +114,6 @@ static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c
     c->first = c->last = NULL;
     c->cursors = NULL;
     c->size = 0;
-    c->pinned = 0;
     c->changed = 0;
     c->element = element;
     c->name = name;
@@ -133,11 +143,13 @@ attune_after(const struct attune_thread ATTUNE_ARENA *t)
     return t->next;
 }
 
-/* A thread has come to the container, or has left it. `pinned`: what that changes of its count. */
-static inline void attune_changed(struct attune_container ATTUNE_ARENA *c, int pinned)
+/* A thread has come to the container (1), or has left it (-1). */
+static inline void attune_changed(struct attune_container ATTUNE_ARENA *c,
+                                  const struct attune_thread ATTUNE_ARENA *t, int by)
 {
 #if ATTUNE_PINS
-    c->pinned += (uint32_t)pinned;
+    if (t->pinned)
+        attune_count_pinned(c, t, by);
 #endif
 #ifdef ATTUNE_DEBUG
     c->changed = 1;
@@ -172,7 +184,7 @@ static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
     }
     t->where = NULL;
     c->size--;
-    attune_changed(c, -t->pinned);
+    attune_changed(c, t, -1);
 }
 
 /* Puts a thread that sits nowhere at the insertion point. `key` counts in a sorted container. */
@@ -188,7 +200,7 @@ static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
     t->stamp = attune->stamp++;
 #endif
     c->size++;
-    attune_changed(c, t->pinned);
+    attune_changed(c, t, 1);
 #if ATTUNE_SORTED
     if (c->sorted_on) {
         attune_tree_insert(c, t);

@@ -108,6 +108,12 @@ pub const MUTANTS: &[Mutant] = &[
         "    return c->size;",
     ),
     mutant(
+        "bpf-size-of-old-affinity",
+        "|C| counts a thread by the affinity that it had before",
+        "    attune_uncount_pins(&t->attune);\n    t->attune.pinned = (cpus & all) != all;\n",
+        "    t->attune.pinned = (cpus & all) != all;\n",
+    ),
+    mutant(
         "bpf-foreach-anywhere",
         "foreach visits threads that may not run there",
         "while (t && t->pinned && !attune_may_run(t, attune->cpu) && ATTUNE_MAY_LOOP)",

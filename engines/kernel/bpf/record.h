@@ -79,14 +79,16 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
      * program. */
     int fixed = task->migration_disabled > (bpf_get_current_task_btf() == task);
     uint8_t pinned = fixed || task->nr_cpus_allowed < (int)attune_cpu_count;
-    attune_pin(&t->attune, pinned);
-    if (!pinned)
+    if (!pinned && !t->attune.pinned)
         return;
+    attune_uncount_pins(&t->attune);
+    t->attune.pinned = pinned;
     const struct cpumask *mask = task->cpus_ptr;
     int32_t here = scx_bpf_task_cpu(task);
     for (uint32_t word = 0; word < ATTUNE_WORDS; word++)
         own->allowed[word] = !fixed                       ? mask->bits[word]
                              : here / 64 == (int32_t)word ? 1ull << here % 64
                                                           : 0;
+    attune_recount_pins(&t->attune);
 #endif
 }

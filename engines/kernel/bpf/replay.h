@@ -84,8 +84,10 @@ static inline void attune_allow(struct thread ATTUNE_ARENA *t, uint64_t cpus, ui
 {
 #if ATTUNE_CPUS > 1
     uint64_t all = (1ull << (count & 63)) - 1;
-    attune_pin(&t->attune, (cpus & all) != all);
+    attune_uncount_pins(&t->attune);
+    t->attune.pinned = (cpus & all) != all;
     t->attune_task.allowed[0] = cpus;
+    attune_recount_pins(&t->attune);
 #endif
 }
 

@@ -154,21 +154,38 @@ static inline int attune_may_run_on(const struct attune_thread ATTUNE_ARENA *t, 
     return !t->pinned || (attune_task(t)->allowed[cpu / 64] >> cpu % 64 & 1);
 }
 
-/* Says whether the thread may run on some CPUs only; then `allowed` counts. */
-static inline void attune_pin(struct attune_thread ATTUNE_ARENA *t, uint8_t pinned)
+ATTUNE_OUTLINE attune_count_pinned(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                   const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA,
+                                   int by)
 {
-    if (t->pinned == pinned)
-        return;
-    if (t->where)
-        t->where->pinned += pinned ? 1 : -1;
-    t->pinned = pinned;
+    c->pinned += (uint32_t)by;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++)
+        if (attune_may_run_on(t, cpu))
+            c->pinned_on[cpu] += (uint32_t)by;
+    ATTUNE_RETURN;
 }
+
+/* Around a change of `pinned` and `allowed`: the thread's container stops counting it, and counts
+ * it anew. */
+static inline void attune_uncount_pins(const struct attune_thread ATTUNE_ARENA *t)
+{
+    if (t->where && t->pinned)
+        attune_count_pinned(t->where, t, -1);
+}
+
+static inline void attune_recount_pins(const struct attune_thread ATTUNE_ARENA *t)
+{
+    if (t->where && t->pinned)
+        attune_count_pinned(t->where, t, 1);
+}
+
+/* The machine's number of a CPU of the instance. */
 #if ATTUNE_INSTANCES > 1
-/* By the instance's number of the CPU. */
-#define attune_may_run(t, cpu) attune_may_run_on(t, attune_cpu_of[attune_held()][cpu])
+#define attune_number_of(cpu) attune_cpu_of[attune_held()][cpu]
 #else
-#define attune_may_run attune_may_run_on
+#define attune_number_of(cpu) (cpu)
 #endif
+#define attune_may_run(t, cpu) attune_may_run_on(t, attune_number_of(cpu))
 #else
 #define attune_may_run_on(thread, cpu) 1
 #define attune_may_run(thread, cpu)    1
