@@ -12,7 +12,6 @@ mod lends;
 mod rescue;
 mod shared;
 mod starvation;
-mod trust;
 mod typed;
 
 use std::path::Path;

@@ -29,26 +29,29 @@ fn calls(said: &str, who: &str, handler: &str) -> u64 {
     count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Equal shares, three to one, and the other way round, with as many hogs as CPUs or more on each
-/// side.
-fn shares_follow_weights(cpus: u32) {
+/// The command's weight, and that of all others; the command's share in per cent. As many hogs as
+/// CPUs or more on each side.
+fn shares_follow_weights(cpus: u32, weights: &[(&str, f64)]) {
     if !set_up() {
         return;
     }
     let folder = folder(&format!("shares_{cpus}"));
     compile(&folder);
     build_both(&folder, "round_robin", "fair", "shared.bpf.o");
+    let words: String = weights.iter().map(|(weights, _)| format!(" {weights}")).collect();
     let said = in_quiet_machine(
         &folder,
         cpus,
         &["share", "shared.bpf.o"],
-        "for run in equal:1:1 three:3:1 one:1:3; do ./share while /tmp/go 3 & $attune run \
-            shared.bpf.o --weight ${run#*:} -- sh -c \"touch /tmp/go; sleep 0.3; exec ./share \
-            ${run%%:*} 2 3\"; rm /tmp/go; wait; done; cat /sys/kernel/sched_ext/state",
+        &format!(
+            "for weights in {words}; do ./share while /tmp/go 3 & $attune run shared.bpf.o \
+                --weight $weights -- sh -c \"touch /tmp/go; sleep 0.3; exec ./share $weights 2 3\"; rm \
+                /tmp/go; wait; done; cat /sys/kernel/sched_ext/state"
+        ),
     );
-    for (label, expected) in [("equal", 50.0), ("three", 75.0), ("one", 25.0)] {
-        let part = part(&said, label);
-        assert!((part - expected).abs() < 1.0, "{label}: {part} % on {cpus} CPUs\n{said}");
+    for (weights, expected) in weights {
+        let part = part(&said, weights);
+        assert!((part - expected).abs() < 1.0, "{weights}: {part} % on {cpus} CPUs\n{said}");
     }
     // The shell, touch, sleep, two hogs: the shell itself became `share`. No other thread is
     // the command's.
@@ -62,12 +65,12 @@ fn shares_follow_weights(cpus: u32) {
 
 #[test]
 fn shares_follow_weights_on_one_cpu() {
-    shares_follow_weights(1);
+    shares_follow_weights(1, &[("1:1", 50.0), ("3:1", 75.0), ("1:3", 25.0)]);
 }
 
 #[test]
 fn shares_follow_weights_on_two_cpus() {
-    shares_follow_weights(2);
+    shares_follow_weights(2, &[("3:1", 75.0)]);
 }
 
 #[test]

@@ -365,8 +365,8 @@ impl Measuring<'_> {
                     };
                     let seed = job.seed;
                     format!(
-                        "attune vm{full} --memory {memory} --deterministic{cpus} --seed {seed}{pack} \
-                            -- {words}"
+                        "attune vm{full} --memory {memory} --deterministic{cpus} --seed \
+                            {seed}{pack} -- {words}"
                     )
                 }
             }

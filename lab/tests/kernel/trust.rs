@@ -1,5 +1,6 @@
-//! Programs of a user that attack those of another as they draw gain nothing under `coop`. The same
-//! programs gain under a policy that trusts every user, or else nothing would have been tried.
+//! Programs of a user that attack those of another gain nothing under `coop`, in ways that were
+//! chosen and as they draw. The same programs gain under a policy that trusts every user, or else
+//! nothing would have been tried.
 //! Per cent of a share, on the deterministic machine.
 
 use std::path::Path;
@@ -8,9 +9,11 @@ use attune_lab::experiment::{Experiment, Options};
 use attune_lab::kernel::{Contestant, Description, Figure, Part, Place, Results, Workload};
 use attune_lab::report::Claim;
 
-/// Part of the share that a victim loses.
-const DRAWN: &str = "drawn";
-const EXTREMES: &str = "extremes";
+/// Part of the share that a victim loses: to a thief of its group, to sixty threads that sleep, to
+/// programs that draw their attacks, and to extreme numbers.
+const ATTACKS: [&str; 4] = ["theft", "sleepers", "any", "extremes"];
+const EXTREMES: &str = ATTACKS[3];
+const TRUSTED: &str = "extremes, trusted";
 
 const ATTACKED: Description = Description {
     name: "attacked",
@@ -18,45 +21,51 @@ const ATTACKED: Description = Description {
     title: "Attacks on two policies",
     text: &[],
     published: "nothing.",
-    parts: &[Part {
-        title: "One CPU",
-        place: Place::ONE_CPU,
-        contestants: policies,
-        workloads: &[Workload::new(
-            "attacks",
-            "trust --attackers 2 --attack any --attack extremes --seconds 2",
-        )],
-        figures: &[
-            Figure::new(DRAWN, "attacks", "/any/lost_percent", 1.0),
-            Figure::new(EXTREMES, "attacks", "/extremes/lost_percent", 1.0),
-        ],
-    }],
+    parts: &[
+        Part {
+            title: "A policy that trusts nobody",
+            place: Place::ONE_CPU,
+            contestants: || vec![Contestant::ours_changed("coop", "coop", "--timeout 30000")],
+            workloads: &[Workload::new(
+                "attacks",
+                "trust --attackers 2 --attack theft --attack sleepers --attack any --attack \
+                    extremes --seconds 2",
+            )],
+            figures: &[
+                Figure::new(ATTACKS[0], "attacks", "/theft/lost_percent", 1.0),
+                Figure::new(ATTACKS[1], "attacks", "/sleepers/lost_percent", 1.0),
+                Figure::new(ATTACKS[2], "attacks", "/any/lost_percent", 1.0),
+                Figure::new(EXTREMES, "attacks", "/extremes/lost_percent", 1.0),
+            ],
+        },
+        Part {
+            title: "A policy that trusts every user",
+            place: Place::ONE_CPU,
+            contestants: || {
+                let trusting = "--trust-programs --timeout 30000";
+                vec![Contestant::ours_changed("trusting", "priority", trusting)]
+            },
+            workloads: &[Workload::new(
+                "extremes",
+                "trust --attackers 2 --attack extremes --seconds 2",
+            )],
+            figures: &[Figure::new(TRUSTED, "extremes", "/extremes/lost_percent", 1.0)],
+        },
+    ],
     seeds: &[1],
-    drawn: DRAWN,
+    drawn: EXTREMES,
     claims: |results: &Results| {
         let lost = |policy, figure| results.worst(policy, figure);
         let told = |holds: fn(f64) -> bool, lost: Option<f64>| {
             lost.map(|lost| (holds(lost), format!("{lost:.2} % lost")))
         };
-        let firm = |lost| lost <= 2.0;
-        vec![
-            Claim::new("coop, as they draw", told(firm, lost("attune coop", DRAWN))),
-            Claim::new("coop, extremes", told(firm, lost("attune coop", EXTREMES))),
-            Claim::new(
-                "a policy that trusts is robbed",
-                told(|lost| lost > 50.0, lost("attune trusting", EXTREMES)),
-            ),
-        ]
+        let firm = |attack| told(|lost| lost <= 2.0, lost("attune coop", attack));
+        let robbed = told(|lost| lost > 50.0, lost("attune trusting", TRUSTED));
+        let claims = ATTACKS.map(|attack| Claim::new(format!("coop, {attack}"), firm(attack)));
+        let trusting = Claim::new("a policy that trusts is robbed", robbed);
+        claims.into_iter().chain([trusting]).collect()
     },
 };
-
-fn policies() -> Vec<Contestant> {
-    let trusting = "--trust-programs --timeout 30000";
-    vec![
-        Contestant::ours_changed("coop", "coop", "--timeout 30000"),
-        Contestant::ours_changed("trusting", "priority", trusting),
-    ]
-}
 
 #[test]
 fn attackers_gain_nothing_and_end_nothing() {
