@@ -72,6 +72,8 @@ struct attune_options {
     const char *cluster;
     /* OS threads that run threads, at most 64, used when ATTUNE_WORKERS is unset; default 1 */
     unsigned workers;
+    /* non-zero: a thread whose slice is over gives way at its safe points, see attune_check */
+    int preempt;
 };
 
 /* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
@@ -145,9 +147,9 @@ int attune_yield(void);
 int attune_yield_to(attune_t thread);
 
 /* Keeps thread from running until attune_resume. A waiting thread goes on waiting meanwhile.
- * A thread that runs on another worker is suspended when it yields next. ESRCH; EALREADY: it is
- * suspended; ENOTSUP: the scheduler has no suspend_thread and resume_thread.
- */
+ * A thread that runs on another worker is suspended when it yields next, or at its next safe point
+ * (attune_check). ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler has no suspend_thread
+ * and resume_thread. */
 int attune_suspend(attune_t thread);
 
 /* ESRCH; EINVAL: it is not suspended. */
@@ -160,6 +162,23 @@ int attune_sleep_for(int64_t nanoseconds); /* negative: for ever */
  * ESRCH / ESRCH. */
 void *attune_userdata(attune_t thread);
 int attune_set_userdata(attune_t thread, void *userdata);
+
+/* ---- Preemption ----
+ *
+ * For programs that say preempt in their options. A thread then gives way when its slice is over
+ * (`dispatch t for d` in the policy) or when the policy wants to choose again (`preempt`), but only
+ * at a safe point. These calls are safe points: attune_check; attune_mutex_lock,
+ * attune_semaphore_wait, attune_join, those on descriptors that may wait, and attune_poll, before
+ * they try; attune_mutex_unlock, attune_semaphore_post, attune_condition_signal and _broadcast,
+ * attune_resume, when they have done their work. No other thread of the worker runs between two of
+ * them. A thread that reaches none keeps its worker. */
+
+/* A safe point for long computations. Does nothing in a program without preempt. */
+int attune_check(void);
+
+/* How many nanoseconds the calling thread may still run: what the policy's query timeslice_left
+ * answers, or else what is left of its slice. INT64_MAX: nothing ends its stay. -1 with errno. */
+int64_t attune_timeslice_left(void);
 
 /* ---- Mutex, condition, semaphore ----
  *

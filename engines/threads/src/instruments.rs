@@ -96,9 +96,11 @@ unsafe fn thread() -> Option<ThreadSanitizer> {
     }
 }
 
+/// A function of the program or of what it has loaded.
+///
 /// # Safety
 /// `F` is the type of the function of that name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+pub unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     // SAFETY: a question about what is loaded; a pointer to a function is no larger than `F`.
     unsafe {
         let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());

@@ -12,6 +12,7 @@ use std::os::fd::RawFd;
 use crate::clock::{self, NEVER};
 use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
+use crate::preemption::safe_point;
 use crate::process::{leave, with};
 use crate::remote;
 use crate::thread::{Leave, Waiter, WaitsFor};
@@ -130,6 +131,7 @@ pub fn close(fd: RawFd) -> Result<()> {
 
 /// As poll(2); 0 after the timeout.
 pub fn poll(descriptors: &mut [libc::pollfd], timeout: i64) -> Result<usize> {
+    safe_point();
     let me = with(|engine| engine.current())?;
     let deadline = clock::deadline(timeout);
     loop {
@@ -173,6 +175,7 @@ fn perform(
     timeout: i64,
     mut attempt: impl FnMut() -> Result<usize>,
 ) -> Result<usize> {
+    safe_point();
     let mut deadline = None;
     loop {
         match attempt() {

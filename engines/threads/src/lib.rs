@@ -15,12 +15,13 @@
 //!
 //! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
 //! `shared_variables` and `import_operations`; these act on the `engine` of their worker through
-//! `process`, which also switches stacks, and on those of others through `remote`. An
+//! `process`, which also switches stacks, and on those of others through `remote`. `preemption` has
+//! the points at which a thread gives way though it could go on. An
 //! `engine::worker` is an OS thread with its engine, and a program has one unless it asks for more.
 //! The engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
 //! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
-//! `instruments` tells sanitizers and Valgrind of stacks, `debugger` shows
-//! threads to GDB, and `control` to the program's user.
+//! `instruments` tells sanitizers and Valgrind of stacks, `unwinding` keeps C++ exceptions apart,
+//! `debugger` shows threads to GDB, and `control` to the program's user.
 
 mod c_api;
 mod clock;
@@ -39,6 +40,7 @@ mod io;
 mod load;
 mod operations;
 mod overflow;
+mod preemption;
 mod process;
 mod remote;
 mod report;
@@ -51,6 +53,7 @@ mod sync;
 mod thread;
 mod thread_table;
 mod timers;
+mod unwinding;
 
 pub use rust_api::*;
 pub use statistics::Statistics;

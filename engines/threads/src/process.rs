@@ -19,6 +19,7 @@ use std::thread;
 
 use crate::control;
 use crate::engine::Engine;
+use crate::engine::stay;
 use crate::engine::worker::{self, MOST_WORKERS, Worker};
 use crate::errno::{Errno, Result};
 use crate::instruments;
@@ -43,6 +44,7 @@ pub struct Settings<'a> {
     pub seed: u64,
     pub cluster: Option<&'a CStr>,
     pub workers: usize,
+    pub preempt: bool,
 }
 
 /// Starts the engines, the first on the calling OS thread. EALREADY: they run.
@@ -91,7 +93,9 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     }
     let control = load::control();
     worker::prepare(count, control.is_some())?;
+    stay::opt_in(settings.preempt);
     let first = worker::first();
+    first.exceptions.find();
     let ignore = settings.ignore_unknown_imports;
     // SAFETY: the worker is CLOSED, so no call looks at it.
     unsafe { *first.engine.get() = Some(Engine::start(first, scheduler, first_stacks, ignore)?) };
@@ -138,6 +142,7 @@ fn build_other(
     ignore_unknown_imports: bool,
 ) -> Result<()> {
     overflow::prepare()?;
+    worker.exceptions.find();
     let engine = Engine::start(worker, scheduler, stacks, ignore_unknown_imports)?;
     // SAFETY: no call looks at it before this OS thread is known as the worker.
     unsafe { *worker.engine.get() = Some(engine) };
@@ -215,6 +220,9 @@ fn not_first() -> Result<&'static Worker> {
 /// says how its wait ended.
 pub fn leave(leave: Leave) -> Result<()> {
     let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
+    if worker.exceptions.are_pending() {
+        return leave_in_exception(worker, leave);
+    }
     me.left.here();
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
@@ -230,6 +238,15 @@ pub fn leave(leave: Leave) -> Result<()> {
         0 => Ok(()),
         outcome => Err(Errno(outcome)),
     }
+}
+
+/// As [`leave`], while the running thread has C++ exceptions of its own.
+#[cold]
+fn leave_in_exception(worker: &Worker, why: Leave) -> Result<()> {
+    let kept = worker.exceptions.put_aside();
+    let result = leave(why);
+    worker.exceptions.put_back(kept);
+    result
 }
 
 /// Ends the running thread.

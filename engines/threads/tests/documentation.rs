@@ -16,6 +16,12 @@ fn header() -> String {
     std::fs::read_to_string(here("include/attune.h")).expect("attune.h")
 }
 
+/// The part of the page under that title.
+fn section<'a>(page: &'a str, title: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("\n## {title}\n")).expect("the title");
+    rest.split("\n## ").next().unwrap()
+}
+
 /// The blocks of the page in that language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let start = format!("```{language}\n");
@@ -67,12 +73,22 @@ fn run(root: &Path, lines: &str) -> Vec<String> {
 #[test]
 fn the_manual_shows_what_its_commands_print() {
     let page = page();
+    let part = section(&page, "Try it");
     let root = root();
-    std::fs::write(root.path().join("tasks.c"), blocks(&page, "c")[0]).expect("written");
-    std::fs::write(root.path().join("shortest.sched"), blocks(&page, "sched")[0]).expect("written");
-    let printed = run(root.path(), blocks(&page, "sh")[0]);
-    assert_eq!(printed, blocks(&page, "text"));
+    std::fs::write(root.path().join("tasks.c"), blocks(part, "c")[0]).expect("written");
+    std::fs::write(root.path().join("shortest.sched"), blocks(part, "sched")[0]).expect("written");
+    let printed = run(root.path(), blocks(part, "sh")[0]);
+    assert_eq!(printed, blocks(part, "text"));
     assert_eq!(printed.len(), 2);
+}
+
+#[test]
+fn the_manual_s_program_gives_way() {
+    let page = page();
+    let part = section(&page, "Preemption");
+    let root = root();
+    std::fs::write(root.path().join("answer.c"), blocks(part, "c")[0]).expect("written");
+    assert_eq!(run(root.path(), blocks(part, "sh")[0]), blocks(part, "text"));
 }
 
 /// The lines that create a thread on a worker are C, and name what the header declares.
@@ -80,7 +96,7 @@ fn the_manual_shows_what_its_commands_print() {
 fn the_manual_s_lines_about_workers_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(&page, "c")[1];
+    let lines = blocks(section(&page, "Several cores"), "c")[0];
     let text = format!(
         "#include <attune.h>\n\
          void f(void *encode(void *), int picture) {{ attune_t thread; {lines} }}\n"
@@ -95,7 +111,7 @@ fn the_manual_s_lines_about_workers_compile() {
 fn the_manual_s_lines_about_shared_variables_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(&page, "c")[2];
+    let lines = blocks(section(&page, "A node of a cluster"), "c")[0];
     let text =
         format!("#include <attune.h>\nint64_t f(void) {{ {lines} return *copy + ticket; }}\n");
     let file = folder.path().join("lines.c");

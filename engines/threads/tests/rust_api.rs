@@ -1,10 +1,11 @@
 //! The Rust interface. A process has one engine, so each test runs its body in a process of its
 //! own: this binary again, with the test's name.
 
+mod common;
+
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::process::Command;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
@@ -14,21 +15,9 @@ use attune_threads::{
     Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, imports, init, now, resume,
     spawn, statistics, suspend, yield_now, yield_to,
 };
+use common::alone;
 
 const MS: Duration = Duration::from_millis(1);
-
-fn alone(name: &str, body: impl FnOnce()) {
-    if std::env::var_os("ATTUNE_TEST_BODY").is_some() {
-        return body();
-    }
-    let me = std::env::current_exe().expect("the test's own path");
-    let mut command = Command::new("timeout");
-    command.arg("60").arg(me).args(["--exact", name, "--nocapture"]).env("ATTUNE_TEST_BODY", "1");
-    let output = command.output().expect("it runs");
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{stdout}{stderr}");
-}
 
 #[test]
 fn threads_return_values_and_interleave() {

@@ -10,12 +10,14 @@
 //! in one of: a queue, the timers, the descriptors' waiters, another thread's `joiner`, `asking`,
 //! `pending`.
 //!
-//! The engine never takes the processor away from a thread: `dispatch t for d` does not bound the
-//! stay, `quantum_expired` never comes and `preempt` has no effect.
+//! The engine takes the processor away from a thread only at a safe point, and only in a program
+//! that has opted in (stay.rs). In others `dispatch t for d` does not bound the stay,
+//! `quantum_expired` never comes and `preempt` has no effect.
 
 mod mail;
 mod node;
 mod outside;
+pub mod stay;
 pub mod worker;
 
 use std::collections::{HashMap, VecDeque};
@@ -37,6 +39,7 @@ use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
 use attune_abi::{Event, Variable};
 use node::Asking;
+use stay::Stay;
 use worker::{Message, Worker};
 
 /// An event that the scheduler has not been told of.
@@ -59,6 +62,8 @@ pub struct Engine {
     pub descriptors: Descriptors,
     timers: Timers,
     current: ThreadRef,
+    /// The running thread's.
+    stay: Stay,
     pending: VecDeque<Pending>,
     /// By the number of a request, the thread that waits for its answer.
     asking: HashMap<u64, Asking>,
@@ -103,6 +108,7 @@ impl Engine {
             descriptors,
             timers: Timers::default(),
             current: main,
+            stay: Stay::ENDLESS,
             pending: VecDeque::new(),
             asking: HashMap::new(),
             reported: Vec::new(),
@@ -309,7 +315,11 @@ impl Engine {
         let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
         let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
         match leave {
-            Leave::Yield => {}
+            Leave::Yield => {
+                if self.stay.is_used_up(now) {
+                    self.raise(Event::QuantumExpired, Some(me), now);
+                }
+            }
             Leave::YieldTo(other) => self.raise(Event::SetNextThread, Some(other), now),
             Leave::Wait => {
                 me.state.set(State::Waiting);
@@ -384,7 +394,10 @@ impl Engine {
                 now = self.idle();
                 continue;
             }
-            let chosen = self.scheduler.schedule(now);
+            let chosen = match stay::is_bounded() {
+                true => self.schedule_a_stay(now),
+                false => self.scheduler.schedule(now),
+            };
             self.take_alarms();
             if let Some(next) = chosen {
                 break next;

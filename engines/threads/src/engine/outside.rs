@@ -59,8 +59,8 @@ impl Engine {
         }
     }
 
-    /// Raises the events that have come meanwhile, while a thread counts as running. Costs three
-    /// comparisons most of the time.
+    /// Raises the events that have come meanwhile, while a thread counts as running: just after it
+    /// was chosen, and at its safe points. Costs three comparisons most of the time.
     #[inline]
     pub(super) fn raise_pending(&mut self, now: i64) {
         self.unswept = true;
@@ -83,6 +83,15 @@ impl Engine {
         while !self.pending.is_empty() {
             self.raise_next(now);
         }
+    }
+
+    /// Whether [`Engine::raise_pending`] may find anything.
+    #[inline]
+    pub(super) fn may_hear(&self) -> bool {
+        self.timers.next().is_some()
+            || self.descriptors.waiting() > 0
+            || self.worker.has_mail()
+            || self.scheduler.cluster().is_some()
     }
 
     pub(super) fn poll_descriptors(&mut self, timeout: i64) -> bool {

@@ -12,8 +12,8 @@ mod threads;
 
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
-    Builder, JoinHandle, Options, ThreadId, current, init, now, resume, scheduler_name, sleep,
-    sleep_until, spawn, statistics, suspend, yield_now, yield_to,
+    Builder, JoinHandle, Options, ThreadId, check, current, init, now, resume, scheduler_name,
+    sleep, sleep_until, spawn, statistics, suspend, timeslice_left, yield_now, yield_to,
 };
 
 use std::time::Duration;
