@@ -18,7 +18,7 @@
 //! `process`, which also switches stacks, and on those of others through `remote`. An
 //! `engine::worker` is an OS thread with its engine, and a program has one unless it asks for more.
 //! The engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
-//! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
+//! `io::Descriptors` and `stack` for its data. `thread` and its children are at the bottom.
 //! `instruments` tells sanitizers and Valgrind of stacks, `debugger` shows
 //! threads to GDB, and `control` to the program's user.
 
@@ -27,7 +27,6 @@ mod clock;
 mod cluster;
 mod control;
 mod debugger;
-mod descriptors;
 mod diagnosis;
 mod engine;
 mod errno;

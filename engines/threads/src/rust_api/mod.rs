@@ -4,12 +4,14 @@
 //! Times are nanoseconds of CLOCK_MONOTONIC ([`now`]), timeouts are
 //! [`Duration`](std::time::Duration)s.
 
+mod files;
 pub mod imports;
 pub mod net;
 pub mod shared;
 mod sync;
 mod threads;
 
+pub use files::{Poller, blocking, poller, read_at, write_at};
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
     Builder, JoinHandle, Options, ThreadId, current, init, now, resume, scheduler_name, sleep,

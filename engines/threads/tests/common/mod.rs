@@ -82,6 +82,9 @@ pub fn program_with(directory: &Path, name: &str, word: &str) -> PathBuf {
     out
 }
 
+/// Values of `ATTUNE_IO` under which programs run the same: what the machine has, and epoll.
+pub const POLLERS: [&str; 2] = ["", "epoll"];
+
 pub struct Ended {
     /// None: by a signal.
     pub status: Option<i32>,
