@@ -81,9 +81,8 @@ struct attune_options {
  * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
  * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
  * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers),
- * ATTUNE_TRACE (the file of a trace).
- * EALREADY: it runs already. EINVAL: size is unknown, or too many workers. ENOMEM, EMFILE, ENFILE:
- * no memory, no descriptors for epoll. */
+ * ATTUNE_IO=uring|epoll, ATTUNE_TRACE (the file of a trace). EALREADY: it runs already. EINVAL: size
+ * is unknown, or too many workers. ENOMEM, EMFILE, ENFILE: no memory, no descriptors for epoll. */
 int attune_init(const struct attune_options *options);
 
 /* The name of the scheduler that runs, or NULL with errno. */
@@ -234,12 +233,18 @@ int attune_semaphore_destroy(attune_semaphore *semaphore);
  * ETIMEDOUT; EINTR does not occur. Sockets keep their flags. Listening and connecting sockets,
  * pipes, terminals and the like are made O_NONBLOCK. Several threads may use a descriptor at a
  * time. Close it with attune_close: threads that wait for it get EBADF at once. The library notices
- * a plain close(2) too, but that may take a second. */
+ * a plain close(2) too, but that may take a second.
+ *
+ * A regular file or a disk may be slow: only the caller waits, until the transfer has ended,
+ * whatever the timeout. Where no OS thread can be had for it: ENOMEM, EMFILE, ENFILE. Opening and
+ * closing may wait for a file's server; do these through attune_blocking. */
 
 ssize_t attune_read(int fd, void *buffer, size_t size);
 ssize_t attune_write(int fd, const void *buffer, size_t size);
 ssize_t attune_readv(int fd, const struct iovec *parts, int count);
 ssize_t attune_writev(int fd, const struct iovec *parts, int count);
+ssize_t attune_pread(int fd, void *buffer, size_t size, int64_t offset);
+ssize_t attune_pwrite(int fd, const void *buffer, size_t size, int64_t offset);
 ssize_t attune_recv(int fd, void *buffer, size_t size, int flags);
 ssize_t attune_send(int fd, const void *buffer, size_t size, int flags);
 /* the new descriptor is O_NONBLOCK */
@@ -263,6 +268,17 @@ int attune_connect_timed(int fd, const struct sockaddr *address, socklen_t lengt
 /* Number of descriptors with something in revents, 0 after the timeout (nanoseconds, unlike
  * poll's). */
 int attune_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout);
+
+/* Runs function(argument) on an OS thread of the library's own, where it may block; the calling
+ * thread waits, and others run. *result (if result is not NULL) is what it returned. There function
+ * sees other thread-local variables than its caller, errno too, and cannot call this library. Up to
+ * 64 such calls run at a time, and further ones wait for one to end. ENOMEM, EMFILE, ENFILE: no OS
+ * thread can be had. EINVAL: no function. */
+int attune_blocking(void *(*function)(void *), void *argument, void **result);
+
+/* How the caller's worker asks which descriptors are ready: "uring" or "epoll". *why (if why is not
+ * NULL) is the reason why it is not io_uring, or NULL. NULL with errno. */
+const char *attune_io(const char **why);
 
 /* ---- Imports: what the scheduler knows about the application ----
  *

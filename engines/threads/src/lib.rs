@@ -19,7 +19,7 @@
 //! `remote`. `preemption` has the points at which a thread gives way though it could go on. An
 //! `engine::worker` is an OS thread with its engine, and a program has one unless it asks for more.
 //! The engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
-//! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
+//! `io::Descriptors` and `stack` for its data. `thread` and its children are at the bottom.
 //! `instruments` tells sanitizers and Valgrind of stacks, `unwinding` keeps C++ exceptions apart,
 //! `debugger` shows threads to GDB, `control` to the program's user, and `trace` writes down what
 //! they do.
@@ -29,7 +29,6 @@ mod clock;
 mod cluster;
 mod control;
 mod debugger;
-mod descriptors;
 mod diagnosis;
 mod engine;
 mod errno;

@@ -180,7 +180,7 @@ fn workers(from_options: usize) -> Result<usize> {
     }))
 }
 
-/// A child shares its parent's epoll instance and would disturb it.
+/// A child shares its parent's epoll instance and would disturb it; of a ring it lacks the memory.
 extern "C" fn close_in_child() {
     worker::first().owner.store(CLOSED, Relaxed);
 }

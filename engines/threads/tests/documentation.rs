@@ -28,6 +28,12 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     page.split(start.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
+/// The block of C in which this stands.
+fn block_with<'a>(page: &'a str, words: &str) -> &'a str {
+    let found = blocks(page, "c").into_iter().find(|block| block.contains(words));
+    found.unwrap_or_else(|| panic!("{words} stands in no block"))
+}
+
 /// A directory that looks like the root of the repository after `make build`.
 fn root() -> tempfile::TempDir {
     let root = directory();
@@ -115,11 +121,22 @@ fn the_manual_s_program_gives_way() {
 fn the_manual_s_lines_about_workers_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(section(&page, "Several cores"), "c")[0];
+    let lines = block_with(&page, ".worker = ");
     let text = format!(
         "#include <attune.h>\n\
          void f(void *encode(void *), int picture) {{ attune_t thread; {lines} }}\n"
     );
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
+}
+
+#[test]
+fn the_manual_s_lines_about_calls_that_block_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = block_with(&page, "attune_blocking(");
+    let text = format!("#include <attune.h>\n#include <netdb.h>\n{lines}");
     let file = folder.path().join("lines.c");
     std::fs::write(&file, text).expect("written");
     common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
@@ -130,7 +147,7 @@ fn the_manual_s_lines_about_workers_compile() {
 fn the_manual_s_lines_about_shared_variables_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(section(&page, "A node of a cluster"), "c")[0];
+    let lines = block_with(&page, "attune_shared(");
     let text =
         format!("#include <attune.h>\nint64_t f(void) {{ {lines} return *copy + ticket; }}\n");
     let file = folder.path().join("lines.c");

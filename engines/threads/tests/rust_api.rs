@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use attune_threads::net::{self, TcpListener, TcpStream};
 use attune_threads::{
-    Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, end_trace, imports, init, now,
-    resume, spawn, statistics, suspend, trace, yield_now, yield_to,
+    Builder, Condvar, Mutex, Options, Poller, Semaphore, ThreadId, blocking, current, end_trace,
+    imports, init, now, poller, read_at, resume, spawn, statistics, suspend, trace, write_at,
+    yield_now, yield_to,
 };
 use common::alone;
 
@@ -209,6 +210,43 @@ fn poll_and_pipes() {
         }
         net::close(writer.into()).unwrap();
         assert_eq!(&answered.unwrap().join().unwrap(), b"hello");
+    });
+}
+
+#[test]
+fn a_call_that_blocks_keeps_no_other_thread_waiting_and_its_panic_comes_back() {
+    alone("a_call_that_blocks_keeps_no_other_thread_waiting_and_its_panic_comes_back", || {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let waits = spawn(move || {
+            let mut text = String::from("it said: ");
+            let count = blocking(|| reader.read_to_string(&mut text)).unwrap();
+            (count.unwrap(), text)
+        });
+        yield_now().unwrap();
+        assert_eq!(net::write(writer.as_fd(), b"hello", None).unwrap(), 5);
+        drop(writer);
+        assert_eq!(waits.unwrap().join().unwrap(), (5, "it said: hello".to_owned()));
+
+        let panics = spawn(|| blocking(|| assert!(now() == 0, "on purpose")).unwrap());
+        let error = panics.unwrap().join().unwrap_err();
+        assert_eq!(error.downcast_ref::<&str>(), Some(&"on purpose"));
+    });
+}
+
+#[test]
+fn files_are_written_and_read_at_places() {
+    alone("files_are_written_and_read_at_places", || {
+        let file = tempfile::tempfile().unwrap();
+        let mut text = [0; 8];
+        assert_eq!(write_at(file.as_fd(), b"world", 6).unwrap(), 5);
+        assert_eq!(net::write(file.as_fd(), b"hello", None).unwrap(), 5);
+        assert_eq!(read_at(file.as_fd(), &mut text, 3).unwrap(), 8);
+        assert_eq!(&text, b"lo\0world");
+        let far = read_at(file.as_fd(), &mut text, u64::MAX).unwrap_err();
+        assert_eq!(far.raw_os_error(), Some(libc::EINVAL));
+        if std::env::var("ATTUNE_IO").unwrap() == "epoll" {
+            assert_eq!(poller().unwrap(), Poller::Epoll("ATTUNE_IO=epoll asks for it"));
+        }
     });
 }
 

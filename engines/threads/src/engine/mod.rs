@@ -8,12 +8,13 @@
 //!
 //! Invariants: exactly one thread is Running, except inside [`Engine::switch`]; a Waiting thread is
 //! in one of: a queue, the timers, the descriptors' waiters, another thread's `joiner`, `asking`,
-//! `pending`.
+//! `pending`; or a transfer or call of its own is under way.
 //!
 //! The engine takes the processor away from a thread only at a safe point, and only in a program
 //! that has opted in (stay.rs). In others `dispatch t for d` does not bound the stay,
 //! `quantum_expired` never comes and `preempt` has no effect.
 
+mod calls;
 mod mail;
 mod node;
 mod outside;
@@ -27,11 +28,11 @@ use std::ffi::{CStr, c_void};
 use crate::clock::{self, NEVER};
 use crate::cluster::Cluster;
 use crate::control::{self, Hint};
-use crate::descriptors::Descriptors;
 use crate::diagnosis;
 use crate::errno::{Errno, Result};
 use crate::fiber;
 use crate::import_bindings::ImportBindings;
+use crate::io::Descriptors;
 use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::{Extent, StackPool};
@@ -73,6 +74,8 @@ pub struct Engine {
     pending: VecDeque<Pending>,
     /// By the number of a request, the thread that waits for its answer.
     asking: HashMap<u64, Asking>,
+    /// Calls that helpers make for threads of this worker.
+    calls: usize,
     /// Scratch for what descriptors report.
     reported: Vec<ThreadRef>,
     next_poll: i64,
@@ -101,7 +104,7 @@ impl Engine {
         let main = ThreadRef::allocate(id, c"main", std::ptr::null_mut(), size);
         let mut descriptors = Descriptors::new()?;
         if let Some(bell) = worker.bell() {
-            descriptors.watch(Some(bell));
+            descriptors.watch_bell(bell);
         }
         let mut engine = Engine {
             worker,
@@ -119,6 +122,7 @@ impl Engine {
             serves: false,
             pending: VecDeque::new(),
             asking: HashMap::new(),
+            calls: 0,
             reported: Vec::new(),
             next_poll: 0,
             next_sweep: 0,

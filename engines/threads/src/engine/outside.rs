@@ -39,7 +39,7 @@ impl Engine {
             }
             let waiting = self.descriptors.waiting() > 0;
             let next = self.timers.next();
-            let hopeless = next.is_none() && !waiting && !self.news_may_help();
+            let hopeless = next.is_none() && !waiting && self.calls == 0 && !self.news_may_help();
             if hopeless && !worker::several() {
                 let threads = diagnosis::threads(&self.scheduler, &self.threads);
                 diagnosis::deadlock(&self.scheduler, threads);
@@ -111,8 +111,8 @@ impl Engine {
 
     pub(super) fn end_waits(&mut self, threads: &mut Vec<ThreadRef>, outcome: i32) {
         for thread in threads.drain(..) {
-            // Two of its descriptors may have reported.
-            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..)) {
+            // Two of its descriptors may have reported, or its transfer has ended before it waits.
+            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..) | WaitsFor::File(_)) {
                 self.end_wait(thread, outcome);
                 self.pending.push_back(Pending::Ready(thread));
             }

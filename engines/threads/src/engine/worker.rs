@@ -204,6 +204,14 @@ impl Worker {
         LIVING.fetch_sub(1, SeqCst) == 1
     }
 
+    /// The descriptor by which OS threads that are no workers end its sleep. Errors of eventfd(2).
+    pub fn ensure_bell(&self) -> Result<libc::c_int> {
+        if self.bell().is_none() {
+            self.hang_up_bell()?;
+        }
+        Ok(self.bell.load(Relaxed))
+    }
+
     fn hang_up_bell(&self) -> Result<()> {
         // SAFETY: a plain system call.
         let bell = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;

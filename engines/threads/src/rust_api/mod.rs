@@ -4,6 +4,7 @@
 //! Times are nanoseconds of CLOCK_MONOTONIC ([`now`]), timeouts are
 //! [`Duration`](std::time::Duration)s.
 
+mod files;
 pub mod imports;
 pub mod net;
 pub mod shared;
@@ -11,6 +12,7 @@ mod sync;
 mod threads;
 mod trace;
 
+pub use files::{Poller, blocking, poller, read_at, write_at};
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
     Builder, JoinHandle, Options, ThreadId, check, current, init, now, resume, scheduler_name,

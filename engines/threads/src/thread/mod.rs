@@ -74,6 +74,10 @@ pub enum WaitsFor {
     Worker(usize),
     /// The answer to the request of that number, from the cluster's manager.
     Answer(u64),
+    /// A transfer of that file.
+    File(i32),
+    /// A call that a helper makes.
+    Call,
 }
 
 /// What a new thread runs.

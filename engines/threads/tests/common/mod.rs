@@ -99,6 +99,9 @@ fn linked(directory: &Path, source: &str, words: &[&str], libraries: &[&str]) ->
     out
 }
 
+/// Values of `ATTUNE_IO` under which programs run the same: what the machine has, and epoll.
+pub const POLLERS: [&str; 2] = ["", "epoll"];
+
 pub struct Ended {
     /// None: by a signal.
     pub status: Option<i32>,
@@ -117,16 +120,20 @@ pub fn run(command: &mut Command) -> Ended {
 }
 
 /// Runs the body of the test of that name in a process of its own, since a process has one engine:
-/// this binary again, with the test's name.
+/// this binary again, with the test's name. Once with the poller that the kernel allows, and once
+/// with epoll.
 pub fn alone(name: &str, body: impl FnOnce()) {
     if std::env::var_os("ATTUNE_TEST_BODY").is_some() {
         return body();
     }
     let me = std::env::current_exe().expect("the test's own path");
-    let mut command = Command::new("timeout");
-    command.arg("60").arg(me).args(["--exact", name, "--nocapture"]).env("ATTUNE_TEST_BODY", "1");
-    let output = command.output().expect("it runs");
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{stdout}{stderr}");
+    for poller in ["", "epoll"] {
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(&me).args(["--exact", name, "--nocapture"]);
+        command.env("ATTUNE_TEST_BODY", "1").env("ATTUNE_IO", poller);
+        let output = command.output().expect("it runs");
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{poller}: {stdout}{stderr}");
+    }
 }

@@ -14,8 +14,6 @@
 #include "attune.h"
 #include "check.h"
 
-#define MS ((int64_t)1000000)
-
 static char trace[64];
 static int is_full; /* the scheduler has set_next_thread and the imports tested here */
 

@@ -4,10 +4,12 @@
 #define CHECK_H
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MS ((int64_t)1000000)
 #define CHECK(what)                                                                        \
     do {                                                                                   \
         if (!(what)) {                                                                     \

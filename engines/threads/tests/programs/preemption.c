@@ -10,7 +10,6 @@
 #include "attune.h"
 #include "check.h"
 
-#define MS ((int64_t)1000000)
 
 /* What the policy knows, and counts. */
 static int64_t turn;

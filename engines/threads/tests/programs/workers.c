@@ -13,8 +13,6 @@
 #include "attune.h"
 #include "check.h"
 
-#define MS ((int64_t)1000000)
-
 static int workers;
 
 static attune_t start_on(int worker, void *(*body)(void *), void *argument)
