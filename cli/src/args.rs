@@ -359,7 +359,7 @@ pub struct SimArgs {
     #[arg(long, value_name = "F.html")]
     pub report: Option<PathBuf>,
     /// Write a trace that Perfetto (ui.perfetto.dev) opens
-    #[arg(long, value_name = "F.json")]
+    #[arg(long, value_name = "F.pftrace")]
     pub trace: Option<PathBuf>,
 }
 

@@ -66,7 +66,7 @@ fn tell(
     args: &SimArgs,
     warnings: &[impl Display],
     page: impl FnOnce() -> String,
-    trace: impl FnOnce() -> String,
+    trace: impl FnOnce() -> Vec<u8>,
     result: &str,
 ) -> Result<ExitCode, Failure> {
     for warning in warnings {

@@ -5,6 +5,7 @@ use attune_cluster::simulation::{ClusterOutcome, Settings, simulate};
 use attune_language::{Checked, Options, check};
 use attune_simulator::cluster::ClusterWorkload;
 use attune_simulator::scheduler::Value;
+use attune_timeline_reader::Trace;
 use std::path::{Path, PathBuf};
 
 fn folder(example: &str) -> PathBuf {
@@ -83,7 +84,10 @@ fn a_seed_gives_the_same_bytes() {
     let parsed: serde_json::Value = serde_json::from_str(&first.json()).expect("JSON");
     assert_eq!(parsed["nodes"].as_array().map(Vec::len), Some(4));
     assert_eq!(parsed["nodes"][3]["outcome"]["policy"], "server");
-    serde_json::from_str::<serde_json::Value>(&first.perfetto()).expect("JSON");
+    assert_eq!(first.perfetto(), again.perfetto());
+    let trace = Trace::read(&first.perfetto());
+    let machines = trace.tracks.iter().filter(|track| track.name.ends_with(": CPUs"));
+    assert_eq!(machines.count(), 4);
 }
 
 /// The cluster of docs/workloads.md, under the pool's scheduler.

@@ -105,7 +105,8 @@ impl Mode {
             cpus: self.cpus,
             // Compiled C knows no affinity.
             pinning: kernel && random.percent(60),
-            preemptive: kernel || !self.proved_left_out,
+            // What is proved of a policy for firmware holds where nothing preempts.
+            preemptive: self.against != Against::Embedded || !self.proved_left_out,
             killing: kernel,
             max_threads: 1 + random.below(13) as u32,
             imports: self.node || random.percent(60),

@@ -67,7 +67,7 @@ pub fn setting(engine: Engine, random: &mut Random) -> Setting {
         instances: 1 + u32::from(random.percent(30)),
         cpus: if simulator { 1 + random.below(4) as u32 } else { 1 },
         pinning: random.percent(50),
-        preemptive: simulator,
+        preemptive: true,
         killing: false,
         max_threads: 1 + random.below(13) as u32,
         imports: true,

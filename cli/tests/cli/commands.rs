@@ -242,13 +242,13 @@ fn sim_runs_a_workload_and_says_what_is_wrong_with_one() {
     assert!(out(&table).contains("p99"), "{}", out(&table));
 
     let with = |more: &[&str]| folder.attune(&[&words[..], more].concat());
-    let json = with(&["--json", "--report", "r.html", "--trace", "t.json"]);
+    let json = with(&["--json", "--report", "r.html", "--trace", "t.pftrace"]);
     assert_eq!(status(&json), 0, "{}", err(&json));
     assert_eq!(out(&json), out(&with(&["--json"])), "the same seed gives the same figures");
     serde_json::from_str::<Value>(out(&json)).expect("it is JSON");
     assert!(folder.text("r.html").contains("<svg"));
-    let trace: Value = serde_json::from_str(&folder.text("t.json")).unwrap();
-    assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+    let trace = folder.trace("t.pftrace");
+    assert!(["CPU 0", "CPU 1"].iter().all(|cpu| !trace.track(cpu).slices.is_empty()));
 
     assert_eq!(status(&with(&["--set", "period=5ms"])), 0);
     assert_eq!(status(&with(&["--set", "perod=5ms"])), 2);

@@ -48,15 +48,14 @@ fn a_cluster_is_written_as_a_page_and_as_a_trace() {
         "--report",
         "r.html",
         "--trace",
-        "t.json",
+        "t.pftrace",
     ];
     let output = folder.attune(&words);
     assert_eq!(status(&output), 0, "{}", err(&output));
     assert!(folder.text("r.html").contains("<h2>database</h2>"));
-    let trace: serde_json::Value = serde_json::from_str(&folder.text("t.json")).unwrap();
-    let events = trace["traceEvents"].as_array().unwrap();
-    let named = |name: &str| events.iter().any(|event| event["args"]["name"] == name);
-    assert!(named("web: CPUs") && named("database: threads"));
+    let trace = folder.trace("t.pftrace");
+    assert!(trace.of_group("web: CPUs").any(|cpu| !cpu.slices.is_empty()));
+    assert!(trace.of_group("database: threads").any(|thread| !thread.slices.is_empty()));
 }
 
 #[test]

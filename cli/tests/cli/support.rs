@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use attune_timeline_reader::Trace;
 use serde_json::Value;
 
 pub const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
@@ -34,6 +35,10 @@ impl Folder {
 
     pub fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    pub fn trace(&self, name: &str) -> Trace {
+        Trace::read(&std::fs::read(self.0.join(name)).unwrap())
     }
 
     pub fn names(&self) -> Vec<String> {

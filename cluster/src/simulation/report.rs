@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use attune_replica::schema::Model;
 use attune_simulator::metrics::Tally;
-use attune_simulator::report::{TracePlace, trace_document};
+use attune_simulator::report::{TracedMachine, trace_of};
 use attune_simulator::scheduler::Value;
 use attune_simulator::{Outcome, duration};
 
@@ -263,14 +263,13 @@ impl ClusterOutcome {
     }
 
     /// A trace that Perfetto opens, each node with tracks of its own.
-    pub fn perfetto(&self) -> String {
-        let nodes = self.nodes.iter().enumerate().map(|(number, node)| {
-            let place = TracePlace { number: number as u32, name: &node.name, start: node.start };
-            node.outcome.trace_events(place)
+    pub fn perfetto(&self) -> Vec<u8> {
+        let machines = self.nodes.iter().map(|node| TracedMachine {
+            name: &node.name,
+            start: node.start,
+            outcome: &node.outcome,
         });
-        let truncated = self.nodes.iter().any(|node| node.outcome.is_trace_truncated());
-        let nodes: Vec<String> = nodes.collect();
-        trace_document(&nodes, &self.policy, &self.workload, self.seed, truncated)
+        trace_of(machines, &format!("{} under {}, seed {}", self.workload, self.policy, self.seed))
     }
 
     /// What the machines warn of, each with its node.

@@ -6,7 +6,8 @@
  *     --callgrind-out-file=/dev/null ./instructions yield $n; done
  *
  * The difference of the two counts ("Collected") is that of 10000 times: what starting costs, and
- * what the built-in policy's first rounds do, is in both.
+ * what the built-in policy's first rounds do, is in both. `slice` opts into preemption; the thread
+ * has a slice under ATTUNE_SCHED=./round_robin.so.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +33,12 @@ int main(int count, char **arguments)
     attune_t threads[2];
     attune_mutex mutex = ATTUNE_MUTEX_INIT;
     if (count != 3 || (times = atol(arguments[2])) <= 0) {
-        fputs("usage: instructions yield|create|lock TIMES\n", stderr);
+        fputs("usage: instructions yield|create|lock|check|slice TIMES\n", stderr);
         return 2;
     }
+    struct attune_options options = {.size = sizeof options};
+    options.preempt = !strcmp(arguments[1], "slice");
+    attune_init(&options);
     if (!strcmp(arguments[1], "yield")) {
         for (int i = 0; i < 2; i++)
             attune_create(&threads[i], NULL, yields, NULL);
@@ -45,6 +49,9 @@ int main(int count, char **arguments)
             attune_create(&threads[0], NULL, nothing, NULL);
             attune_join(threads[0], NULL);
         }
+    } else if (!strcmp(arguments[1], "check") || options.preempt) {
+        for (long i = 0; i < times; i++)
+            attune_check();
     } else {
         for (long i = 0; i < times; i++) {
             attune_mutex_lock(&mutex);

@@ -19,13 +19,14 @@ import struct
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-VERSION = 1
+VERSION = 2
 FIELDS = ("view", "id", "state", "suspended", "waits_for", "left", "times", "name", "stack",
           "container", "containers", "container_count")
 STATES = ("ready", "running", "waiting", "ended")
 WAITS_FOR = ("waiting", "sleeping", "waiting for the end of a thread", "waiting for a mutex",
              "waiting for a condition", "waiting for a semaphore", "waiting for a descriptor",
-             "waiting for a worker", "waiting for an answer")
+             "waiting for a worker", "waiting for an answer", "waiting for a file",
+             "waiting for a call that blocks")
 NAME_SIZE = 32
 
 

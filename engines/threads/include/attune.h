@@ -72,15 +72,17 @@ struct attune_options {
     const char *cluster;
     /* OS threads that run threads, at most 64, used when ATTUNE_WORKERS is unset; default 1 */
     unsigned workers;
+    /* non-zero: a thread whose slice is over gives way at its safe points, see attune_check */
+    int preempt;
 };
 
 /* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
  * defaults. Loads the scheduler, and ends the process with status 2 and a message if that fails.
  * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
  * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
- * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers).
- * EALREADY: it runs already. EINVAL: size is unknown, or too many workers. ENOMEM, EMFILE, ENFILE:
- * no memory, no descriptors for epoll. */
+ * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers),
+ * ATTUNE_IO=uring|epoll, ATTUNE_TRACE (the file of a trace). EALREADY: it runs already. EINVAL: size
+ * is unknown, or too many workers. ENOMEM, EMFILE, ENFILE: no memory, no descriptors for epoll. */
 int attune_init(const struct attune_options *options);
 
 /* The name of the scheduler that runs, or NULL with errno. */
@@ -145,9 +147,9 @@ int attune_yield(void);
 int attune_yield_to(attune_t thread);
 
 /* Keeps thread from running until attune_resume. A waiting thread goes on waiting meanwhile.
- * A thread that runs on another worker is suspended when it yields next. ESRCH; EALREADY: it is
- * suspended; ENOTSUP: the scheduler has no suspend_thread and resume_thread.
- */
+ * A thread that runs on another worker is suspended when it yields next, or at its next safe point
+ * (attune_check). ESRCH; EALREADY: it is suspended; ENOTSUP: the scheduler has no suspend_thread
+ * and resume_thread. */
 int attune_suspend(attune_t thread);
 
 /* ESRCH; EINVAL: it is not suspended. */
@@ -160,6 +162,23 @@ int attune_sleep_for(int64_t nanoseconds); /* negative: for ever */
  * ESRCH / ESRCH. */
 void *attune_userdata(attune_t thread);
 int attune_set_userdata(attune_t thread, void *userdata);
+
+/* ---- Preemption ----
+ *
+ * For programs that say preempt in their options. A thread then gives way when its slice is over
+ * (`dispatch t for d` in the policy) or when the policy wants to choose again (`preempt`), but only
+ * at a safe point. These calls are safe points: attune_check; attune_mutex_lock,
+ * attune_semaphore_wait, attune_join, those on descriptors that may wait, and attune_poll, before
+ * they try; attune_mutex_unlock, attune_semaphore_post, attune_condition_signal and _broadcast,
+ * attune_resume, when they have done their work. No other thread of the worker runs between two of
+ * them. A thread that reaches none keeps its worker. */
+
+/* A safe point for long computations. Does nothing in a program without preempt. */
+int attune_check(void);
+
+/* How many nanoseconds the calling thread may still run: what the policy's query timeslice_left
+ * answers, or else what is left of its slice. INT64_MAX: nothing ends its stay. -1 with errno. */
+int64_t attune_timeslice_left(void);
 
 /* ---- Mutex, condition, semaphore ----
  *
@@ -214,12 +233,18 @@ int attune_semaphore_destroy(attune_semaphore *semaphore);
  * ETIMEDOUT; EINTR does not occur. Sockets keep their flags. Listening and connecting sockets,
  * pipes, terminals and the like are made O_NONBLOCK. Several threads may use a descriptor at a
  * time. Close it with attune_close: threads that wait for it get EBADF at once. The library notices
- * a plain close(2) too, but that may take a second. */
+ * a plain close(2) too, but that may take a second.
+ *
+ * A regular file or a disk may be slow: only the caller waits, until the transfer has ended,
+ * whatever the timeout. Where no OS thread can be had for it: ENOMEM, EMFILE, ENFILE. Opening and
+ * closing may wait for a file's server; do these through attune_blocking. */
 
 ssize_t attune_read(int fd, void *buffer, size_t size);
 ssize_t attune_write(int fd, const void *buffer, size_t size);
 ssize_t attune_readv(int fd, const struct iovec *parts, int count);
 ssize_t attune_writev(int fd, const struct iovec *parts, int count);
+ssize_t attune_pread(int fd, void *buffer, size_t size, int64_t offset);
+ssize_t attune_pwrite(int fd, const void *buffer, size_t size, int64_t offset);
 ssize_t attune_recv(int fd, void *buffer, size_t size, int flags);
 ssize_t attune_send(int fd, const void *buffer, size_t size, int flags);
 /* the new descriptor is O_NONBLOCK */
@@ -243,6 +268,17 @@ int attune_connect_timed(int fd, const struct sockaddr *address, socklen_t lengt
 /* Number of descriptors with something in revents, 0 after the timeout (nanoseconds, unlike
  * poll's). */
 int attune_poll(struct pollfd *descriptors, nfds_t count, int64_t timeout);
+
+/* Runs function(argument) on an OS thread of the library's own, where it may block; the calling
+ * thread waits, and others run. *result (if result is not NULL) is what it returned. There function
+ * sees other thread-local variables than its caller, errno too, and cannot call this library. Up to
+ * 64 such calls run at a time, and further ones wait for one to end. ENOMEM, EMFILE, ENFILE: no OS
+ * thread can be had. EINVAL: no function. */
+int attune_blocking(void *(*function)(void *), void *argument, void **result);
+
+/* How the caller's worker asks which descriptors are ready: "uring" or "epoll". *why (if why is not
+ * NULL) is the reason why it is not io_uring, or NULL. NULL with errno. */
+const char *attune_io(const char **why);
 
 /* ---- Imports: what the scheduler knows about the application ----
  *
@@ -416,6 +452,13 @@ struct attune_statistics {
 
 /* size is sizeof *statistics. */
 int attune_stats(struct attune_statistics *statistics, size_t size);
+
+/* Writes what all threads do to a file, from now on until attune_trace(NULL) or the end of the
+ * process; ui.perfetto.dev opens it. ATTUNE_TRACE=FILE does so from the start. After
+ * attune_trace(NULL) the file is complete; other threads run meanwhile. EALREADY: a trace is being
+ * written already, or (NULL) none is. EBUSY: another process writes its trace there. Errors of
+ * open(2), or (NULL) of the write(2) that ended the trace before. */
+int attune_trace(const char *path);
 
 #ifdef __cplusplus
 }

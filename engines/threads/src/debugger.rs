@@ -20,7 +20,7 @@ use crate::scheduler::Scheduler;
 use crate::thread::{RECORD_OFFSET, Thread, ThreadRef};
 
 /// To be raised whenever [`Places`], [`View`] or what they lead to changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A worker, for a debugger.
 #[repr(C)]

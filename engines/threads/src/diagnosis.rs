@@ -66,6 +66,8 @@ pub fn state(thread: ThreadRef) -> String {
             WaitsFor::Semaphore => "waiting for a semaphore".into(),
             WaitsFor::Worker(index) => format!("waiting for worker {}", index + 1),
             WaitsFor::Answer(_) => "waiting for an answer of the cluster's manager".into(),
+            WaitsFor::File(fd) => format!("waiting for the file of descriptor {fd}"),
+            WaitsFor::Call => "waiting for a call that blocks".into(),
             WaitsFor::Descriptors(fd, 1) => format!("waiting for descriptor {fd}"),
             WaitsFor::Descriptors(fd, n) => {
                 format!("waiting for descriptor {fd} and {} more", n - 1)

@@ -96,9 +96,11 @@ unsafe fn thread() -> Option<ThreadSanitizer> {
     }
 }
 
+/// A function of the program or of what it has loaded.
+///
 /// # Safety
 /// `F` is the type of the function of that name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+pub unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
     // SAFETY: a question about what is loaded; a pointer to a function is no larger than `F`.
     unsafe {
         let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
@@ -212,6 +214,11 @@ pub fn register_stack(limit: usize, end: usize) -> Registered {
     Registered(valgrind::ask([valgrind::STACK_REGISTER, limit, end - 1]))
 }
 
+/// Whether the program runs under Valgrind.
+pub fn under_valgrind() -> bool {
+    valgrind::ask([valgrind::RUNNING, 0, 0]) != 0
+}
+
 pub fn forget_stack(Registered(number): Registered) {
     valgrind::ask([valgrind::STACK_DEREGISTER, number, 0]);
 }
@@ -219,6 +226,7 @@ pub fn forget_stack(Registered(number): Registered) {
 /// Client requests, as in `valgrind/valgrind.h`: instructions that do nothing on a processor, and
 /// that Valgrind knows.
 mod valgrind {
+    pub const RUNNING: usize = 0x1001;
     pub const STACK_REGISTER: usize = 0x1501;
     pub const STACK_DEREGISTER: usize = 0x1502;
 

@@ -6,6 +6,7 @@ use crate::clock::NEVER;
 use crate::engine::Engine;
 use crate::engine::worker::{self, Worker};
 use crate::errno::{Errno, Result};
+use crate::preemption::safe_point;
 use crate::process::{here, leave, with};
 use crate::remote;
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
@@ -52,6 +53,7 @@ pub fn create(
 
 /// Waits for the end of a thread and forgets it; what it returned.
 pub fn join(id: ThreadId) -> Result<*mut c_void> {
+    safe_point();
     if let Some(worker) = remote::other(id)? {
         let me = with(|engine| engine.current())?;
         // The end of the thread ends this wait, or else the call does.
@@ -155,7 +157,9 @@ pub fn suspend(id: ThreadId) -> Result<()> {
 }
 
 pub fn resume(id: ThreadId) -> Result<()> {
-    remote::on(id, |engine| engine.living_thread(id).and_then(|thread| engine.resume(thread)))?
+    remote::on(id, |engine| engine.living_thread(id).and_then(|thread| engine.resume(thread)))??;
+    safe_point();
+    Ok(())
 }
 
 pub fn set_userdata(id: ThreadId, userdata: *mut c_void) -> Result<()> {

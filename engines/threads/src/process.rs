@@ -19,6 +19,7 @@ use std::thread;
 
 use crate::control;
 use crate::engine::Engine;
+use crate::engine::stay;
 use crate::engine::worker::{self, MOST_WORKERS, Worker};
 use crate::errno::{Errno, Result};
 use crate::instruments;
@@ -28,6 +29,7 @@ use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::StackPool;
 use crate::thread::{Leave, ThreadRef};
+use crate::trace::{self, recorder::Pen};
 
 const NOBODY: usize = 0;
 /// In a forked child, and while starting: every call fails.
@@ -43,6 +45,7 @@ pub struct Settings<'a> {
     pub seed: u64,
     pub cluster: Option<&'a CStr>,
     pub workers: usize,
+    pub preempt: bool,
 }
 
 /// Starts the engines, the first on the calling OS thread. EALREADY: they run.
@@ -91,10 +94,14 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     }
     let control = load::control();
     worker::prepare(count, control.is_some())?;
+    stay::opt_in(settings.preempt);
     let first = worker::first();
+    first.exceptions.find();
+    let mut pens = trace::from_environment(count, loaded).into_iter();
     let ignore = settings.ignore_unknown_imports;
+    let engine = Engine::start(first, scheduler, first_stacks, ignore)?;
     // SAFETY: the worker is CLOSED, so no call looks at it.
-    unsafe { *first.engine.get() = Some(Engine::start(first, scheduler, first_stacks, ignore)?) };
+    unsafe { *first.engine.get() = Some(traced(engine, pens.next())) };
     if let Some(place) = control
         && let Err(error) = control::start(&place, loaded)
     {
@@ -107,11 +114,12 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     let built: Arc<[OnceLock<Result<()>>]> = (1..count).map(|_| OnceLock::new()).collect();
     for (place, &worker) in worker::all()[1..].iter().enumerate() {
         let (gate, built, stacks) = (gate.clone(), built.clone(), stacks()?);
+        let pen = pens.next();
         // Each instance draws from a stream of its own.
         let seed = seed.wrapping_add(worker.index as u64);
         let body = move || {
             let scheduler = Scheduler::attach(loaded.scheduler(), seed);
-            built[place].get_or_init(|| build_other(worker, scheduler, stacks, ignore));
+            built[place].get_or_init(|| build_other(worker, scheduler, stacks, ignore, pen));
             // All are built, or the first worker ends the process; then all begin.
             gate.wait();
             gate.wait();
@@ -136,13 +144,23 @@ fn build_other(
     scheduler: Scheduler,
     stacks: StackPool,
     ignore_unknown_imports: bool,
+    pen: Option<Pen>,
 ) -> Result<()> {
     overflow::prepare()?;
+    worker.exceptions.find();
     let engine = Engine::start(worker, scheduler, stacks, ignore_unknown_imports)?;
     // SAFETY: no call looks at it before this OS thread is known as the worker.
-    unsafe { *worker.engine.get() = Some(engine) };
+    unsafe { *worker.engine.get() = Some(traced(engine, pen)) };
     worker::set_here(worker);
     Ok(())
+}
+
+/// The engine, whose trace begins where it began if there is one.
+fn traced(mut engine: Engine, pen: Option<Pen>) -> Engine {
+    if let Some(pen) = pen {
+        engine.begin_trace(pen, i64::MIN);
+    }
+    engine
 }
 
 /// How many workers the environment or else the options ask for. EINVAL: too many.
@@ -162,7 +180,7 @@ fn workers(from_options: usize) -> Result<usize> {
     }))
 }
 
-/// A child shares its parent's epoll instance and would disturb it.
+/// A child shares its parent's epoll instance and would disturb it; of a ring it lacks the memory.
 extern "C" fn close_in_child() {
     worker::first().owner.store(CLOSED, Relaxed);
 }
@@ -215,6 +233,9 @@ fn not_first() -> Result<&'static Worker> {
 /// says how its wait ended.
 pub fn leave(leave: Leave) -> Result<()> {
     let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
+    if worker.exceptions.are_pending() {
+        return leave_in_exception(worker, leave);
+    }
     me.left.here();
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
@@ -230,6 +251,15 @@ pub fn leave(leave: Leave) -> Result<()> {
         0 => Ok(()),
         outcome => Err(Errno(outcome)),
     }
+}
+
+/// As [`leave`], while the running thread has C++ exceptions of its own.
+#[cold]
+fn leave_in_exception(worker: &Worker, why: Leave) -> Result<()> {
+    let kept = worker.exceptions.put_aside();
+    let result = leave(why);
+    worker.exceptions.put_back(kept);
+    result
 }
 
 /// Ends the running thread.

@@ -1,12 +1,13 @@
 //! The loaded scheduler: calls to its handlers, its answers, its errors, its containers' names.
 //!
-//! Invariant: handlers are called one at a time, and only from here. Alarms that a handler asks for
-//! are noted while it runs, and the engine takes them after it has returned.
+//! Invariant: handlers are called one at a time, and only from here. What a handler asks for
+//! (alarms, to choose again) is noted while it runs, and the engine looks at it after it returned.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
 
+use crate::clock::NEVER;
 use crate::cluster::{Cluster, Tables};
 use crate::report;
 use crate::thread::ThreadRef;
@@ -15,6 +16,8 @@ use attune_abi::{self as abi, Event};
 /// What handlers have asked for. The scheduler holds its address, so it never moves.
 struct Requests {
     alarms: RefCell<Vec<(ThreadRef, i64)>>,
+    /// When `schedule` is to be called again at the latest, by `preempt`.
+    chooses_again_at: Cell<i64>,
     /// What handlers have assigned to imports that a cluster supplies: global, operation, operand.
     updates: RefCell<Vec<(u32, u32, i64)>>,
 }
@@ -35,6 +38,7 @@ impl Scheduler {
     pub fn attach(scheduler: &'static abi::Scheduler, seed: u64) -> Scheduler {
         let requests: &'static Requests = Box::leak(Box::new(Requests {
             alarms: RefCell::default(),
+            chooses_again_at: Cell::new(NEVER),
             updates: RefCell::default(),
         }));
         let host = Box::leak(Box::new(abi::Host {
@@ -126,11 +130,33 @@ impl Scheduler {
         NonNull::new(self.call().dispatched).map(|record| unsafe { ThreadRef::from_record(record) })
     }
 
+    /// For how long `schedule` has dispatched the thread; negative: it has not said.
+    #[inline]
+    pub fn slice(&mut self) -> i64 {
+        self.call().slice
+    }
+
+    /// When the scheduler wants to choose again, by `preempt`; NEVER: when the thread stops.
+    #[inline]
+    pub fn chooses_again_at(&self) -> i64 {
+        self.requests.chooses_again_at.get()
+    }
+
+    #[inline]
+    pub fn forget_preempt(&self) {
+        self.requests.chooses_again_at.set(NEVER);
+    }
+
     /// Asks a yes-or-no query; true where the scheduler does not answer it.
     pub fn allows(&mut self, query: Event, thread: ThreadRef, now: i64) -> bool {
-        self.call().value = 1;
-        self.raise(query, Some(thread), now);
-        self.call().value != 0
+        self.ask(query, Some(thread), 1, now) != 0
+    }
+
+    /// Asks a query for a number; `default` where the scheduler does not answer it.
+    pub fn ask(&mut self, query: Event, thread: Option<ThreadRef>, default: i64, now: i64) -> i64 {
+        self.call().value = default;
+        self.raise(query, thread, now);
+        self.call().value
     }
 
     /// Gives the attributes of a new thread their initial values.
@@ -204,20 +230,24 @@ impl Scheduler {
         if container.is_null() {
             return "no container".into();
         }
-        for info in slice(self.abi.containers, self.abi.container_count) {
-            let distance =
-                (container as usize).wrapping_sub(self.place::<u8>(info.offset) as usize);
-            let name = text(info.name).to_string_lossy();
-            if info.length == 0 && distance == 0 {
-                return name.into_owned();
-            }
-            let stride = info.stride.max(1) as usize;
-            if distance / stride < info.length as usize && distance.is_multiple_of(stride) {
-                return format!("{name}[{}]", distance / stride);
-            }
-        }
-        "a local container".into()
+        let offset = (container as usize).wrapping_sub(self.place::<u8>(0) as usize);
+        container_at(self.abi, offset).unwrap_or_else(|| "a local container".into())
     }
+}
+
+/// The name of the container that lies at this offset in each instance.
+pub fn container_at(scheduler: &abi::Scheduler, offset: usize) -> Option<String> {
+    let containers = slice(scheduler.containers, scheduler.container_count);
+    containers.iter().find_map(|info| {
+        let distance = offset.wrapping_sub(info.offset);
+        let name = text(info.name).to_string_lossy();
+        if info.length == 0 && distance == 0 {
+            return Some(name.into_owned());
+        }
+        let stride = info.stride.max(1) as usize;
+        let is_one = distance / stride < info.length as usize && distance.is_multiple_of(stride);
+        is_one.then(|| format!("{name}[{}]", distance / stride))
+    })
 }
 
 /// A name in a scheduler.
@@ -269,6 +299,11 @@ extern "C" fn update(requests: *mut c_void, global: u32, operation: u32, operand
     }
 }
 
-/// Does nothing: a thread here keeps the processor until it calls the library, and then `schedule`
-/// runs anyway.
-extern "C" fn preempt(_: *mut c_void, _: i64, _: i64) {}
+/// An instance here has one CPU, so a policy can ask for no other. The running thread gives way at
+/// its next safe point, if the program has opted into preemption.
+extern "C" fn preempt(requests: *mut c_void, cpu: i64, at: i64) {
+    // SAFETY: `requests` is the one given in attach.
+    if let (Some(requests), 0) = (unsafe { requests.cast::<Requests>().as_ref() }, cpu) {
+        requests.chooses_again_at.set(requests.chooses_again_at.get().min(at));
+    }
+}

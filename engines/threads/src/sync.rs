@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::engine::worker;
 use crate::errno::{Errno, Result};
 use crate::instruments;
+use crate::preemption::safe_point;
 use crate::process::{leave, with};
 use crate::thread::{Leave, RawMutex, ThreadRef, WaitQueue, WaitsFor};
 
@@ -40,6 +41,7 @@ fn locked<T>(f: impl FnOnce() -> T) -> T {
 impl RawMutex {
     /// EDEADLK, ETIMEDOUT.
     pub fn lock(&self, deadline: impl FnOnce() -> i64) -> Result<()> {
+        safe_point();
         let waits = with(|engine| {
             let me = engine.current();
             guarded(|| match self.owner.get() {
@@ -78,7 +80,9 @@ impl RawMutex {
                 engine.wake(next, outcome);
             }
             Ok(())
-        })?
+        })??;
+        safe_point();
+        Ok(())
     }
 
     /// The thread that has the mutex now and is to be woken, and how.
@@ -127,11 +131,15 @@ impl RawCondition {
     }
 
     pub fn signal(&self) -> Result<()> {
-        with(|engine| self.release_one(engine)).map(|_| ())
+        with(|engine| self.release_one(engine))?;
+        safe_point();
+        Ok(())
     }
 
     pub fn broadcast(&self) -> Result<()> {
-        with(|engine| while self.release_one(engine) {})
+        with(|engine| while self.release_one(engine) {})?;
+        safe_point();
+        Ok(())
     }
 
     fn release_one(&self, engine: &mut Engine) -> bool {
@@ -169,6 +177,7 @@ impl RawSemaphore {
 
     /// ETIMEDOUT.
     pub fn wait(&self, deadline: impl FnOnce() -> i64) -> Result<()> {
+        safe_point();
         let waits = with(|engine| {
             guarded(|| {
                 if self.take() {
@@ -202,7 +211,9 @@ impl RawSemaphore {
                 engine.wake(waiter, 0);
             }
             Ok(())
-        })?
+        })??;
+        safe_point();
+        Ok(())
     }
 
     fn take(&self) -> bool {

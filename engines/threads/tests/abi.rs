@@ -128,7 +128,9 @@ fn wanted() -> Vec<(String, usize)> {
         ("SET_DEAD", abi::Event::SetDead),
         ("SUSPEND_THREAD", abi::Event::SuspendThread),
         ("RESUME_THREAD", abi::Event::ResumeThread),
+        ("QUANTUM_EXPIRED", abi::Event::QuantumExpired),
         ("ALARM", abi::Event::Alarm),
+        ("TIMESLICE_LEFT", abi::Event::TimesliceLeft),
         ("CAN_SWITCH_TO", abi::Event::CanSwitchTo),
     ] {
         wanted.push((format!("ATTUNE_{name}"), event as usize));

@@ -5,7 +5,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Ended, cc, directory, here, program, run, scheduler};
+use common::{Ended, POLLERS, cc, directory, here, program, run, scheduler};
 
 /// tests/programs/failures.c under a scheduler of tests/schedulers.
 fn fails(what: &str, name: &str) -> Ended {
@@ -25,10 +25,18 @@ fn every_function_of_the_header() {
     let directory = directory();
     let api = program(directory.path(), "api");
     let so = scheduler(directory.path(), "test_fifo");
-    let ended = run(Command::new(&api).arg("imports").env("ATTUNE_SCHED", so));
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{}", ended.stderr);
-    says(&ended, "attune: api: the scheduler test_fifo has no import `presure`; it has pressure");
-    says(&ended, "`urgent` is a thread import, not an import");
+    for poller in POLLERS {
+        let mut command = Command::new(&api);
+        command.arg("imports").env("ATTUNE_SCHED", &so).env("ATTUNE_IO", poller);
+        let ended = run(&mut command);
+        let printed = (ended.status, ended.stdout.as_str());
+        assert_eq!(printed, (Some(0), "ok\n"), "{poller}: {}", ended.stderr);
+        says(
+            &ended,
+            "attune: api: the scheduler test_fifo has no import `presure`; it has pressure",
+        );
+        says(&ended, "`urgent` is a thread import, not an import");
+    }
 }
 
 #[test]
@@ -152,7 +160,12 @@ fn the_process_ends_with_its_last_thread() {
 
 #[test]
 fn a_forked_child_is_refused() {
-    assert_eq!(fails("fork", "test_fifo").status, Some(7));
+    for poller in POLLERS {
+        let directory = directory();
+        let failures = program(directory.path(), "failures");
+        let ended = run(Command::new(failures).arg("fork").env("ATTUNE_IO", poller));
+        assert_eq!(ended.status, Some(7), "{poller}: {}", ended.stderr);
+    }
 }
 
 #[test]

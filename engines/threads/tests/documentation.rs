@@ -16,10 +16,22 @@ fn header() -> String {
     std::fs::read_to_string(here("include/attune.h")).expect("attune.h")
 }
 
+/// The part of the page under that title.
+fn section<'a>(page: &'a str, title: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("\n## {title}\n")).expect("the title");
+    rest.split("\n## ").next().unwrap()
+}
+
 /// The blocks of the page in that language.
 fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let start = format!("```{language}\n");
     page.split(start.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+/// The block of C in which this stands.
+fn block_with<'a>(page: &'a str, words: &str) -> &'a str {
+    let found = blocks(page, "c").into_iter().find(|block| block.contains(words));
+    found.unwrap_or_else(|| panic!("{words} stands in no block"))
 }
 
 /// A directory that looks like the root of the repository after `make build`.
@@ -67,12 +79,41 @@ fn run(root: &Path, lines: &str) -> Vec<String> {
 #[test]
 fn the_manual_shows_what_its_commands_print() {
     let page = page();
+    let part = section(&page, "Try it");
     let root = root();
-    std::fs::write(root.path().join("tasks.c"), blocks(&page, "c")[0]).expect("written");
-    std::fs::write(root.path().join("shortest.sched"), blocks(&page, "sched")[0]).expect("written");
-    let printed = run(root.path(), blocks(&page, "sh")[0]);
-    assert_eq!(printed, blocks(&page, "text"));
+    std::fs::write(root.path().join("tasks.c"), blocks(part, "c")[0]).expect("written");
+    std::fs::write(root.path().join("shortest.sched"), blocks(part, "sched")[0]).expect("written");
+    let printed = run(root.path(), blocks(part, "sh")[0]);
+    assert_eq!(printed, blocks(part, "text"));
     assert_eq!(printed.len(), 2);
+    // The same program, traced.
+    run(root.path(), blocks(&page, "sh")[1]);
+    let file = std::fs::read(root.path().join("tasks.pftrace")).expect("the trace");
+    let trace = attune_timeline_reader::Trace::read(&file);
+    assert_eq!(trace.track("worker 1").groups, ["tasks", "workers"]);
+    assert!(trace.track("ready on worker 1").is_counter);
+    assert_eq!(trace.track("3 short").groups, ["tasks", "threads"]);
+}
+
+/// The lines about a trace are C, and name what the header declares.
+#[test]
+fn the_manual_s_lines_about_traces_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = blocks(&page, "c")[3];
+    let text = format!("#include <attune.h>\nvoid f(void prepare(void)) {{ {lines} }}\n");
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
+}
+
+#[test]
+fn the_manual_s_program_gives_way() {
+    let page = page();
+    let part = section(&page, "Preemption");
+    let root = root();
+    std::fs::write(root.path().join("answer.c"), blocks(part, "c")[0]).expect("written");
+    assert_eq!(run(root.path(), blocks(part, "sh")[0]), blocks(part, "text"));
 }
 
 /// The lines that create a thread on a worker are C, and name what the header declares.
@@ -80,11 +121,22 @@ fn the_manual_shows_what_its_commands_print() {
 fn the_manual_s_lines_about_workers_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(&page, "c")[1];
+    let lines = block_with(&page, ".worker = ");
     let text = format!(
         "#include <attune.h>\n\
          void f(void *encode(void *), int picture) {{ attune_t thread; {lines} }}\n"
     );
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
+}
+
+#[test]
+fn the_manual_s_lines_about_calls_that_block_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = block_with(&page, "attune_blocking(");
+    let text = format!("#include <attune.h>\n#include <netdb.h>\n{lines}");
     let file = folder.path().join("lines.c");
     std::fs::write(&file, text).expect("written");
     common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
@@ -95,7 +147,7 @@ fn the_manual_s_lines_about_workers_compile() {
 fn the_manual_s_lines_about_shared_variables_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(&page, "c")[2];
+    let lines = block_with(&page, "attune_shared(");
     let text =
         format!("#include <attune.h>\nint64_t f(void) {{ {lines} return *copy + ticket; }}\n");
     let file = folder.path().join("lines.c");

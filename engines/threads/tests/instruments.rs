@@ -36,6 +36,7 @@ fn the_address_sanitizer_knows_each_threads_stack() {
         watched(&program, what, ("ASAN_OPTIONS", "detect_stack_use_after_return=1:color=never"))
     };
     is_silent(under("clean"));
+    is_silent(under("files"));
     is_told(under("overflow"), &["stack-buffer-overflow", "in overflows", "watched.c"]);
     is_told(under("after-return"), &["stack-use-after-return", "in reads_after_return"]);
 }
@@ -47,6 +48,7 @@ fn the_thread_sanitizer_knows_switches_locks_and_workers() {
     let under = |what| watched(&program, what, ("TSAN_OPTIONS", "color=never"));
     is_silent(under("clean"));
     is_silent(under("locked"));
+    is_silent(under("files"));
     is_told(under("race"), &["data race", "#0 adds ", "'shared'"]);
 }
 
@@ -54,10 +56,12 @@ fn the_thread_sanitizer_knows_switches_locks_and_workers() {
 fn valgrind_takes_a_switch_for_a_switch() {
     let directory = directory();
     let program = program(directory.path(), "watched");
-    let mut command = Command::new("valgrind");
-    command.arg("--error-exitcode=9").arg(program).arg("clean");
-    let ended = run(&mut command);
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("ERROR SUMMARY: 0 errors"), "{}", ended.stderr);
-    assert!(!ended.stderr.contains("switching stacks"), "{}", ended.stderr);
+    for what in ["clean", "files"] {
+        let mut command = Command::new("valgrind");
+        command.arg("--error-exitcode=9").arg(&program).arg(what);
+        let ended = run(&mut command);
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(0), "ok\n"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("ERROR SUMMARY: 0 errors"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("switching stacks"), "{}", ended.stderr);
+    }
 }

@@ -1,34 +1,24 @@
 //! The Rust interface. A process has one engine, so each test runs its body in a process of its
 //! own: this binary again, with the test's name.
 
+mod common;
+
 use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::process::Command;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
 use attune_threads::net::{self, TcpListener, TcpStream};
 use attune_threads::{
-    Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, imports, init, now, resume,
-    spawn, statistics, suspend, yield_now, yield_to,
+    Builder, Condvar, Mutex, Options, Poller, Semaphore, ThreadId, blocking, current, end_trace,
+    imports, init, now, poller, read_at, resume, spawn, statistics, suspend, trace, write_at,
+    yield_now, yield_to,
 };
+use common::alone;
 
 const MS: Duration = Duration::from_millis(1);
-
-fn alone(name: &str, body: impl FnOnce()) {
-    if std::env::var_os("ATTUNE_TEST_BODY").is_some() {
-        return body();
-    }
-    let me = std::env::current_exe().expect("the test's own path");
-    let mut command = Command::new("timeout");
-    command.arg("60").arg(me).args(["--exact", name, "--nocapture"]).env("ATTUNE_TEST_BODY", "1");
-    let output = command.output().expect("it runs");
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{stdout}{stderr}");
-}
 
 #[test]
 fn threads_return_values_and_interleave() {
@@ -224,6 +214,43 @@ fn poll_and_pipes() {
 }
 
 #[test]
+fn a_call_that_blocks_keeps_no_other_thread_waiting_and_its_panic_comes_back() {
+    alone("a_call_that_blocks_keeps_no_other_thread_waiting_and_its_panic_comes_back", || {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let waits = spawn(move || {
+            let mut text = String::from("it said: ");
+            let count = blocking(|| reader.read_to_string(&mut text)).unwrap();
+            (count.unwrap(), text)
+        });
+        yield_now().unwrap();
+        assert_eq!(net::write(writer.as_fd(), b"hello", None).unwrap(), 5);
+        drop(writer);
+        assert_eq!(waits.unwrap().join().unwrap(), (5, "it said: hello".to_owned()));
+
+        let panics = spawn(|| blocking(|| assert!(now() == 0, "on purpose")).unwrap());
+        let error = panics.unwrap().join().unwrap_err();
+        assert_eq!(error.downcast_ref::<&str>(), Some(&"on purpose"));
+    });
+}
+
+#[test]
+fn files_are_written_and_read_at_places() {
+    alone("files_are_written_and_read_at_places", || {
+        let file = tempfile::tempfile().unwrap();
+        let mut text = [0; 8];
+        assert_eq!(write_at(file.as_fd(), b"world", 6).unwrap(), 5);
+        assert_eq!(net::write(file.as_fd(), b"hello", None).unwrap(), 5);
+        assert_eq!(read_at(file.as_fd(), &mut text, 3).unwrap(), 8);
+        assert_eq!(&text, b"lo\0world");
+        let far = read_at(file.as_fd(), &mut text, u64::MAX).unwrap_err();
+        assert_eq!(far.raw_os_error(), Some(libc::EINVAL));
+        if std::env::var("ATTUNE_IO").unwrap() == "epoll" {
+            assert_eq!(poller().unwrap(), Poller::Epoll("ATTUNE_IO=epoll asks for it"));
+        }
+    });
+}
+
+#[test]
 fn time_passes_at_least_as_long_as_asked() {
     alone("time_passes_at_least_as_long_as_asked", || {
         let start = now();
@@ -253,5 +280,22 @@ fn unknown_imports_can_be_ignored() {
         let unowned = imports::import_int("no_such_import").unwrap_err();
         assert_eq!(unowned.raw_os_error(), Some(libc::ENOENT));
         assert_eq!(VARIABLE.load(Relaxed), 3);
+    });
+}
+
+#[test]
+fn a_trace_begins_and_ends() {
+    alone("a_trace_begins_and_ends", || {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let already = |result: std::io::Result<()>| {
+            assert_eq!(result.unwrap_err().raw_os_error(), Some(libc::EALREADY));
+        };
+        already(end_trace());
+        trace(file.path()).unwrap();
+        already(trace(file.path()));
+        Builder::new().name("traced").spawn(|| yield_now().unwrap()).unwrap().join().unwrap();
+        end_trace().unwrap();
+        let seen = attune_timeline_reader::Trace::read(&std::fs::read(file.path()).unwrap());
+        assert_eq!(seen.track("2 traced").slices_named("running").count(), 2);
     });
 }

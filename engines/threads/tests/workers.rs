@@ -9,10 +9,10 @@ use attune_language::engine::Engine;
 use attune_language::{Options, check};
 use common::{Ended, compile, directory, program, run};
 
-fn workers(program: &Path, policy: &Path, count: &str, what: Option<&str>) -> Ended {
+fn workers(program: &Path, policy: &Path, count: &str, poller: &str, what: Option<&str>) -> Ended {
     let mut command = Command::new(program);
     command.args(what).env("ATTUNE_SCHED", policy).env("ATTUNE_WORKERS", count);
-    run(&mut command)
+    run(command.env("ATTUNE_IO", poller))
 }
 
 /// tests/programs/workers.c under a policy of the library.
@@ -21,7 +21,7 @@ fn under(policy: &str, count: &str, what: Option<&str>) -> Ended {
     let program = program(directory.path(), "workers");
     let so = directory.path().join("policy.so");
     compile(Path::new(policy), &so);
-    workers(&program, &so, count, what)
+    workers(&program, &so, count, "", what)
 }
 
 /// Whether the threads engine takes a policy of the library.
@@ -39,8 +39,8 @@ fn workers_wake_each_others_threads_under_every_policy() {
     for entry in attune_schedulers::LIBRARY.iter().filter(|entry| runs_here(entry.name)) {
         let so = directory.path().join(entry.name).with_extension("so");
         compile(Path::new(entry.name), &so);
-        for count in ["2", "3"] {
-            let ended = workers(&program, &so, count, None);
+        for (count, poller) in [("2", ""), ("3", "epoll")] {
+            let ended = workers(&program, &so, count, poller, None);
             let name = entry.name;
             assert_eq!(
                 (ended.status, ended.stdout.as_str()),

@@ -17,7 +17,7 @@ const POLICIES: [&str; 2] = ["fifo", "shortest_reply"];
 /// Chunks of each reply.
 const REPLIES: [u32; 4] = [5, 1, 3, 2];
 /// In the simulator a chunk takes a millisecond.
-const CHUNK_US: f64 = 1000.0;
+const CHUNK_NS: f64 = 1_000_000.0;
 
 /// A policy's decisions, a letter for each chunk: the reply that it belongs to.
 #[derive(Serialize)]
@@ -77,15 +77,11 @@ fn simulated(policy: &str) -> Result<String> {
     let mut interpreter = schedulers::interpret(policy)?;
     let outcome =
         simulate(&mut interpreter, &workload, &options).map_err(|error| anyhow!("{error}"))?;
-    let trace: Value = serde_json::from_str(&outcome.perfetto())?;
-    let events = trace["traceEvents"].as_array().context("the trace has no events")?;
-    // The first process of the trace is the machine; its spans are stays on the CPU.
-    let stays = events.iter().filter(|event| event["pid"] == 1 && event["ph"] == "X");
-    let letters = stays.map(|stay| {
-        let chunks = (stay["dur"].as_f64()? / CHUNK_US).round() as usize;
-        Some(stay["name"].as_str()?.get(..1)?.repeat(chunks))
+    let letters = outcome.stays().into_iter().map(|(thread, lasts)| {
+        let chunks = (lasts as f64 / CHUNK_NS).round() as usize;
+        Some(thread.get(..1)?.repeat(chunks))
     });
-    letters.collect::<Option<String>>().context("a stay without a name or length")
+    letters.collect::<Option<String>>().context("a stay of a thread without a name")
 }
 
 fn program(policy: &str, options: &Options) -> Result<String> {

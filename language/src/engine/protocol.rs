@@ -343,8 +343,9 @@ impl Protocol {
 /// Whether the engine ever calls handlers of that name.
 pub fn calls(engine: Engine, event: Event) -> bool {
     match engine {
-        Engine::Simulator | Engine::Kernel => true,
-        Engine::Threads => !matches!(event, Event::QuantumExpired | Event::TimesliceLeft),
+        // A policy for threads is compiled once, for programs that opt into preemption and for
+        // others. So what is proved of it holds where a thread may be stopped at any safe point.
+        Engine::Simulator | Engine::Kernel | Engine::Threads => true,
         // It asks nothing but whether a thread may run next.
         Engine::Embedded => match event {
             Event::CanSwitchTo => true,

@@ -148,6 +148,30 @@ scheduler guarded {
     }
 }
 
+/// A program's threads may be stopped at any safe point, firmware's may not: `spent` can be full
+/// only where a slice ends.
+#[test]
+fn what_is_proved_for_threads_holds_when_a_slice_ends() {
+    let text = "
+scheduler spends {
+    data { threadref current; threadref spent; queue RQ; queue WQ; }
+    event newthread(t) { t => RQ; }
+    event event_raised(t) { t => RQ; }
+    event schedule {
+        if (|RQ| > 0) RQ => current;
+        else if (|spent| > 0) spent => current;
+        if (|current| > 0) dispatch current for 1ms;
+    }
+    event quantum_expired(t) { t => spent; }
+    event switch_out { if (|current| > 0) current => WQ; }
+}
+";
+    let source = SourceText { name: "spends.sched".into(), text: text.into() };
+    let checked = check(&source, &mut [].as_slice(), &Options::default());
+    let left = |engine| checked.engine(engine).transfers.checked;
+    assert_eq!((left(Engine::Threads), left(Engine::Embedded)), (1, 0), "{}", report(&checked));
+}
+
 /// However long a policy is, it keeps its proofs: 1600 queues, each with two transfers of its own.
 #[test]
 fn a_long_policy_keeps_its_proofs() {

@@ -27,8 +27,9 @@ pub enum Event {
     SetDead,
     SuspendThread,
     ResumeThread,
-    /// Quantum expiry, before it, needs preemption, which no engine that loads shared objects has.
-    Alarm = 11,
+    QuantumExpired,
+    Alarm,
+    TimesliceLeft,
     CanSwitchTo = 21,
 }
 

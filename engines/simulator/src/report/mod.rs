@@ -9,9 +9,10 @@ mod table;
 mod timeline;
 mod trace;
 
-pub use trace::{Place as TracePlace, document as trace_document};
+pub use trace::{Machine as TracedMachine, trace_of};
 
 use crate::outcome::Outcome;
+use crate::scheduler::Time;
 
 impl Outcome {
     /// Plain text with aligned columns.
@@ -30,15 +31,17 @@ impl Outcome {
         html::render(self)
     }
 
-    /// A trace that Perfetto and chrome://tracing open. Whole only if [`crate::Options::trace`] was
-    /// set.
-    pub fn perfetto(&self) -> String {
+    /// A trace that Perfetto opens. Whole only if [`crate::Options::trace`] was set.
+    pub fn perfetto(&self) -> Vec<u8> {
         trace::render(self)
     }
 
-    /// The events of its trace, separated by commas, as those of one machine among others.
-    pub fn trace_events(&self, place: TracePlace<'_>) -> String {
-        trace::events(self, place)
+    /// The stays on CPUs: the thread's name and how long it stayed, in the order in which they end.
+    /// All of them only if [`crate::Options::trace`] was set.
+    pub fn stays(&self) -> Vec<(String, Time)> {
+        let all = intervals::intervals(self, intervals::end_of_recording(self)).into_iter();
+        let stays = all.filter(|it| matches!(it.state, intervals::State::Running(_)));
+        stays.map(|stay| (self.recorded_name(stay.thread), stay.to - stay.from)).collect()
     }
 
     /// Whether the recording ended before the run.

@@ -1,13 +1,15 @@
 //! Descriptors. The functions without a timeout are those with one that never ends.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
 
 use libc::{POLLIN, POLLOUT, iovec, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
 use super::{posix, status};
 use crate::clock::FOREVER;
 use crate::errno::{Errno, Result};
-use crate::io;
+use crate::io::{self, files};
+use crate::process::with;
 
 fn count(f: impl FnOnce() -> Result<usize>) -> ssize_t {
     posix(-1, || f().map(|n| n as ssize_t))
@@ -94,6 +96,71 @@ unsafe extern "C" fn attune_writev_timed(
         (|| libc::sendmsg(fd, &message, libc::MSG_DONTWAIT), || libc::writev(fd, parts, number))
     };
     count(|| io::stream(fd, POLLOUT, timeout, send, write))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_pread(
+    fd: c_int,
+    buffer: *mut c_void,
+    size: size_t,
+    offset: i64,
+) -> ssize_t {
+    // SAFETY: the caller's buffer has room for `size` bytes.
+    count(|| unsafe { files::pread(fd, buffer, size, offset) })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_pwrite(
+    fd: c_int,
+    buffer: *const c_void,
+    size: size_t,
+    offset: i64,
+) -> ssize_t {
+    // SAFETY: the caller's buffer holds `size` bytes.
+    count(|| unsafe { files::pwrite(fd, buffer, size, offset) })
+}
+
+/// What C hands over, for another OS thread.
+struct Handed(*mut c_void);
+
+// SAFETY: the header tells the program that another OS thread gets it.
+unsafe impl Send for Handed {}
+
+impl Handed {
+    /// A closure that calls this gets the whole, and so may go to another OS thread.
+    fn take(self) -> *mut c_void {
+        self.0
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C-unwind" fn attune_blocking(
+    function: Option<extern "C-unwind" fn(*mut c_void) -> *mut c_void>,
+    argument: *mut c_void,
+    result: *mut *mut c_void,
+) -> c_int {
+    status(|| {
+        let function = function.ok_or(Errno(libc::EINVAL))?;
+        let argument = Handed(argument);
+        let returned = files::blocking(move || Handed(function(argument.take())))?;
+        if !result.is_null() {
+            // SAFETY: a place for the result.
+            unsafe { result.write(returned.take()) };
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_io(why: *mut *const c_char) -> *const c_char {
+    posix(ptr::null(), || {
+        let (name, reason) = with(|engine| engine.descriptors.poller())?;
+        if !why.is_null() {
+            // SAFETY: a place for the text.
+            unsafe { why.write(reason.map_or(ptr::null(), |reason| reason.as_ptr())) };
+        }
+        Ok(name.as_ptr())
+    })
 }
 
 #[unsafe(no_mangle)]

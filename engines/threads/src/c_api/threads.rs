@@ -5,10 +5,11 @@ use std::ptr;
 
 use super::{posix, status};
 use crate::clock;
-use crate::engine::worker;
+use crate::engine::{stay, worker};
 use crate::errno::Errno;
 use crate::io;
 use crate::operations::{self, Place};
+use crate::preemption;
 use crate::process::{self, Settings, here, leave, with};
 use crate::remote;
 use crate::statistics::{self, Statistics};
@@ -28,6 +29,7 @@ pub struct Options {
     seed: u64,
     cluster: *const c_char,
     workers: c_uint,
+    preempt: c_int,
 }
 
 /// `struct attune_attributes`.
@@ -60,6 +62,7 @@ unsafe extern "C" fn attune_init(options: *const Options) -> c_int {
             seed: options.seed,
             cluster: text(options.cluster),
             workers: options.workers as usize,
+            preempt: options.preempt != 0,
         })
     })
 }
@@ -167,6 +170,17 @@ extern "C" fn attune_yield_to(thread: ThreadId) -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn attune_check() -> c_int {
+    // Asked before `errno` is saved, so that a program that has not opted in pays for nothing else.
+    if stay::is_bounded() { status(preemption::check) } else { 0 }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_timeslice_left() -> i64 {
+    posix(-1, preemption::slice_left)
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn attune_suspend(thread: ThreadId) -> c_int {
     status(|| operations::suspend(thread))
 }
@@ -209,7 +223,8 @@ unsafe extern "C" fn attune_stats(statistics: *mut Statistics, size: usize) -> c
     })
 }
 
-fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+/// None: NULL.
+pub fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
     // SAFETY: null or a string, as the header says.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }

@@ -8,14 +8,18 @@
 //!
 //! Invariants: exactly one thread is Running, except inside [`Engine::switch`]; a Waiting thread is
 //! in one of: a queue, the timers, the descriptors' waiters, another thread's `joiner`, `asking`,
-//! `pending`.
+//! `pending`; or a transfer or call of its own is under way.
 //!
-//! The engine never takes the processor away from a thread: `dispatch t for d` does not bound the
-//! stay, `quantum_expired` never comes and `preempt` has no effect.
+//! The engine takes the processor away from a thread only at a safe point, and only in a program
+//! that has opted in (stay.rs). In others `dispatch t for d` does not bound the stay,
+//! `quantum_expired` never comes and `preempt` has no effect.
 
+mod calls;
 mod mail;
 mod node;
 mod outside;
+pub mod stay;
+mod traced;
 pub mod worker;
 
 use std::collections::{HashMap, VecDeque};
@@ -24,19 +28,21 @@ use std::ffi::{CStr, c_void};
 use crate::clock::{self, NEVER};
 use crate::cluster::Cluster;
 use crate::control::{self, Hint};
-use crate::descriptors::Descriptors;
 use crate::diagnosis;
 use crate::errno::{Errno, Result};
 use crate::fiber;
 use crate::import_bindings::ImportBindings;
+use crate::io::Descriptors;
 use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::{Extent, StackPool};
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
+use crate::trace::recorder::Recorder;
 use attune_abi::{Event, Variable};
 use node::Asking;
+use stay::Stay;
 use worker::{Message, Worker};
 
 /// An event that the scheduler has not been told of.
@@ -59,9 +65,17 @@ pub struct Engine {
     pub descriptors: Descriptors,
     timers: Timers,
     current: ThreadRef,
+    /// The running thread's.
+    stay: Stay,
+    /// None: nothing is traced.
+    trace: Option<Box<Recorder>>,
+    /// A call of another worker runs, and not the current thread.
+    serves: bool,
     pending: VecDeque<Pending>,
     /// By the number of a request, the thread that waits for its answer.
     asking: HashMap<u64, Asking>,
+    /// Calls that helpers make for threads of this worker.
+    calls: usize,
     /// Scratch for what descriptors report.
     reported: Vec<ThreadRef>,
     next_poll: i64,
@@ -90,7 +104,7 @@ impl Engine {
         let main = ThreadRef::allocate(id, c"main", std::ptr::null_mut(), size);
         let mut descriptors = Descriptors::new()?;
         if let Some(bell) = worker.bell() {
-            descriptors.watch(Some(bell));
+            descriptors.watch_bell(bell);
         }
         let mut engine = Engine {
             worker,
@@ -103,8 +117,12 @@ impl Engine {
             descriptors,
             timers: Timers::default(),
             current: main,
+            stay: Stay::ENDLESS,
+            trace: None,
+            serves: false,
             pending: VecDeque::new(),
             asking: HashMap::new(),
+            calls: 0,
             reported: Vec::new(),
             next_poll: 0,
             next_sweep: 0,
@@ -187,6 +205,7 @@ impl Engine {
         self.bindings.bind_thread_imports(thread);
         self.hints.iter().for_each(|hint| hint.give(thread));
         self.raise(Event::NewThread, Some(thread), now);
+        self.trace_state(thread, now);
         Ok(thread)
     }
 
@@ -228,9 +247,14 @@ impl Engine {
 
     /// Ends the thread's wait: what it waits for has come (0), or will not (an errno).
     pub fn wake(&mut self, thread: ThreadRef, outcome: i32) {
+        self.wake_at(thread, outcome, clock::now());
+    }
+
+    fn wake_at(&mut self, thread: ThreadRef, outcome: i32, now: i64) {
+        self.trace_wakes(thread, now);
         if self.worker.has(thread) {
             self.end_wait(thread, outcome);
-            self.raise_ready(thread, clock::now());
+            self.raise_ready(thread, now);
         } else if let Ok(other) = worker::of(thread.id) {
             other.post(Message::Wake(thread, outcome));
         }
@@ -263,6 +287,7 @@ impl Engine {
         if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
             self.raise(Event::SuspendThread, Some(thread), now);
         }
+        self.trace_state(thread, now);
         Ok(())
     }
 
@@ -286,6 +311,7 @@ impl Engine {
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
             self.raise(Event::ResumeThread, Some(thread), now);
         }
+        self.trace_state(thread, now);
         Ok(())
     }
 
@@ -309,7 +335,11 @@ impl Engine {
         let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
         let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
         match leave {
-            Leave::Yield => {}
+            Leave::Yield => {
+                if self.stay.is_used_up(now) {
+                    self.raise(Event::QuantumExpired, Some(me), now);
+                }
+            }
             Leave::YieldTo(other) => self.raise(Event::SetNextThread, Some(other), now),
             Leave::Wait => {
                 me.state.set(State::Waiting);
@@ -327,7 +357,7 @@ impl Engine {
             Leave::Exit => {
                 if let Some(joiner) = me.joiner.get() {
                     me.state.set(State::Running);
-                    self.wake(joiner, 0);
+                    self.wake_at(joiner, 0, now);
                 }
                 me.state.set(State::Dead);
                 self.raise(Event::SetDead, Some(me), now);
@@ -342,6 +372,7 @@ impl Engine {
             ));
         }
         if matches!(leave, Leave::Exit) {
+            self.trace_end_of(me, now);
             self.retire(me);
             if self.worker.count_out(self.living) {
                 return None;
@@ -381,15 +412,18 @@ impl Engine {
         let next = loop {
             // Threads wait until the nodes have come that the cluster expects.
             if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
-                now = self.idle();
+                now = self.idle(now);
                 continue;
             }
-            let chosen = self.scheduler.schedule(now);
+            let chosen = match stay::is_bounded() {
+                true => self.schedule_a_stay(now),
+                false => self.scheduler.schedule(now),
+            };
             self.take_alarms();
             if let Some(next) = chosen {
                 break next;
             }
-            now = self.idle();
+            now = self.idle(now);
         };
         if next.state.get() != State::Ready || next.suspended.get() {
             let name = self.scheduler.name().to_string_lossy();
@@ -404,6 +438,7 @@ impl Engine {
         next.waits_for.set(WaitsFor::Nothing);
         self.current = next;
         self.switches += 1;
+        self.trace_switch(now);
         self.raise_pending(now);
         next
     }

@@ -22,8 +22,9 @@ const SWEEP_SOME: usize = 64;
 const SWEEP_SOME_EVERY: i64 = 10_000_000;
 
 impl Engine {
-    /// Waits until one event has been raised; returns the time.
-    pub(super) fn idle(&mut self) -> i64 {
+    /// Waits until one event has been raised; returns the time. No thread runs since `stopped`.
+    pub(super) fn idle(&mut self, stopped: i64) -> i64 {
+        self.trace_idle(stopped);
         let mut now = clock::now();
         loop {
             self.expire_timers(now);
@@ -38,7 +39,7 @@ impl Engine {
             }
             let waiting = self.descriptors.waiting() > 0;
             let next = self.timers.next();
-            let hopeless = next.is_none() && !waiting && !self.news_may_help();
+            let hopeless = next.is_none() && !waiting && self.calls == 0 && !self.news_may_help();
             if hopeless && !worker::several() {
                 let threads = diagnosis::threads(&self.scheduler, &self.threads);
                 diagnosis::deadlock(&self.scheduler, threads);
@@ -59,8 +60,8 @@ impl Engine {
         }
     }
 
-    /// Raises the events that have come meanwhile, while a thread counts as running. Costs three
-    /// comparisons most of the time.
+    /// Raises the events that have come meanwhile, while a thread counts as running: just after it
+    /// was chosen, and at its safe points. Costs three comparisons most of the time.
     #[inline]
     pub(super) fn raise_pending(&mut self, now: i64) {
         self.unswept = true;
@@ -85,6 +86,15 @@ impl Engine {
         }
     }
 
+    /// Whether [`Engine::raise_pending`] may find anything.
+    #[inline]
+    pub(super) fn may_hear(&self) -> bool {
+        self.timers.next().is_some()
+            || self.descriptors.waiting() > 0
+            || self.worker.has_mail()
+            || self.scheduler.cluster().is_some()
+    }
+
     pub(super) fn poll_descriptors(&mut self, timeout: i64) -> bool {
         let mut reported = std::mem::take(&mut self.reported);
         let heard = self.descriptors.poll(timeout, &mut reported);
@@ -101,8 +111,8 @@ impl Engine {
 
     pub(super) fn end_waits(&mut self, threads: &mut Vec<ThreadRef>, outcome: i32) {
         for thread in threads.drain(..) {
-            // Two of its descriptors may have reported.
-            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..)) {
+            // Two of its descriptors may have reported, or its transfer has ended before it waits.
+            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..) | WaitsFor::File(_)) {
                 self.end_wait(thread, outcome);
                 self.pending.push_back(Pending::Ready(thread));
             }
@@ -153,6 +163,7 @@ impl Engine {
         } else if !thread.suspended.get() {
             self.raise(Event::ResumeThread, Some(thread), now);
         }
+        self.trace_state(thread, now);
     }
 }
 

@@ -21,6 +21,7 @@ use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
 use crate::instruments::{self, Side};
 use crate::thread::{Thread, ThreadId, ThreadRef};
+use crate::unwinding::Exceptions;
 
 pub const MOST_WORKERS: usize = 64;
 
@@ -51,6 +52,8 @@ pub struct Worker {
     pub view: View,
     /// The stack on which it chooses, for tools that watch memory.
     pub side: Side,
+    /// C++ exceptions of the running thread.
+    pub exceptions: Exceptions,
     pub engine: UnsafeCell<Option<Engine>>,
     /// Threads that have not ended. Kept only where there are several workers.
     load: AtomicUsize,
@@ -61,8 +64,8 @@ pub struct Worker {
     bell: AtomicI32,
 }
 
-// SAFETY: by the module's invariants one OS thread touches `engine` and `side`; the rest is made
-// for sharing.
+// SAFETY: by the module's invariants one OS thread touches `engine`, `side` and `exceptions`; the
+// rest is made for sharing.
 unsafe impl Sync for Worker {}
 
 static FIRST: Worker = Worker::new(0);
@@ -159,6 +162,7 @@ impl Worker {
             busy: AtomicBool::new(false),
             view: View::new(),
             side: Side::new(),
+            exceptions: Exceptions::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),
             load: AtomicUsize::new(0),
@@ -198,6 +202,14 @@ impl Worker {
         }
         self.load.fetch_sub(1, Relaxed);
         LIVING.fetch_sub(1, SeqCst) == 1
+    }
+
+    /// The descriptor by which OS threads that are no workers end its sleep. Errors of eventfd(2).
+    pub fn ensure_bell(&self) -> Result<libc::c_int> {
+        if self.bell().is_none() {
+            self.hang_up_bell()?;
+        }
+        Ok(self.bell.load(Relaxed))
     }
 
     fn hang_up_bell(&self) -> Result<()> {

@@ -4,17 +4,21 @@
 //! Times are nanoseconds of CLOCK_MONOTONIC ([`now`]), timeouts are
 //! [`Duration`](std::time::Duration)s.
 
+mod files;
 pub mod imports;
 pub mod net;
 pub mod shared;
 mod sync;
 mod threads;
+mod trace;
 
+pub use files::{Poller, blocking, poller, read_at, write_at};
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
-    Builder, JoinHandle, Options, ThreadId, current, init, now, resume, scheduler_name, sleep,
-    sleep_until, spawn, statistics, suspend, yield_now, yield_to,
+    Builder, JoinHandle, Options, ThreadId, check, current, init, now, resume, scheduler_name,
+    sleep, sleep_until, spawn, statistics, suspend, timeslice_left, yield_now, yield_to,
 };
+pub use trace::{end_trace, trace};
 
 use std::time::Duration;
 

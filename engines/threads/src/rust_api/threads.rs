@@ -12,10 +12,11 @@ use std::time::Duration;
 use std::{ptr, thread};
 
 use super::nanoseconds;
-use crate::clock;
+use crate::clock::{self, NEVER};
 use crate::errno::Errno;
 use crate::io::sleep_until as sleep_to;
 use crate::operations::{self, Place};
+use crate::preemption;
 use crate::process::{self, Settings, leave, with};
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave};
@@ -41,6 +42,8 @@ pub struct Options {
     pub cluster: Option<String>,
     /// Workers, used when ATTUNE_WORKERS is unset; 0: one.
     pub workers: usize,
+    /// A thread whose slice is over gives way at its safe points, such as [`check`].
+    pub preempt: bool,
 }
 
 /// Starts the library on the calling OS thread. Optional: any other call starts it with the
@@ -63,6 +66,7 @@ pub fn init(options: &Options) -> io::Result<()> {
         seed: options.seed,
         cluster: cluster.as_deref(),
         workers: options.workers,
+        preempt: options.preempt,
     })?)
 }
 
@@ -166,6 +170,20 @@ pub fn current() -> io::Result<ThreadId> {
 /// Lets the scheduler choose again. EPERM: a foreign OS thread.
 pub fn yield_now() -> io::Result<()> {
     Ok(leave(Leave::Yield)?)
+}
+
+/// A safe point: the calling thread gives way if its slice is over, or if the scheduler wants to
+/// choose again. Nothing without [`Options::preempt`], and while a panic unwinds. EPERM: a foreign
+/// OS thread.
+pub fn check() -> io::Result<()> {
+    Ok(preemption::check()?)
+}
+
+/// How long the calling thread may still run before it gives way at a safe point. None: nothing
+/// ends its stay. EPERM: a foreign OS thread.
+pub fn timeslice_left() -> io::Result<Option<Duration>> {
+    let left = preemption::slice_left()?;
+    Ok((left != NEVER).then(|| Duration::from_nanos(left.unsigned_abs())))
 }
 
 /// Yields and asks the scheduler to choose `thread` next. ESRCH; EAGAIN: it is not ready to run.

@@ -2,6 +2,7 @@
 
 //! Compiles test programs and schedulers with the C compiler, and runs them.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -23,7 +24,7 @@ fn library() -> PathBuf {
     test.parent().expect("tests lie in a directory").to_path_buf()
 }
 
-pub fn cc(arguments: &[&dyn AsRef<std::ffi::OsStr>]) {
+pub fn cc(arguments: &[&dyn AsRef<OsStr>]) {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let mut command = Command::new(compiler);
     command.args(["-g", "-Wall", "-Wextra", "-Werror", "-Wno-infinite-recursion"]);
@@ -59,15 +60,26 @@ pub fn program(directory: &Path, name: &str) -> PathBuf {
 
 /// The same, with one word more for the compiler.
 pub fn program_with(directory: &Path, name: &str, word: &str) -> PathBuf {
-    let out = directory.join(name);
-    let source = here(&format!("tests/programs/{name}.c"));
+    linked(directory, &format!("{name}.c"), &["-std=gnu11", word], &[])
+}
+
+/// One in C++.
+pub fn cpp_program(directory: &Path, name: &str) -> PathBuf {
+    linked(directory, &format!("{name}.cc"), &["-std=gnu++17"], &["-lstdc++"])
+}
+
+fn linked(directory: &Path, source: &str, words: &[&str], libraries: &[&str]) -> PathBuf {
+    let out = directory.join(source).with_extension("");
+    let source = here("tests/programs").join(source);
     let library = library();
     // An old tag goes before LD_LIBRARY_PATH, in which cargo may name an older library first.
     let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}", library.display());
     let include = here("include");
-    cc(&[
-        &"-std=gnu11",
-        &word,
+    let mut arguments: Vec<&dyn AsRef<OsStr>> = Vec::new();
+    for word in words {
+        arguments.push(word);
+    }
+    let common: [&dyn AsRef<OsStr>; 10] = [
         &"-I",
         &include,
         &"-o",
@@ -78,9 +90,17 @@ pub fn program_with(directory: &Path, name: &str, word: &str) -> PathBuf {
         &"-lattune_threads",
         &"-pthread",
         &rpath,
-    ]);
+    ];
+    arguments.extend(common);
+    for library in libraries {
+        arguments.push(library);
+    }
+    cc(&arguments);
     out
 }
+
+/// Values of `ATTUNE_IO` under which programs run the same: what the machine has, and epoll.
+pub const POLLERS: [&str; 2] = ["", "epoll"];
 
 pub struct Ended {
     /// None: by a signal.
@@ -97,4 +117,23 @@ pub fn run(command: &mut Command) -> Ended {
     let Output { status, stdout, stderr } = timed.output().expect("timeout runs it");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ended { status: status.code(), stdout: text(stdout), stderr: text(stderr) }
+}
+
+/// Runs the body of the test of that name in a process of its own, since a process has one engine:
+/// this binary again, with the test's name. Once with the poller that the kernel allows, and once
+/// with epoll.
+pub fn alone(name: &str, body: impl FnOnce()) {
+    if std::env::var_os("ATTUNE_TEST_BODY").is_some() {
+        return body();
+    }
+    let me = std::env::current_exe().expect("the test's own path");
+    for poller in ["", "epoll"] {
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(&me).args(["--exact", name, "--nocapture"]);
+        command.env("ATTUNE_TEST_BODY", "1").env("ATTUNE_IO", poller);
+        let output = command.output().expect("it runs");
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{poller}: {stdout}{stderr}");
+    }
 }

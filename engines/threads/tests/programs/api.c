@@ -12,21 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "attune.h"
-
-#define MS ((int64_t)1000000)
-#define CHECK(what)                                                                        \
-    do {                                                                                   \
-        if (!(what)) {                                                                     \
-            fprintf(stderr, "%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #what, errno, \
-                    strerror(errno));                                                      \
-            exit(1);                                                                       \
-        }                                                                                  \
-    } while (0)
-#define FAILS(error, call)                       \
-    do {                                         \
-        errno = 0;                               \
-        CHECK((call) == -1 && errno == (error)); \
-    } while (0)
+#include "check.h"
 
 static char trace[64];
 static int is_full; /* the scheduler has set_next_thread and the imports tested here */

@@ -1,12 +1,14 @@
 /* Threads for programs that are watched: by AddressSanitizer, ThreadSanitizer or Valgrind.
  *
- *     watched clean | overflow | after-return | locked | race
+ *     watched clean | overflow | after-return | locked | race | files
  */
 #include <attune.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHECK(condition) ((condition) ? (void)0 : fail(#condition, __LINE__))
 
@@ -96,6 +98,28 @@ static void *adds(void *with_lock)
     return NULL;
 }
 
+static void *formats(void *text)
+{
+    snprintf(text, 64, "made by a helper");
+    return text;
+}
+
+static void *uses_files(void *nothing)
+{
+    char name[] = "/tmp/attune-watched-XXXXXX", text[64], read[64];
+    int fd = mkstemp(name);
+    CHECK(fd >= 0 && unlink(name) == 0);
+    void *result;
+    CHECK(attune_blocking(formats, text, &result) == 0 && result == text);
+    ssize_t size = (ssize_t)strlen(text) + 1;
+    CHECK(attune_pwrite(fd, text, (size_t)size, 0) == size);
+    CHECK(attune_pread(fd, read, sizeof read, 0) == size && !strcmp(read, text));
+    memset(read, 0, sizeof read);
+    CHECK(attune_read(fd, read, sizeof read) == size && !strcmp(read, text));
+    CHECK(attune_write(fd, read, 1) == 1 && attune_close(fd) == 0);
+    return nothing;
+}
+
 static attune_t start(void *(*body)(void *), void *argument, int worker)
 {
     attune_t thread;
@@ -112,6 +136,8 @@ int main(int argc, char **argv)
     int count = 1, rounds = 1;
     if (!strcmp(argv[1], "clean"))
         rounds = 30, count = 3;
+    else if (!strcmp(argv[1], "files"))
+        rounds = 10, count = 2;
     else if (!strcmp(argv[1], "locked") || !strcmp(argv[1], "race"))
         count = 2;
     for (int round = 0; round < rounds; round++) {
@@ -119,6 +145,9 @@ int main(int argc, char **argv)
             threads[0] = start(jumps, NULL, 0);
             threads[1] = start(exits, NULL, 0);
             threads[2] = start(fills, NULL, 0);
+        } else if (!strcmp(argv[1], "files")) {
+            for (int i = 0; i < count; i++)
+                threads[i] = start(uses_files, NULL, i % attune_workers() + 1);
         } else if (!strcmp(argv[1], "overflow")) {
             threads[0] = start(overflows, &place, 0);
         } else if (!strcmp(argv[1], "after-return")) {

@@ -1,5 +1,6 @@
 /* Threads on several workers, under any scheduler; the number of workers comes from ATTUNE_WORKERS.
- * Prints `ok` and exits with 0, or says what went wrong. With an argument: one of the ends below.
+ * Prints `ok` and exits with 0, or says what went wrong. With an argument: one of the ends below;
+ * `preempted` opts into preemption.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,21 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "attune.h"
-
-#define MS ((int64_t)1000000)
-#define CHECK(what)                                                                        \
-    do {                                                                                   \
-        if (!(what)) {                                                                     \
-            fprintf(stderr, "%s:%d: %s (errno %d %s)\n", __FILE__, __LINE__, #what, errno, \
-                    strerror(errno));                                                      \
-            exit(1);                                                                       \
-        }                                                                                  \
-    } while (0)
-#define FAILS(error, call)                       \
-    do {                                         \
-        errno = 0;                               \
-        CHECK((call) == -1 && errno == (error)); \
-    } while (0)
+#include "check.h"
 
 static int workers;
 
@@ -405,6 +392,10 @@ static void *says_last(void *none)
 
 int main(int count, char **arguments)
 {
+    if (count > 1 && !strcmp(arguments[1], "preempted")) {
+        struct attune_options options = {.size = sizeof options, .preempt = 1};
+        CHECK(attune_init(&options) == 0);
+    }
     workers = attune_workers();
     if (count > 1 && !strcmp(arguments[1], "deadlock")) {
         CHECK(attune_mutex_lock(&held) == 0);

@@ -108,7 +108,11 @@ fn a_thread_wakes_on_an_idle_cpu_of_another_instance() {
     assert_eq!((sleeper.moves, sleeper.migrations), (1, 1));
     assert_eq!(outcome.threads()[0].ended, Some(7_000_000));
     assert_eq!(sleeper.longest_wait, 0);
-    assert!(outcome.perfetto().contains("\"name\":\"moved\""));
+    let trace = attune_timeline_reader::Trace::read(&outcome.perfetto());
+    let moved = &trace.track("sleeper").instants[0];
+    assert_eq!((&*moved.name, moved.at), ("moved", 6_000_000));
+    let instances = ["from instance", "to instance"].map(|name| &*moved.arguments[name]);
+    assert_eq!(instances, ["0", "1"]);
 }
 
 #[test]

@@ -1,73 +1,84 @@
-//! Threads that wait for descriptors, and the one epoll instance behind them.
+//! Threads that wait for descriptors, and the poller behind them.
 //!
-//! A descriptor is armed (level-triggered, one shot) for everything that its waiters want whenever
-//! a waiter comes, or stays behind after a report. That costs one system call for each wait, and it
-//! stays right when descriptors are duplicated, closed and used again: arming a registration that
-//! has vanished fails with ENOENT, and its waiters get EBADF.
+//! A descriptor is armed for everything that its waiters want whenever a waiter comes, or stays
+//! behind after a report. When the poller finds that the number stands for another file by now, its
+//! earlier waiters get EBADF.
 //!
-//! Invariant: `entries[fd]`'s list holds exactly the waiters for fd; a waiter lives on its blocked
-//! thread's stack and is unlinked before that thread runs again; `waiting` counts them all.
+//! Invariant: `entries[fd]`'s list holds exactly the waiters for fd; a waiter lies on its blocked
+//! thread's stack and is unlinked before that thread runs again; `waiting` counts them all, and
+//! the transfers under way.
 
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::ptr;
 
-use crate::errno::{self, Errno, Result, check};
+use super::poller::{self, Poller, Report, Watch};
+use super::uring::{Operation, Transfer};
+use crate::errno::{Errno, Result, check};
 use crate::thread::{ThreadRef, Waiter};
 
 #[derive(Clone, Copy)]
 struct Entry {
     first: *const Waiter,
     last: *const Waiter,
-    /// Registered with epoll, unless the program closed the descriptor without attune_close.
-    registered: bool,
     /// The last operation on it said ENOTSOCK.
     no_socket: bool,
 }
 
-const EMPTY: Entry =
-    Entry { first: ptr::null(), last: ptr::null(), registered: false, no_socket: false };
-const EVENTS: usize = 256;
+const EMPTY: Entry = Entry { first: ptr::null(), last: ptr::null(), no_socket: false };
 
 pub struct Descriptors {
-    epoll: RawFd,
+    poller: Poller,
+    /// Why it is not io_uring.
+    why: Option<&'static CStr>,
     entries: Vec<Entry>,
     waiting: usize,
-    events: Vec<libc::epoll_event>,
-    /// epoll_pwait2 is there (Linux 5.11); without it waits are rounded up to milliseconds.
-    exact: bool,
+    /// Scratch for what descriptors report.
+    reports: Vec<Report>,
     /// Where the next sweep goes on.
     cursor: usize,
     polls: u64,
-    watched: Option<RawFd>,
 }
 
 impl Descriptors {
     pub fn new() -> Result<Descriptors> {
-        // SAFETY: a plain system call.
-        let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
+        let (poller, why) = poller::choose()?;
         Ok(Descriptors {
-            epoll,
+            poller,
+            why,
             entries: Vec::new(),
             waiting: 0,
-            events,
-            exact: true,
+            reports: Vec::new(),
             cursor: 0,
             polls: 0,
-            watched: None,
         })
     }
 
-    /// Lets polls end when this descriptor, which no thread waits for, is readable. One that was
-    /// watched before is closed by now, or is the same.
+    /// The poller, and why it is not io_uring.
+    pub fn poller(&self) -> (&'static CStr, Option<&'static CStr>) {
+        (self.poller.name(), self.why)
+    }
+
+    /// Lets polls end when this connection to a cluster's manager is readable.
     pub fn watch(&mut self, fd: Option<RawFd>) {
-        if fd != self.watched {
-            self.watched = fd;
-            let Some(fd) = fd else { return };
-            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
-            // SAFETY: a plain system call on a valid event. Where it fails, polls by time remain.
-            unsafe { libc::epoll_ctl(self.epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
-        }
+        self.poller.watch(Watch::Cluster, fd);
+    }
+
+    /// Lets polls end when another OS thread rings.
+    pub fn watch_bell(&mut self, bell: RawFd) {
+        self.poller.watch(Watch::Bell, Some(bell));
+    }
+
+    /// Begins a transfer that ends by itself, after which a poll reports its thread. False: the
+    /// poller knows none.
+    ///
+    /// # Safety
+    /// The operation and the buffer stay where they are until the operation has a result.
+    pub unsafe fn start(&mut self, operation: &Operation, transfer: Transfer) -> bool {
+        // SAFETY: the caller's promise; a result is set when the poller gives the operation back.
+        let started = unsafe { self.poller.start(operation, transfer) };
+        self.waiting += usize::from(started);
+        started
     }
 
     /// Number of waits under way.
@@ -133,28 +144,43 @@ impl Descriptors {
             Some(next) => next.previous.set(previous),
             None => entry.last = previous,
         }
+        // Where nothing waits, nothing polls.
+        if entry.first.is_null() && self.poller.disarm(waiter.fd) && self.waiting == 0 {
+            self.poller.submit();
+        }
     }
 
     /// Asks the kernel, waiting up to `timeout` nanoseconds (negative: for ever), and appends the
     /// threads whose descriptors are ready or broken. False if the time ran out.
     pub fn poll(&mut self, timeout: i64, ready: &mut Vec<ThreadRef>) -> bool {
         self.polls += 1;
-        let count = self.wait(timeout);
-        for i in 0..count {
-            let event = self.events[i];
-            self.report(event.u64 as RawFd, event.events, ready);
+        let mut reports = std::mem::take(&mut self.reports);
+        let heard = self.poller.wait(timeout, &mut reports);
+        for Report { fd, events } in reports.drain(..) {
+            self.report(fd, events, ready);
         }
-        count > 0
+        self.reports = reports;
+        while let Some(operation) = self.poller.take_ended() {
+            self.waiting -= 1;
+            // SAFETY: its thread has not run since it ended.
+            ready.push(unsafe { (*operation).thread });
+        }
+        heard
     }
 
     /// Threads that wait for a descriptor, which is about to be closed.
     pub fn forget(&mut self, fd: RawFd) -> Vec<ThreadRef> {
         let threads = self.waiters(fd).map(|waiter| waiter.thread).collect();
+        self.poller.forget(fd);
         if let Some(entry) = self.entry(fd) {
-            entry.registered = false;
             entry.no_socket = false;
         }
         threads
+    }
+
+    /// Makes sure that closing a descriptor, for which no thread waits, closes its file.
+    pub fn let_go(&mut self, fd: RawFd) {
+        self.poller.let_go(fd);
     }
 
     /// Looks at up to `count` descriptors for ones that were closed without attune_close, and
@@ -210,28 +236,10 @@ impl Descriptors {
         }
     }
 
-    /// Arms the descriptor for all its waiters. False: it had to be registered anew although it was
-    /// registered.
+    /// Arms the descriptor for all its waiters. False: earlier ones waited for another file.
     fn arm(&mut self, fd: RawFd) -> Result<bool> {
         let interest = self.waiters(fd).fold(0, |all, waiter| all | waiter.interest);
-        let mut event =
-            libc::epoll_event { events: interest | libc::EPOLLONESHOT as u32, u64: fd as u64 };
-        let epoll = self.epoll;
-        // SAFETY: plain system calls on a valid event.
-        let mut control =
-            |operation| check(unsafe { libc::epoll_ctl(epoll, operation, fd, &mut event) });
-        let Some(entry) = self.entry(fd) else { return Err(Errno(libc::EBADF)) };
-        let expected = entry.registered;
-        let known = expected && control(libc::EPOLL_CTL_MOD).is_ok();
-        if !known {
-            entry.registered = false;
-            match control(libc::EPOLL_CTL_ADD) {
-                Err(Errno(libc::EEXIST)) => control(libc::EPOLL_CTL_MOD)?,
-                other => other?,
-            };
-            entry.registered = true;
-        }
-        Ok(known || !expected)
+        self.poller.arm(fd, interest)
     }
 
     fn waiters(&self, fd: RawFd) -> impl Iterator<Item = &'static Waiter> + use<> {
@@ -253,32 +261,5 @@ impl Descriptors {
             self.entries.resize((place + 1).next_power_of_two(), EMPTY);
         }
         self.entries.get_mut(place)
-    }
-
-    /// Number of events in `self.events`.
-    fn wait(&mut self, timeout: i64) -> usize {
-        let (events, room) = (self.events.as_mut_ptr(), EVENTS as libc::c_int);
-        if self.exact && timeout > 0 {
-            let time = libc::timespec {
-                tv_sec: timeout / 1_000_000_000,
-                tv_nsec: timeout % 1_000_000_000,
-            };
-            // SAFETY: `events` has room for as many; the signal mask is left alone.
-            let count = unsafe {
-                let mask = ptr::null::<libc::sigset_t>();
-                libc::syscall(libc::SYS_epoll_pwait2, self.epoll, events, room, &time, mask, 8)
-            };
-            if count >= 0 {
-                return count as usize;
-            }
-            if errno::get() != libc::ENOSYS {
-                return 0;
-            }
-            self.exact = false;
-        }
-        let milliseconds = if timeout < 0 { -1 } else { (timeout + 999_999) / 1_000_000 };
-        let milliseconds = milliseconds.min(i32::MAX.into()) as libc::c_int;
-        // SAFETY: as above. A signal ends the wait early, which callers take as any other end.
-        unsafe { libc::epoll_wait(self.epoll, events, room, milliseconds) }.max(0) as usize
     }
 }

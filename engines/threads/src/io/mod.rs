@@ -3,15 +3,29 @@
 //! Every operation is tried first, and its thread waits for the descriptor only when the kernel
 //! says EAGAIN. Sockets are used with MSG_DONTWAIT: their flags stay as they are, and the engine
 //! needs no memory of a descriptor that the program may close and use again. Other descriptors, and
-//! sockets that accept or connect, are made O_NONBLOCK before each try.
+//! sockets that accept or connect, are made O_NONBLOCK before each try. Regular files are read and
+//! written by [`files`].
 //!
 //! Timeouts are relative nanoseconds, negative for none.
 
+mod about;
+mod descriptors;
+mod epoll;
+pub mod files;
+pub mod helpers;
+mod poller;
+pub mod uring;
+
+pub use descriptors::Descriptors;
+
 use std::os::fd::RawFd;
+
+use about::about;
 
 use crate::clock::{self, NEVER};
 use crate::engine::Engine;
 use crate::errno::{Errno, Result, check};
+use crate::preemption::safe_point;
 use crate::process::{leave, with};
 use crate::remote;
 use crate::thread::{Leave, Waiter, WaitsFor};
@@ -20,7 +34,8 @@ use crate::thread::{Leave, Waiter, WaitsFor};
 /// Nanoseconds.
 const CONNECT_RETRY: i64 = 1_000_000;
 
-/// A stream operation: on a socket with MSG_DONTWAIT, or on anything else made O_NONBLOCK.
+/// A stream operation: on a socket with MSG_DONTWAIT, on a file by a helper, or on anything else
+/// made O_NONBLOCK.
 pub fn stream(
     fd: RawFd,
     interest: i16,
@@ -38,6 +53,9 @@ pub fn stream(
                 }
                 other => return other,
             }
+        }
+        if about(fd)?.1 {
+            return files::on_helper(&mut on_other);
         }
         set_nonblocking(fd)?;
         result(on_other())
@@ -117,6 +135,7 @@ pub fn close(fd: RawFd) -> Result<()> {
     let fail = |engine: &mut Engine| {
         let waiting = engine.descriptors.forget(fd);
         engine.fail_waits(waiting);
+        engine.descriptors.let_go(fd);
     };
     with(fail)?;
     remote::elsewhere(fail)?;
@@ -130,6 +149,7 @@ pub fn close(fd: RawFd) -> Result<()> {
 
 /// As poll(2); 0 after the timeout.
 pub fn poll(descriptors: &mut [libc::pollfd], timeout: i64) -> Result<usize> {
+    safe_point();
     let me = with(|engine| engine.current())?;
     let deadline = clock::deadline(timeout);
     loop {
@@ -173,6 +193,7 @@ fn perform(
     timeout: i64,
     mut attempt: impl FnMut() -> Result<usize>,
 ) -> Result<usize> {
+    safe_point();
     let mut deadline = None;
     loop {
         match attempt() {
