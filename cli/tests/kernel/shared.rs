@@ -44,9 +44,12 @@ fn shares_follow_weights(cpus: u32, weights: &[(&str, f64)]) {
         cpus,
         &["share", "shared.bpf.o"],
         &format!(
-            "for weights in {words}; do ./share while /tmp/go 3 & $attune run shared.bpf.o \
-                --weight $weights -- sh -c \"touch /tmp/go; sleep 0.3; exec ./share $weights 2 3\"; rm \
-                /tmp/go; wait; done; cat /sys/kernel/sched_ext/state"
+            "for weights in {words}; do
+                ./share while /tmp/go 3 &
+                $attune run shared.bpf.o --weight $weights -- sh -c \
+                    \"touch /tmp/go; sleep 0.3; exec ./share $weights 2 3\"
+                rm /tmp/go; wait
+            done; cat /sys/kernel/sched_ext/state"
         ),
     );
     for (weights, expected) in weights {

@@ -81,8 +81,9 @@ struct attune_options {
  * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
  * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
  * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers),
- * ATTUNE_IO=uring|epoll, ATTUNE_TRACE (the file of a trace). EALREADY: it runs already. EINVAL: size
- * is unknown, or too many workers. ENOMEM, EMFILE, ENFILE: no memory, no descriptors for epoll. */
+ * ATTUNE_IO=uring|epoll, ATTUNE_TRACE (the file of a trace). EALREADY: it runs already. EINVAL:
+ * size is unknown, or too many workers. ENOMEM, EMFILE, ENFILE: no memory, no descriptors for
+ * epoll. */
 int attune_init(const struct attune_options *options);
 
 /* The name of the scheduler that runs, or NULL with errno. */

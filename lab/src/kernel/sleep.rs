@@ -9,8 +9,8 @@ const RESCUES: &str = "waited too long";
 
 pub const EXPERIMENT: Description = Description {
     name: "machine-sleep",
-    about: "whether a run goes on when the machine suspends or hibernates under 200 threads, as far \
-        as the kernel's own tests of sleep go",
+    about: "whether a run goes on when the machine suspends or hibernates under 200 threads, as \
+        far as the kernel's own tests of sleep go",
     title: "A machine that sleeps",
     text: &[
         "The machine goes to sleep at random moments: to idle, to memory and to disk, each as far \

@@ -10,7 +10,6 @@
 #include "attune.h"
 #include "check.h"
 
-
 /* What the policy knows, and counts. */
 static int64_t turn;
 static int expired, asks;
