@@ -47,7 +47,7 @@ impl Engine {
         // SAFETY: the caller's promise.
         let begun = unsafe { self.descriptors.start(operation, transfer) };
         if begun {
-            // What is in memory comes at once.
+            // The kernel begins now, not when threads next wait.
             self.poll_descriptors(0);
             if operation.result.get().is_none() {
                 self.prepare_wait(WaitsFor::File(fd), NEVER);

@@ -160,19 +160,16 @@ impl Uring {
         let number = TRANSFER | ptr::from_ref(operation) as u64;
         let length = |size: usize| size.min(MOST_BYTES) as u32;
         let entry = match transfer {
-            // What is in memory is copied at once. For the rest the kernel asks the device, or has
-            // a thread of its own read where a file system cannot say "not yet".
             Transfer::Read { fd, buffer, size, offset } => {
                 opcode::Read::new(Fd(fd), buffer.cast(), length(size)).offset(offset).build()
             }
-            // The kernel's own thread writes: a file system may wait for its journal or for memory
-            // also where it was asked not to.
             Transfer::Write { fd, buffer, size, offset } => {
-                let entry = opcode::Write::new(Fd(fd), buffer.cast(), length(size));
-                entry.offset(offset).build().flags(Flags::ASYNC)
+                opcode::Write::new(Fd(fd), buffer.cast(), length(size)).offset(offset).build()
             }
         };
-        self.push(entry.user_data(number));
+        // A thread of the kernel's does it. The kernel would try first without waiting, and there
+        // are file systems that wait all the same: FUSE for its server, others for their journal.
+        self.push(entry.flags(Flags::ASYNC).user_data(number));
     }
 
     pub fn take_ended(&mut self) -> Option<*const Operation> {

@@ -131,6 +131,7 @@ static void plain(void)
 /* ---- calls that block */
 
 #define CALLS 80
+#define FEW   10
 
 static int gates[CALLS][2];
 static pthread_t workers_own;
@@ -180,6 +181,16 @@ static void blocking(void)
     workers_own = pthread_self();
     FAILS(EINVAL, attune_blocking(NULL, NULL, NULL));
     without_helpers();
+    /* no call waits for another one: the last ends first */
+    for (int i = 0; i < FEW; i++) {
+        CHECK(pipe(gates[i]) == 0);
+        threads[i] = start_on(i % attune_workers() + 1, calls, gates[i]);
+    }
+    for (int i = FEW - 1; i >= 0; i--) {
+        CHECK(attune_write(gates[i][1], "", 1) == 1);
+        CHECK(attune_join(threads[i], &result) == 0 && result == gates[i]);
+        CHECK(attune_close(gates[i][0]) == 0 && attune_close(gates[i][1]) == 0);
+    }
     /* more than there are helpers, so some wait for others */
     for (int i = 0; i < CALLS; i++) {
         CHECK(pipe(gates[i]) == 0);
@@ -221,12 +232,6 @@ static void closing(void)
 {
     char c;
     int a[2], b[2];
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-    attune_t x = start(is_cut_off, &pair[0]);
-    attune_sleep_for(MS);
-    CHECK(!is_at_end() && attune_close(pair[0]) == 0 && is_at_end());
-    CHECK(attune_join(x, NULL) == 0 && attune_close(pair[1]) == 0);
-
     /* a wait that timed out keeps nothing open, neither does one for several */
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     FAILS(ETIMEDOUT, attune_read_timed(pair[0], &c, 1, MS));
@@ -238,12 +243,17 @@ static void closing(void)
     CHECK(close(pair[0]) == 0 && is_at_end());
     close(pair[1]);
 
-    /* The number stands for another file when the next thread waits. */
-    CHECK(pipe(b) == 0);
-    x = start(is_cut_off, &a[0]);
+    /* attune_close ends a wait and the connection, while others wait for something else */
+    attune_t x = start(is_cut_off, &a[0]);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    attune_t y = start(is_cut_off, &pair[0]);
     attune_sleep_for(MS);
-    CHECK(dup2(b[0], a[0]) == a[0]);
-    attune_t y = start(reads_b, &a[0]);
+    CHECK(!is_at_end() && attune_close(pair[0]) == 0 && is_at_end());
+    CHECK(attune_join(y, NULL) == 0 && attune_close(pair[1]) == 0);
+
+    /* The number stands for another file when the next thread waits. */
+    CHECK(pipe(b) == 0 && dup2(b[0], a[0]) == a[0]);
+    y = start(reads_b, &a[0]);
     CHECK(attune_join(x, NULL) == 0);
     CHECK(attune_write(b[1], "b", 1) == 1 && attune_join(y, NULL) == 0);
 }
