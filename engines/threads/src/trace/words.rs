@@ -26,6 +26,8 @@ pub fn waits(waits_for: WaitsFor) -> (&'static str, Argument) {
         }
         WaitsFor::Worker(index) => ("waiting for a worker", number("worker", index as i64 + 1)),
         WaitsFor::Answer(_) => ("waiting for an answer of the cluster's manager", None),
+        WaitsFor::File(fd) => ("reading or writing a file", number("descriptor", fd.into())),
+        WaitsFor::Call => ("in a blocking call", None),
     }
 }
 
@@ -37,6 +39,8 @@ pub fn woken_by(waits_for: WaitsFor, outcome: i32, another: bool) -> &'static st
         (WaitsFor::Descriptors(..), libc::EBADF) => "a closed descriptor",
         (WaitsFor::Descriptors(..), _) => "its descriptor",
         (WaitsFor::Answer(_), _) => "an answer",
+        (WaitsFor::File(_), _) => "the end of its transfer",
+        (WaitsFor::Call, _) => "the end of its call",
         _ => "a thread",
     }
 }
