@@ -30,6 +30,7 @@ pub fn check() -> Result<()> {
     if stay::is_bounded() { give_way_if_over() } else { Ok(()) }
 }
 
+#[cold]
 #[inline(never)]
 fn give_way_if_over() -> Result<()> {
     let over = with(|engine| engine.stay_is_over())?;

@@ -70,7 +70,7 @@ impl RawMutex {
 
     /// EPERM.
     pub fn unlock(&self) -> Result<()> {
-        with(|engine| {
+        let unlocked = with(|engine| {
             let me = engine.current();
             let next = guarded(|| {
                 let mine = self.owner.get() == me.id;
@@ -80,9 +80,9 @@ impl RawMutex {
                 engine.wake(next, outcome);
             }
             Ok(())
-        })??;
+        })?;
         safe_point();
-        Ok(())
+        unlocked
     }
 
     /// The thread that has the mutex now and is to be woken, and how.
@@ -198,7 +198,7 @@ impl RawSemaphore {
 
     /// EOVERFLOW.
     pub fn post(&self) -> Result<()> {
-        with(|engine| {
+        let posted = with(|engine| {
             let waiter = guarded(|| {
                 let waiter = self.queue.pop();
                 if waiter.is_none() {
@@ -211,9 +211,9 @@ impl RawSemaphore {
                 engine.wake(waiter, 0);
             }
             Ok(())
-        })??;
+        })?;
         safe_point();
-        Ok(())
+        posted
     }
 
     fn take(&self) -> bool {

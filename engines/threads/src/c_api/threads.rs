@@ -171,8 +171,13 @@ extern "C" fn attune_yield_to(thread: ThreadId) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_check() -> c_int {
-    // Asked before `errno` is saved, so that a program that has not opted in pays for nothing else.
-    if stay::is_bounded() { status(preemption::check) } else { 0 }
+    if stay::is_bounded() { bounded_check() } else { 0 }
+}
+
+/// Apart, so that programs that have not opted in do not pay for the registers that it needs.
+#[inline(never)]
+fn bounded_check() -> c_int {
+    status(preemption::check)
 }
 
 #[unsafe(no_mangle)]

@@ -254,17 +254,28 @@ static void *spins(void *none)
     return none;
 }
 
-static void workers(void)
+static void spin(int hogs)
 {
-    attune_t one = start_on(2, spins, NULL), other = start_on(2, spins, NULL);
-    while (running < 2)
+    attune_t threads[2];
+    running = 0;
+    stop = false;
+    for (int i = 0; i < hogs; i++)
+        threads[i] = start_on(2, spins, NULL);
+    while (running < hogs)
         CHECK(attune_check() == 0);
     /* The other worker does what it is told although none of its threads stops. */
-    CHECK(attune_suspend(one) == 0);
-    CHECK(attune_resume(one) == 0);
+    CHECK(attune_suspend(threads[0]) == 0);
+    CHECK(attune_resume(threads[0]) == 0);
     stop = true;
-    join(one);
-    join(other);
+    for (int i = 0; i < hogs; i++)
+        join(threads[i]);
+}
+
+static void workers(void)
+{
+    spin(2);
+    turn = -1;
+    spin(1);
 }
 
 /* ---- where there is no safe point */
