@@ -78,7 +78,8 @@ struct attune_options {
  * defaults. Loads the scheduler, and ends the process with status 2 and a message if that fails.
  * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
  * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
- * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers).
+ * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers),
+ * ATTUNE_TRACE (the file of a trace).
  * EALREADY: it runs already. EINVAL: size is unknown, or too many workers. ENOMEM, EMFILE, ENFILE:
  * no memory, no descriptors for epoll. */
 int attune_init(const struct attune_options *options);
@@ -416,6 +417,13 @@ struct attune_statistics {
 
 /* size is sizeof *statistics. */
 int attune_stats(struct attune_statistics *statistics, size_t size);
+
+/* Writes what all threads do to a file, from now on until attune_trace(NULL) or the end of the
+ * process; ui.perfetto.dev opens it. ATTUNE_TRACE=FILE does so from the start. After
+ * attune_trace(NULL) the file is complete; other threads run meanwhile. EALREADY: a trace is being
+ * written already, or (NULL) none is. EBUSY: another process writes its trace there. Errors of
+ * open(2), or (NULL) of the write(2) that ended the trace before. */
+int attune_trace(const char *path);
 
 #ifdef __cplusplus
 }

@@ -7,10 +7,15 @@ pub const FOREVER: i64 = -1;
 pub const NEVER: i64 = i64::MAX;
 
 pub fn now() -> i64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// The time of a clock that every Linux has, in nanoseconds.
+#[inline]
+pub fn read(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid place; CLOCK_MONOTONIC exists on every Linux, so the call cannot
-    // fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    // SAFETY: `time` is a valid place; the clock exists, so the call cannot fail.
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 

@@ -14,13 +14,13 @@
 //! C programs use `include/attune.h`; docs/threads.md is the manual for both.
 //!
 //! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
-//! `shared_variables` and `import_operations`; these act on the `engine` of their worker through
-//! `process`, which also switches stacks, and on those of others through `remote`. An
-//! `engine::worker` is an OS thread with its engine, and a program has one unless it asks for more.
-//! The engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
-//! `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
-//! `instruments` tells sanitizers and Valgrind of stacks, `debugger` shows
-//! threads to GDB, and `control` to the program's user.
+//! `shared_variables`, `import_operations` and `trace_operations`; these act on the `engine` of
+//! their worker through `process`, which also switches stacks, and on those of others through
+//! `remote`. An `engine::worker` is an OS thread with its engine, and a program has one unless it
+//! asks for more. The engine drives the `scheduler` that `load` found, with `thread_table`,
+//! `timers`, `descriptors` and `stack` for its data. `thread` and its children are at the bottom.
+//! `instruments` tells sanitizers and Valgrind of stacks, `debugger` shows threads to GDB,
+//! `control` to the program's user, and `trace` writes down what they do.
 
 mod c_api;
 mod clock;
@@ -51,6 +51,8 @@ mod sync;
 mod thread;
 mod thread_table;
 mod timers;
+mod trace;
+mod trace_operations;
 
 pub use rust_api::*;
 pub use statistics::Statistics;

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::report;
+use crate::scheduler::Scheduler;
 use attune_abi::{self as abi, Event};
 
 unsafe extern "C" {
@@ -27,6 +28,11 @@ pub struct Loaded(&'static abi::Scheduler);
 unsafe impl Send for Loaded {}
 
 impl Loaded {
+    /// The one that is attached there.
+    pub fn of(attached: &Scheduler) -> Loaded {
+        Loaded(attached.addresses().0)
+    }
+
     pub fn scheduler(self) -> &'static abi::Scheduler {
         self.0
     }
@@ -56,8 +62,17 @@ pub fn cluster(from_options: Option<&CStr>) -> Option<String> {
 
 /// Where the user wants to see and change the scheduler.
 pub fn control() -> Option<PathBuf> {
-    let wanted = std::env::var_os("ATTUNE_CONTROL").filter(|place| !place.is_empty());
-    let place = choose("ATTUNE_CONTROL", wanted, None, is_privileged())?;
+    place("ATTUNE_CONTROL")
+}
+
+/// The file to which the user wants the threads traced.
+pub fn trace() -> Option<PathBuf> {
+    place("ATTUNE_TRACE")
+}
+
+fn place(variable: &str) -> Option<PathBuf> {
+    let wanted = std::env::var_os(variable).filter(|place| !place.is_empty());
+    let place = choose(variable, wanted, None, is_privileged())?;
     Some(PathBuf::from(OsStr::from_bytes(place.to_bytes())))
 }
 

@@ -28,6 +28,7 @@ use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::StackPool;
 use crate::thread::{Leave, ThreadRef};
+use crate::trace::{self, recorder::Pen};
 
 const NOBODY: usize = 0;
 /// In a forked child, and while starting: every call fails.
@@ -92,9 +93,11 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     let control = load::control();
     worker::prepare(count, control.is_some())?;
     let first = worker::first();
+    let mut pens = trace::from_environment(count, loaded).into_iter();
     let ignore = settings.ignore_unknown_imports;
+    let engine = Engine::start(first, scheduler, first_stacks, ignore)?;
     // SAFETY: the worker is CLOSED, so no call looks at it.
-    unsafe { *first.engine.get() = Some(Engine::start(first, scheduler, first_stacks, ignore)?) };
+    unsafe { *first.engine.get() = Some(traced(engine, pens.next())) };
     if let Some(place) = control
         && let Err(error) = control::start(&place, loaded)
     {
@@ -107,11 +110,12 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     let built: Arc<[OnceLock<Result<()>>]> = (1..count).map(|_| OnceLock::new()).collect();
     for (place, &worker) in worker::all()[1..].iter().enumerate() {
         let (gate, built, stacks) = (gate.clone(), built.clone(), stacks()?);
+        let pen = pens.next();
         // Each instance draws from a stream of its own.
         let seed = seed.wrapping_add(worker.index as u64);
         let body = move || {
             let scheduler = Scheduler::attach(loaded.scheduler(), seed);
-            built[place].get_or_init(|| build_other(worker, scheduler, stacks, ignore));
+            built[place].get_or_init(|| build_other(worker, scheduler, stacks, ignore, pen));
             // All are built, or the first worker ends the process; then all begin.
             gate.wait();
             gate.wait();
@@ -136,13 +140,22 @@ fn build_other(
     scheduler: Scheduler,
     stacks: StackPool,
     ignore_unknown_imports: bool,
+    pen: Option<Pen>,
 ) -> Result<()> {
     overflow::prepare()?;
     let engine = Engine::start(worker, scheduler, stacks, ignore_unknown_imports)?;
     // SAFETY: no call looks at it before this OS thread is known as the worker.
-    unsafe { *worker.engine.get() = Some(engine) };
+    unsafe { *worker.engine.get() = Some(traced(engine, pen)) };
     worker::set_here(worker);
     Ok(())
+}
+
+/// The engine, whose trace begins where it began if there is one.
+fn traced(mut engine: Engine, pen: Option<Pen>) -> Engine {
+    if let Some(pen) = pen {
+        engine.begin_trace(pen, i64::MIN);
+    }
+    engine
 }
 
 /// How many workers the environment or else the options ask for. EINVAL: too many.

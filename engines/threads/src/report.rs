@@ -4,6 +4,7 @@
 
 use std::ffi::CStr;
 use std::io::Write as _;
+use std::sync::OnceLock;
 
 /// No usable scheduler, or no engine.
 const EXIT_START: i32 = 2;
@@ -37,7 +38,7 @@ pub fn stuck(message: &str) -> ! {
 }
 
 /// The program's short name.
-fn program() -> String {
+pub fn program() -> String {
     unsafe extern "C" {
         static program_invocation_short_name: *const std::ffi::c_char;
     }
@@ -50,9 +51,20 @@ fn program() -> String {
     }
 }
 
+static AT_THE_END: OnceLock<extern "C" fn()> = OnceLock::new();
+
+/// Calls `f` before the process ends by one of the functions above.
+pub fn at_the_end(f: extern "C" fn()) {
+    // It is the same each time.
+    let _ = AT_THE_END.set(f);
+}
+
 /// Ends the process at once: what the program has printed comes out, but none of its exit handlers
 /// runs, since they might wait for threads that never run again.
 fn stop(status: i32) -> ! {
+    if let Some(last) = AT_THE_END.get() {
+        last();
+    }
     // SAFETY: flushing all streams and leaving are always allowed.
     unsafe {
         libc::fflush(std::ptr::null_mut());

@@ -204,20 +204,24 @@ impl Scheduler {
         if container.is_null() {
             return "no container".into();
         }
-        for info in slice(self.abi.containers, self.abi.container_count) {
-            let distance =
-                (container as usize).wrapping_sub(self.place::<u8>(info.offset) as usize);
-            let name = text(info.name).to_string_lossy();
-            if info.length == 0 && distance == 0 {
-                return name.into_owned();
-            }
-            let stride = info.stride.max(1) as usize;
-            if distance / stride < info.length as usize && distance.is_multiple_of(stride) {
-                return format!("{name}[{}]", distance / stride);
-            }
-        }
-        "a local container".into()
+        let offset = (container as usize).wrapping_sub(self.place::<u8>(0) as usize);
+        container_at(self.abi, offset).unwrap_or_else(|| "a local container".into())
     }
+}
+
+/// The name of the container that lies at this offset in each instance.
+pub fn container_at(scheduler: &abi::Scheduler, offset: usize) -> Option<String> {
+    let containers = slice(scheduler.containers, scheduler.container_count);
+    containers.iter().find_map(|info| {
+        let distance = offset.wrapping_sub(info.offset);
+        let name = text(info.name).to_string_lossy();
+        if info.length == 0 && distance == 0 {
+            return Some(name.into_owned());
+        }
+        let stride = info.stride.max(1) as usize;
+        let is_one = distance / stride < info.length as usize && distance.is_multiple_of(stride);
+        is_one.then(|| format!("{name}[{}]", distance / stride))
+    })
 }
 
 /// A name in a scheduler.

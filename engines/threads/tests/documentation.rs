@@ -73,6 +73,25 @@ fn the_manual_shows_what_its_commands_print() {
     let printed = run(root.path(), blocks(&page, "sh")[0]);
     assert_eq!(printed, blocks(&page, "text"));
     assert_eq!(printed.len(), 2);
+    // The same program, traced.
+    run(root.path(), blocks(&page, "sh")[1]);
+    let file = std::fs::read(root.path().join("tasks.pftrace")).expect("the trace");
+    let trace = attune_timeline_reader::Trace::read(&file);
+    assert_eq!(trace.track("worker 1").groups, ["tasks", "workers"]);
+    assert!(trace.track("ready on worker 1").is_counter);
+    assert_eq!(trace.track("3 short").groups, ["tasks", "threads"]);
+}
+
+/// The lines about a trace are C, and name what the header declares.
+#[test]
+fn the_manual_s_lines_about_traces_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = blocks(&page, "c")[3];
+    let text = format!("#include <attune.h>\nvoid f(void prepare(void)) {{ {lines} }}\n");
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
 }
 
 /// The lines that create a thread on a worker are C, and name what the header declares.

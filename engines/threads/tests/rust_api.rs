@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use attune_threads::net::{self, TcpListener, TcpStream};
 use attune_threads::{
-    Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, imports, init, now, resume,
-    spawn, statistics, suspend, yield_now, yield_to,
+    Builder, Condvar, Mutex, Options, Semaphore, ThreadId, current, end_trace, imports, init, now,
+    resume, spawn, statistics, suspend, trace, yield_now, yield_to,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -253,5 +253,22 @@ fn unknown_imports_can_be_ignored() {
         let unowned = imports::import_int("no_such_import").unwrap_err();
         assert_eq!(unowned.raw_os_error(), Some(libc::ENOENT));
         assert_eq!(VARIABLE.load(Relaxed), 3);
+    });
+}
+
+#[test]
+fn a_trace_begins_and_ends() {
+    alone("a_trace_begins_and_ends", || {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let already = |result: std::io::Result<()>| {
+            assert_eq!(result.unwrap_err().raw_os_error(), Some(libc::EALREADY));
+        };
+        already(end_trace());
+        trace(file.path()).unwrap();
+        already(trace(file.path()));
+        Builder::new().name("traced").spawn(|| yield_now().unwrap()).unwrap().join().unwrap();
+        end_trace().unwrap();
+        let seen = attune_timeline_reader::Trace::read(&std::fs::read(file.path()).unwrap());
+        assert_eq!(seen.track("2 traced").slices_named("running").count(), 2);
     });
 }

@@ -9,6 +9,7 @@ mod io;
 mod shared;
 mod sync;
 mod threads;
+mod trace;
 
 use std::ffi::c_int;
 

@@ -209,7 +209,8 @@ unsafe extern "C" fn attune_stats(statistics: *mut Statistics, size: usize) -> c
     })
 }
 
-fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
+/// None: NULL.
+pub fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
     // SAFETY: null or a string, as the header says.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }

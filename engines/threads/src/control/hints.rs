@@ -83,6 +83,7 @@ fn all(engine: &mut Engine, values: &[(usize, Option<i64>)]) -> Answer<()> {
         engine.hints.retain(|hint| !std::ptr::eq(hint.variable, variable));
         let hint = Hint { variable, value: value.unwrap_or(default) };
         engine.threads.iter().for_each(|thread| hint.give(thread));
+        engine.trace_hint(None, import, hint.value);
         engine.hints.extend(value.map(|_| hint));
     }
     Ok(())
@@ -98,6 +99,7 @@ fn one(engine: &mut Engine, thread: ThreadRef, values: &[(usize, Option<i64>)]) 
         let of_all = of_all.map(|hint| hint.value);
         let value = value.or(of_all).unwrap_or_else(|| engine.default_of(variable));
         Hint { variable, value }.give(thread);
+        engine.trace_hint(Some(thread), import, value);
     }
     Ok(())
 }

@@ -30,12 +30,15 @@ impl Engine {
         }
         match self.mail.pop_front()? {
             Message::Wake(thread, outcome) => {
+                self.trace_woken(thread);
                 self.end_wait(thread, outcome);
                 self.pending.push_back(Pending::Ready(thread));
                 Some(false)
             }
             Message::Call(run) => {
+                self.serves = true;
                 run(self);
+                self.serves = false;
                 Some(true)
             }
             Message::Describe => self.describe_and_stay(),

@@ -16,6 +16,7 @@
 mod mail;
 mod node;
 mod outside;
+mod traced;
 pub mod worker;
 
 use std::collections::{HashMap, VecDeque};
@@ -35,6 +36,7 @@ use crate::stack::{Extent, StackPool};
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
+use crate::trace::recorder::Recorder;
 use attune_abi::{Event, Variable};
 use node::Asking;
 use worker::{Message, Worker};
@@ -59,6 +61,10 @@ pub struct Engine {
     pub descriptors: Descriptors,
     timers: Timers,
     current: ThreadRef,
+    /// None: nothing is traced.
+    trace: Option<Box<Recorder>>,
+    /// A call of another worker runs, and not the current thread.
+    serves: bool,
     pending: VecDeque<Pending>,
     /// By the number of a request, the thread that waits for its answer.
     asking: HashMap<u64, Asking>,
@@ -103,6 +109,8 @@ impl Engine {
             descriptors,
             timers: Timers::default(),
             current: main,
+            trace: None,
+            serves: false,
             pending: VecDeque::new(),
             asking: HashMap::new(),
             reported: Vec::new(),
@@ -187,6 +195,7 @@ impl Engine {
         self.bindings.bind_thread_imports(thread);
         self.hints.iter().for_each(|hint| hint.give(thread));
         self.raise(Event::NewThread, Some(thread), now);
+        self.trace_state(thread, now);
         Ok(thread)
     }
 
@@ -228,9 +237,14 @@ impl Engine {
 
     /// Ends the thread's wait: what it waits for has come (0), or will not (an errno).
     pub fn wake(&mut self, thread: ThreadRef, outcome: i32) {
+        self.wake_at(thread, outcome, clock::now());
+    }
+
+    fn wake_at(&mut self, thread: ThreadRef, outcome: i32, now: i64) {
+        self.trace_wakes(thread, now);
         if self.worker.has(thread) {
             self.end_wait(thread, outcome);
-            self.raise_ready(thread, clock::now());
+            self.raise_ready(thread, now);
         } else if let Ok(other) = worker::of(thread.id) {
             other.post(Message::Wake(thread, outcome));
         }
@@ -263,6 +277,7 @@ impl Engine {
         if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
             self.raise(Event::SuspendThread, Some(thread), now);
         }
+        self.trace_state(thread, now);
         Ok(())
     }
 
@@ -286,6 +301,7 @@ impl Engine {
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
             self.raise(Event::ResumeThread, Some(thread), now);
         }
+        self.trace_state(thread, now);
         Ok(())
     }
 
@@ -327,7 +343,7 @@ impl Engine {
             Leave::Exit => {
                 if let Some(joiner) = me.joiner.get() {
                     me.state.set(State::Running);
-                    self.wake(joiner, 0);
+                    self.wake_at(joiner, 0, now);
                 }
                 me.state.set(State::Dead);
                 self.raise(Event::SetDead, Some(me), now);
@@ -342,6 +358,7 @@ impl Engine {
             ));
         }
         if matches!(leave, Leave::Exit) {
+            self.trace_end_of(me, now);
             self.retire(me);
             if self.worker.count_out(self.living) {
                 return None;
@@ -381,7 +398,7 @@ impl Engine {
         let next = loop {
             // Threads wait until the nodes have come that the cluster expects.
             if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
-                now = self.idle();
+                now = self.idle(now);
                 continue;
             }
             let chosen = self.scheduler.schedule(now);
@@ -389,7 +406,7 @@ impl Engine {
             if let Some(next) = chosen {
                 break next;
             }
-            now = self.idle();
+            now = self.idle(now);
         };
         if next.state.get() != State::Ready || next.suspended.get() {
             let name = self.scheduler.name().to_string_lossy();
@@ -404,6 +421,7 @@ impl Engine {
         next.waits_for.set(WaitsFor::Nothing);
         self.current = next;
         self.switches += 1;
+        self.trace_switch(now);
         self.raise_pending(now);
         next
     }

@@ -22,8 +22,9 @@ const SWEEP_SOME: usize = 64;
 const SWEEP_SOME_EVERY: i64 = 10_000_000;
 
 impl Engine {
-    /// Waits until one event has been raised; returns the time.
-    pub(super) fn idle(&mut self) -> i64 {
+    /// Waits until one event has been raised; returns the time. No thread runs since `stopped`.
+    pub(super) fn idle(&mut self, stopped: i64) -> i64 {
+        self.trace_idle(stopped);
         let mut now = clock::now();
         loop {
             self.expire_timers(now);
@@ -153,6 +154,7 @@ impl Engine {
         } else if !thread.suspended.get() {
             self.raise(Event::ResumeThread, Some(thread), now);
         }
+        self.trace_state(thread, now);
     }
 }
 

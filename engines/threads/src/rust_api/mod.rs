@@ -9,12 +9,14 @@ pub mod net;
 pub mod shared;
 mod sync;
 mod threads;
+mod trace;
 
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
     Builder, JoinHandle, Options, ThreadId, current, init, now, resume, scheduler_name, sleep,
     sleep_until, spawn, statistics, suspend, yield_now, yield_to,
 };
+pub use trace::{end_trace, trace};
 
 use std::time::Duration;
 

@@ -82,7 +82,7 @@ pub enum Body {
     Rust(Box<dyn FnOnce()>),
 }
 
-const NAME_SIZE: usize = 32;
+pub const NAME_SIZE: usize = 32;
 /// A cache line.
 const BLOCK_ALIGN: usize = 64;
 
@@ -94,6 +94,8 @@ pub struct Thread {
     pub suspended: Cell<bool>,
     /// A command suspends it when it yields next.
     pub suspend_next: Cell<bool>,
+    /// The trace knows its name.
+    pub is_told: Cell<bool>,
     /// How the last wait ended: 0 or an errno.
     pub outcome: Cell<i32>,
     pub yielder: Cell<*const Yielder<(), Leave>>,
@@ -167,6 +169,7 @@ impl ThreadRef {
             state: Cell::new(State::Ready),
             suspended: Cell::new(false),
             suspend_next: Cell::new(false),
+            is_told: Cell::new(false),
             waits_for: Cell::new(WaitsFor::Nothing),
             left: Left::default(),
             times: Times::default(),

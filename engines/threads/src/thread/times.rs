@@ -37,6 +37,11 @@ impl Times {
         self.ready.set(self.ready.get() + (now - self.since.get()));
     }
 
+    /// When it began what it does now.
+    pub fn since(&self) -> i64 {
+        self.since.get()
+    }
+
     /// Times that it was chosen.
     pub fn chosen(&self) -> u64 {
         self.chosen.get()
