@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use attune_timeline_reader::{Slice, Trace, Track};
@@ -56,6 +56,23 @@ impl Traced {
 
     fn read(&self) -> Trace {
         Trace::read(&std::fs::read(self.file()).expect("the trace is there"))
+    }
+}
+
+/// A program that runs; one that still does at the end of the test is killed.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        Running(command.spawn().expect("it starts"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
@@ -194,8 +211,9 @@ fn a_trace_agrees_with_attune_top_to_the_nanosecond() {
     let mut command = Command::new(program(directory.path(), "controlled"));
     command.arg("waits").env("ATTUNE_CONTROL", &place).env("ATTUNE_TRACE", &file);
     command.env("ATTUNE_SCHED", scheduler(directory.path(), "tuned"));
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut running = Running::start(&mut command);
+    let child = &mut running.0;
     let mut begun = String::new();
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     lines.read_line(&mut begun).expect("a line");
@@ -263,17 +281,12 @@ fn arrows_lead_from_one_worker_to_the_other() {
         assert!(of.iter().all(|it| *it == of[0]), "{}: {of:?}", track.name);
         of[0].clone()
     };
-    // Numbers of threads alternate between workers.
-    let named = |name: &str| {
-        let all = threads(&trace);
-        *all.iter().find(|track| track.name.ends_with(name)).expect(name)
-    };
-    let (filler, drainer) = (named("filler"), named("drainer"));
-    assert_eq!((worker(filler), worker(drainer)), ("1".into(), "2".into()));
+    let (main, taker) = (trace.track("1 main"), trace.track("2 taker"));
+    assert_eq!((worker(main), worker(taker)), ("1".into(), "2".into()));
     let arrows = arrows(&trace);
-    for (from, to) in [(filler, drainer), (drainer, filler)] {
+    for (from, to) in [(main, taker), (taker, main)] {
         let between = arrows.iter().filter(|it| it.0.name == from.name && it.2.name == to.name);
-        assert!(between.count() > 0, "{} to {}", from.name, to.name);
+        assert_eq!(between.count(), 1, "{} to {}", from.name, to.name);
     }
     assert_eq!(workers(&trace).len(), 2);
     assert!(workers(&trace).iter().all(|worker| !worker.slices.is_empty()));
@@ -290,7 +303,8 @@ fn records_that_find_no_room_are_counted_where_they_are_missing() {
     rustix::fs::fcntl_setfl(&reader, rustix::fs::OFlags::empty()).expect("reads wait");
     let mut command = traced.command("bursts", &pipe);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().expect("it starts");
+    let mut running = Running::start(&mut command);
+    let child = &mut running.0;
     let mut line = String::new();
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     lines.read_line(&mut line).expect("a line");
@@ -378,7 +392,8 @@ fn a_file_that_cannot_be_written_is_told_once_and_the_program_goes_on() {
 #[test]
 fn a_killed_program_leaves_a_trace_up_to_its_last_moments() {
     let traced = Traced::new();
-    let mut child = traced.command("yields", &traced.file()).spawn().expect("it starts");
+    let mut running = Running::start(&mut traced.command("yields", &traced.file()));
+    let child = &mut running.0;
     let end = Instant::now() + PATIENCE;
     let long = || std::fs::metadata(traced.file()).is_ok_and(|file| file.len() > 1 << 20);
     while !long() {

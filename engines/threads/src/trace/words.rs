@@ -26,8 +26,8 @@ pub fn waits(waits_for: WaitsFor) -> (&'static str, Argument) {
         }
         WaitsFor::Worker(index) => ("waiting for a worker", number("worker", index as i64 + 1)),
         WaitsFor::Answer(_) => ("waiting for an answer of the cluster's manager", None),
-        WaitsFor::File(fd) => ("reading or writing a file", number("descriptor", fd.into())),
-        WaitsFor::Call => ("in a blocking call", None),
+        WaitsFor::File(fd) => ("waiting for a file", number("descriptor", fd.into())),
+        WaitsFor::Call => ("waiting for a call that blocks", None),
     }
 }
 

@@ -56,6 +56,25 @@ static void *drains(void *none)
     return none;
 }
 
+/* Until some thread but the caller waits. */
+static void until_one_waits(void)
+{
+    struct attune_statistics statistics;
+    do {
+        attune_yield();
+        if (attune_stats(&statistics, sizeof statistics))
+            fail("attune_stats");
+    } while (statistics.waiting == 0);
+}
+
+static void *takes(void *none)
+{
+    attune_semaphore_wait(&filled);
+    /* Its creator waits for its end. */
+    until_one_waits();
+    return none;
+}
+
 static void *locks(void *none)
 {
     attune_mutex_lock(&mutex);
@@ -185,10 +204,10 @@ int main(int count, char **arguments)
     if (!strcmp(what, "works")) {
         work();
     } else if (!strcmp(what, "crosses")) {
-        attune_t filler = start("filler", fills, NULL, 1),
-                 drainer = start("drainer", drains, NULL, 2);
-        join(filler);
-        join(drainer);
+        attune_t taker = start("taker", takes, NULL, 2);
+        until_one_waits();
+        attune_semaphore_post(&filled);
+        join(taker);
     } else if (!strcmp(what, "yields")) {
         start("first", turns, NULL, 0);
         turns(NULL);
