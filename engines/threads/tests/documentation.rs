@@ -87,7 +87,7 @@ fn the_manual_shows_what_its_commands_print() {
     assert_eq!(printed, blocks(part, "text"));
     assert_eq!(printed.len(), 2);
     // The same program, traced.
-    run(root.path(), blocks(&page, "sh")[1]);
+    run(root.path(), blocks(section(&page, "Record what threads do"), "sh")[0]);
     let file = std::fs::read(root.path().join("tasks.pftrace")).expect("the trace");
     let trace = attune_timeline_reader::Trace::read(&file);
     assert_eq!(trace.track("worker 1").groups, ["tasks", "workers"]);
@@ -100,7 +100,7 @@ fn the_manual_shows_what_its_commands_print() {
 fn the_manual_s_lines_about_traces_compile() {
     let folder = directory();
     let page = page();
-    let lines = blocks(&page, "c")[3];
+    let lines = block_with(&page, "attune_trace(");
     let text = format!("#include <attune.h>\nvoid f(void prepare(void)) {{ {lines} }}\n");
     let file = folder.path().join("lines.c");
     std::fs::write(&file, text).expect("written");
