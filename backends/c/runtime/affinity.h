@@ -9,6 +9,7 @@
 
 #include "check.h"
 
+#if ATTUNE_PINS
 /* t, or the next one behind it that may run here. */
 static inline struct attune_thread ATTUNE_ARENA *
 attune_allowed_from(const struct attune_instance ATTUNE_ARENA *attune,
@@ -70,5 +71,14 @@ attune_visit_here(struct attune_instance ATTUNE_ARENA *attune,
     struct attune_thread ATTUNE_ARENA *t = attune_visit(attune, c, u);
     return t && t->pinned && !attune_may_run(t, attune->cpu) ? attune_next_here(attune, u) : t;
 }
+#else
+/* There is one CPU. */
+#define attune_first_here(attune, c)           attune_first(c)
+#define attune_after_here(attune, t)           attune_after(t)
+#define attune_size_here(attune, c)            attune_size(c)
+#define attune_need_here(attune, check, c, to) attune_need(attune, check, c, to)
+#define attune_next_here(attune, u)            attune_next(u)
+#define attune_visit_here(attune, c, u)        attune_visit(attune, c, u)
+#endif
 
 #endif
