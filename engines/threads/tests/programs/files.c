@@ -16,19 +16,7 @@
 #include "attune.h"
 #include "check.h"
 #include "fuse.h"
-
-static attune_t start_on(int worker, void *(*body)(void *), void *argument)
-{
-    attune_t thread;
-    struct attune_attributes attributes = {.worker = worker};
-    CHECK(attune_create(&thread, &attributes, body, argument) == 0);
-    return thread;
-}
-
-static attune_t start(void *(*body)(void *), void *argument)
-{
-    return start_on(0, body, argument);
-}
+#include "start.h"
 
 static int new_file(void)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "attune.h"
 #include "check.h"
+#include "start.h"
 
 /* What the policy knows, and counts. */
 static int64_t turn;
@@ -20,24 +21,6 @@ static volatile bool woke;
 static void note(char c)
 {
     trace[strlen(trace)] = c;
-}
-
-static attune_t start_on(int worker, void *(*body)(void *), void *argument)
-{
-    attune_t thread;
-    struct attune_attributes attributes = {.worker = worker};
-    CHECK(attune_create(&thread, &attributes, body, argument) == 0);
-    return thread;
-}
-
-static attune_t start(void *(*body)(void *), void *argument)
-{
-    return start_on(0, body, argument);
-}
-
-static void join(attune_t thread)
-{
-    CHECK(attune_join(thread, NULL) == 0);
 }
 
 /* ---- hogs take turns */
