@@ -20,12 +20,13 @@ mod node;
 mod outside;
 pub mod stay;
 mod traced;
+mod waits;
 pub mod worker;
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, c_void};
 
-use crate::clock::{self, NEVER};
+use crate::clock;
 use crate::cluster::Cluster;
 use crate::control::{self, Hint};
 use crate::diagnosis;
@@ -224,50 +225,6 @@ impl Engine {
         self.threads.insert(thread);
         self.worker.view.has_threads(self.threads.slots());
         thread.times.becomes_ready(now);
-    }
-
-    /// The running thread is about to wait. Its place in a queue or the like is set up already.
-    pub fn prepare_wait(&mut self, waits_for: WaitsFor, deadline: i64) {
-        let me = self.current;
-        me.waits_for.set(waits_for);
-        me.outcome.set(0);
-        me.untimed.set(false);
-        if deadline != NEVER {
-            self.timers.set(me, Kind::Wake, deadline);
-        }
-    }
-
-    /// A timeout that was set with [`Engine::prepare_wait`] does not happen any more. The timer of
-    /// a thread of another worker stays, and `untimed` makes it harmless.
-    pub fn end_timeout(&mut self, thread: ThreadRef) {
-        if self.worker.has(thread) {
-            self.timers.cancel(thread, Kind::Wake);
-        }
-    }
-
-    /// Ends the thread's wait: what it waits for has come (0), or will not (an errno).
-    pub fn wake(&mut self, thread: ThreadRef, outcome: i32) {
-        self.wake_at(thread, outcome, clock::now());
-    }
-
-    fn wake_at(&mut self, thread: ThreadRef, outcome: i32, now: i64) {
-        self.trace_wakes(thread, now);
-        if self.worker.has(thread) {
-            self.end_wait(thread, outcome);
-            self.raise_ready(thread, now);
-        } else if let Ok(other) = worker::of(thread.id) {
-            other.post(Message::Wake(thread, outcome));
-        }
-    }
-
-    /// Descriptors that a thread waited for are gone.
-    pub fn fail_waits(&mut self, threads: Vec<ThreadRef>) {
-        for thread in threads {
-            // One that waits for two of them is woken once.
-            if matches!(thread.waits_for.get(), WaitsFor::Descriptors(..)) {
-                self.wake(thread, libc::EBADF);
-            }
-        }
     }
 
     /// Another thread does not run until it is resumed. One that runs, since the caller is another

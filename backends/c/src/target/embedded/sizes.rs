@@ -11,7 +11,7 @@ use crate::writer::output::Output;
 /// struct attune_thread and struct attune_container of `runtime/`, with 4 bytes a pointer and 8
 /// bytes of alignment for 64-bit numbers.
 const THREAD: u32 = 56;
-const CONTAINER: u32 = 36;
+const CONTAINER: u32 = 32;
 /// Each variable and each attribute takes so many bytes.
 const VALUE: u32 = 8;
 
