@@ -114,6 +114,11 @@ static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c
     c->first = c->last = NULL;
     c->cursors = NULL;
     c->size = 0;
+#if ATTUNE_PINS
+    c->pinned = 0;
+    for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
+        c->pinned_on[cpu] = 0;
+#endif
     c->changed = 0;
     c->element = element;
     c->name = name;
