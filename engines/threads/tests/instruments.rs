@@ -49,7 +49,7 @@ fn the_thread_sanitizer_knows_switches_locks_and_workers() {
     is_silent(under("clean"));
     is_silent(under("locked"));
     is_silent(under("files"));
-    is_told(under("race"), &["data race", "#0 adds ", "'shared'"]);
+    is_told(under("race"), &["data race", "#0 races ", "'shared'"]);
 }
 
 #[test]

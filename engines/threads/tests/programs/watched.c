@@ -4,6 +4,7 @@
  */
 #include <attune.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,18 +85,30 @@ static void *reads_after_return(void *nothing)
 static long shared;
 static attune_mutex mutex = ATTUNE_MUTEX_INIT;
 
-static void *adds(void *with_lock)
+static void *adds(void *nothing)
 {
     for (int i = 0; i < 1000; i++) {
-        if (with_lock)
-            attune_mutex_lock(&mutex);
+        attune_mutex_lock(&mutex);
         shared++;
-        if (with_lock)
-            attune_mutex_unlock(&mutex);
+        attune_mutex_unlock(&mutex);
         if (i % 10 == 0)
             attune_yield();
     }
-    return NULL;
+    return nothing;
+}
+
+/* Two threads that go from step to step together, by what orders nothing. Each call of the library
+ * would order them, and a watcher may miss a race between workers that never ran at once. */
+static void *races(void *nothing)
+{
+    static int steps;
+    for (int i = 1; i <= 100; i++) {
+        shared++;
+        __atomic_fetch_add(&steps, 1, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&steps, __ATOMIC_RELAXED) < 2 * i)
+            sched_yield();
+    }
+    return nothing;
 }
 
 static void *formats(void *text)
@@ -153,9 +166,9 @@ int main(int argc, char **argv)
         } else if (!strcmp(argv[1], "after-return")) {
             threads[0] = start(reads_after_return, NULL, 0);
         } else {
-            void *with_lock = strcmp(argv[1], "locked") ? NULL : &mutex;
-            threads[0] = start(adds, with_lock, 1);
-            threads[1] = start(adds, with_lock, 2);
+            void *(*body)(void *) = strcmp(argv[1], "locked") ? races : adds;
+            threads[0] = start(body, NULL, 1);
+            threads[1] = start(body, NULL, 2);
         }
         for (int i = 0; i < count; i++)
             CHECK(attune_join(threads[i], NULL) == 0);
