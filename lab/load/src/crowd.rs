@@ -72,6 +72,9 @@ fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result
 /// must run before another can; and the first wait counts as well.
 fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()> {
     let there = AtomicUsize::new(0);
+    // All threads write to these pages first as they wake. One that has to fetch a page keeps the
+    // others off it until its next turn, and they would count that as waiting though they block.
+    waits.iter().for_each(|wait| wait.store(0, Relaxed));
     let begin = clock::now() + SET_UP * members.len() as u64;
     let end = begin + time.as_nanos() as u64;
     std::thread::scope(|scope| -> Result<()> {
