@@ -55,11 +55,14 @@ struct Server {
 }
 
 impl Server {
+    /// A server that starts removes what it takes for temporary tables of an earlier one, so each
+    /// has a place of its own for them.
     fn start(folder: &Path, values: &Path) -> Server {
         let data = format!("--datadir={}", folder.join("data").display());
         run(Command::new("mariadb-install-db")
             .args(["--no-defaults", "--user=root", "--skip-test-db"])
-            .args(["--auth-root-authentication-method=normal", &data]));
+            .args(["--auth-root-authentication-method=normal", &data])
+            .env("TMPDIR", folder));
         let log = std::fs::File::create(folder.join("log")).unwrap();
         let child = Command::new("/usr/sbin/mariadbd")
             .args(["--no-defaults", "--user=root", "--skip-networking", &data])
@@ -70,6 +73,7 @@ impl Server {
             .arg(format!("--socket={}", folder.join("sql").display()))
             .arg(format!("--pid-file={}", folder.join("pid").display()))
             .env("ATTUNE_VALUES", values)
+            .env("TMPDIR", folder)
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
