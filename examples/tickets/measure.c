@@ -6,6 +6,7 @@
 
 #include "attune.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -21,8 +22,16 @@ enum { REQUEST = 46, ANSWER = 26 };
 
 static int peer;
 
+static void run_on(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    must(sched_setaffinity(0, sizeof(set), &set) == 0, "the CPU of the process that answers");
+}
+
 /* A process that answers packets. It is forked before the library starts: a child cannot use it. */
-void measure_before(void)
+void measure_before(int cpu)
 {
     int ends[2];
     must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0, "socketpair");
@@ -32,6 +41,8 @@ void measure_before(void)
         char packet[REQUEST] = {0};
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
+        if (cpu >= 0)
+            run_on(cpu);
         while (recv(ends[1], packet, sizeof(packet), 0) > 0)
             must(send(ends[1], packet, ANSWER, 0) == ANSWER, "send");
         _exit(0);

@@ -3,7 +3,9 @@
  *      tickets draw N              draws N tickets, and says each with the times of the request
  *      tickets sell RATE SECONDS   sells so many tickets a second, by counting in the own copy
  *      tickets see                 says what the cluster knows
- *      tickets measure ROUNDS      says what reading and changing costs
+ *      tickets measure ROUNDS [CPU]
+ *                                  says what reading and changing costs, beside packets to and from
+ *                                  a process on that CPU
  */
 #include "tickets.h"
 
@@ -87,12 +89,12 @@ int main(int count, char **words)
         sell(atof(words[2]), atof(words[3]));
     } else if (!strcmp(what, "see") && count == 2) {
         see();
-    } else if (!strcmp(what, "measure") && count == 3) {
-        measure_before();
+    } else if (!strcmp(what, "measure") && (count == 3 || count == 4)) {
+        measure_before(count == 4 ? atoi(words[3]) : -1);
         hear();
         measure(atoi(words[2]));
     } else {
-        fputs("usage: tickets draw N | sell RATE SECONDS | see | measure ROUNDS\n", stderr);
+        fputs("usage: tickets draw N | sell RATE SECONDS | see | measure ROUNDS [CPU]\n", stderr);
         return 2;
     }
     return 0;

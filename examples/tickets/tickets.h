@@ -5,8 +5,9 @@
 void must(int holds, const char *what);
 
 /* What reading and changing shared variables costs, as lines of JSON, one for each round. `before`
- * is called before the library is used first. */
-void measure_before(void);
+ * is called before the library is used first; the process that answers bare packets runs on that
+ * CPU, -1: on any. */
+void measure_before(int cpu);
 void measure(int rounds);
 
 #endif

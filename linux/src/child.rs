@@ -1,10 +1,11 @@
-//! Child processes that end with their parent.
+//! Child processes: that end with their parent, that run on one CPU, that keep descriptors.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::affinity::Cpus;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 
@@ -14,6 +15,13 @@ pub fn end_with_parent(command: &mut Command) -> &mut Command {
     let parent = getpid();
     // SAFETY: between fork and exec the closure makes system calls only.
     unsafe { command.pre_exec(move || Ok(wish_to_end_with(parent)?)) }
+}
+
+/// The command's process runs on that CPU only.
+pub fn pin(command: &mut Command, cpu: u32) -> &mut Command {
+    let cpu = Cpus::one(cpu);
+    // SAFETY: between fork and exec the closure makes one system call.
+    unsafe { command.pre_exec(move || cpu.apply()) }
 }
 
 /// The command's process keeps these descriptors, under the numbers that they have here.

@@ -116,12 +116,7 @@ impl Connection {
     /// Hears what has come, sends what there is to say, looks for a manager if there is none.
     pub fn exchange(&mut self, now: Time) -> Heard {
         let mut heard = Heard::default();
-        // A clock that has jumped back must not keep the node away.
-        self.retry_at = self.retry_at.min(now.saturating_add(RETRY_REFUSED));
-        self.confirm_at = self.confirm_at.min(now.saturating_add(CONFIRM));
-        if self.socket.is_none() && now >= self.retry_at {
-            self.connect(now);
-        }
+        self.connect_if_due(now);
         while let Some(socket) = &self.socket {
             match socket.receive(&mut self.buffer) {
                 Ok(Received::Packet(length, _)) => match ToNode::read(&self.buffer[..length]) {
@@ -136,6 +131,14 @@ impl Connection {
         heard
     }
 
+    /// As [`Connection::exchange`] where it is known that nothing has come: the descriptor has not
+    /// become readable since the last one.
+    pub fn speak(&mut self, now: Time) -> Heard {
+        self.connect_if_due(now);
+        self.say(now);
+        Heard::default()
+    }
+
     /// Asks the owner of a shared variable, now or as soon as there is a manager: see
     /// [`Replica::ask`]. The answer is among those of [`Connection::exchange`].
     pub fn ask(&mut self, variable: Shared, writes: Vec<(Shared, Operation)>, now: Time) -> u64 {
@@ -148,6 +151,15 @@ impl Connection {
     /// written counts once.
     pub fn depart(&mut self, now: Time) {
         self.lose(now.saturating_add(RETRY));
+    }
+
+    fn connect_if_due(&mut self, now: Time) {
+        // A clock that has jumped back must not keep the node away.
+        self.retry_at = self.retry_at.min(now.saturating_add(RETRY_REFUSED));
+        self.confirm_at = self.confirm_at.min(now.saturating_add(CONFIRM));
+        if self.socket.is_none() && now >= self.retry_at {
+            self.connect(now);
+        }
     }
 
     fn connect(&mut self, now: Time) {

@@ -3,7 +3,6 @@
 //!
 //! ```text
 //!   word 0           magic
-//!   word 1           the slot that holds the state: 0 none, otherwise 1 + 2 * size class + side
 //!   word 1           the slot that holds the state: 0 none, or 1 + 2 * size class + side
 //! ```
 //!

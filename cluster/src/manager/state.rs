@@ -2,7 +2,7 @@
 //! Managers that share their master's state keep whose the nodes are and the master's time, too.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use attune_cluster_local::packets::reader::Reader;
 use attune_cluster_local::packets::writer::Writer;
@@ -27,7 +27,7 @@ pub struct Former {
 }
 
 pub fn write(to: &mut Writer, run: u64, master: &Master, nodes: &[(NodeId, Identity)]) {
-    write_head(to, master.schema(), &boot());
+    write_head(to, master.schema(), boot());
     to.u64(run);
     to.list(nodes, |to, &(node, process)| {
         to.u64(node);
@@ -44,7 +44,7 @@ pub fn read(
     schema: &Arc<Schema>,
 ) -> Result<Option<Former>, Error> {
     let mut head = Writer::default();
-    write_head(&mut head, schema, &boot());
+    write_head(&mut head, schema, boot());
     let Some(rest) = bytes.strip_prefix(&head.bytes[..]) else { return Ok(None) };
     let mut from = Reader { bytes: rest };
     let Some((run, nodes)) = read_nodes(&mut from) else { return Ok(None) };
@@ -61,9 +61,11 @@ fn write_head(to: &mut Writer, schema: &Schema, boot: &str) {
     to.list(&schema.shared, |to, shared| to.value(shared.initial));
 }
 
-/// Where /proc cannot be read no process is found again, and nothing is taken up.
-fn boot() -> String {
-    procfs::boot_id().unwrap_or_default()
+/// Where /proc cannot be read no process is found again, and nothing is taken up. Asked once: a
+/// state is written with each request.
+fn boot() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| procfs::boot_id().unwrap_or_default())
 }
 
 fn read_nodes(from: &mut Reader<'_>) -> Option<(u64, Vec<(NodeId, Identity)>)> {
@@ -147,7 +149,7 @@ pub fn other_version(bytes: &[u8], schema: &Schema) -> Option<String> {
 pub fn own(number: ManagerId) -> Vec<u8> {
     let mut to = Writer::default();
     to.u32(VERSION);
-    to.text(&boot());
+    to.text(boot());
     to.u64(number);
     to.bytes
 }

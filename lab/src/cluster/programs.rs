@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
+use attune_linux::child::pin;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,6 +26,13 @@ pub struct Stage {
     program: PathBuf,
     folder: PathBuf,
     master: String,
+}
+
+/// The CPUs of a manager and of its programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    pub manager: u32,
+    pub programs: u32,
 }
 
 /// One run after the other under the same requests.
@@ -73,12 +81,14 @@ impl Stage {
     }
 
     /// Runs programs of one cluster at a time, each with these words, and reads what each says,
-    /// line by line; then, when all have ended, one more with `last`.
+    /// line by line; then, when all have ended, one more with `last`. Where they run: anywhere, or
+    /// the manager and the programs on a CPU each.
     pub fn run_all<T: DeserializeOwned, L: DeserializeOwned>(
         &self,
         programs: &[Vec<String>],
         last: &[&str],
         scheduler: &str,
+        place: Option<Place>,
     ) -> Result<(Vec<Vec<T>>, L)> {
         // In memory, as /run is on most machines: a state on a disk waits for the disk.
         let memory = PathBuf::from(format!("/dev/shm/attune-lab-{}", std::process::id()));
@@ -88,9 +98,12 @@ impl Stage {
             let mut command = Command::new(&self.program);
             command.current_dir(&self.folder).env("ATTUNE_CLUSTER", &name);
             command.env("ATTUNE_SCHED", scheduler);
+            if let Some(Place { programs, .. }) = place {
+                pin(&mut command, programs);
+            }
             command
         };
-        let manager = Manager::start(self, &name)?;
+        let manager = Manager::start(self, &name, place.map(|it| it.manager))?;
         // Into files: a full pipe would stop a program.
         let file = |number: usize| self.folder.join(format!("said-{number}"));
         let start = |(number, words): (usize, &Vec<String>)| -> std::io::Result<Child> {
@@ -126,7 +139,7 @@ impl Stage {
             command.env("ATTUNE_CLUSTER", "./socket");
         }
         arrange(&mut command);
-        let manager = clustered.then(|| Manager::start(self, "./socket")).transpose()?;
+        let manager = clustered.then(|| Manager::start(self, "./socket", None)).transpose()?;
         let output = command.output().context("the program")?;
         drop(manager);
         let said = String::from_utf8_lossy(&output.stdout);
@@ -156,13 +169,14 @@ impl Stage {
 struct Manager(Child);
 
 impl Manager {
-    fn start(stage: &Stage, name: &str) -> Result<Manager> {
-        let mut child = Command::new(&stage.attune)
-            .args(["manager", &stage.master, "--name", name, "--json"])
-            .current_dir(&stage.folder)
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("attune manager")?;
+    fn start(stage: &Stage, name: &str, cpu: Option<u32>) -> Result<Manager> {
+        let mut command = Command::new(&stage.attune);
+        command.args(["manager", &stage.master, "--name", name, "--json"]);
+        command.current_dir(&stage.folder).stdout(Stdio::piped());
+        if let Some(cpu) = cpu {
+            pin(&mut command, cpu);
+        }
+        let mut child = command.spawn().context("attune manager")?;
         let said = child.stdout.take().context("its output")?;
         let mut manager = Manager(child);
         let mut said = BufReader::new(said);

@@ -3,14 +3,12 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use attune_linux::affinity::Cpus;
-use attune_linux::child::end_with_parent;
+use attune_linux::child::{end_with_parent, pin};
 use attune_linux::time::{Time, process_cpu_time};
 use attune_linux::{process, signal};
 
@@ -184,9 +182,7 @@ fn describe(command: &Command) -> String {
 
 /// On one CPU; it ends with the lab, however that ends.
 fn pinned(command: &mut Command, cpu: u32) -> &mut Command {
-    let cpu = Cpus::one(cpu);
-    // SAFETY: between fork and exec the closure makes one system call.
-    end_with_parent(unsafe { command.pre_exec(move || cpu.apply()) })
+    end_with_parent(pin(command, cpu))
 }
 
 fn wait(child: &mut Child, patience: Duration) -> Result<Option<i32>> {

@@ -176,9 +176,10 @@ impl Cluster {
         }
     }
 
-    /// Lets the copy hear and speak.
-    pub fn exchange(&mut self, now: i64) -> Heard {
-        let heard = self.connection.exchange(now);
+    /// Lets the copy speak, and hear what has come if anything has (`hears`).
+    pub fn exchange(&mut self, now: i64, hears: bool) -> Heard {
+        let connection = &mut self.connection;
+        let heard = if hears { connection.exchange(now) } else { connection.speak(now) };
         let mut commands = Vec::new();
         for (property, operation) in heard.orders {
             commands.extend(self.obey(property, operation));

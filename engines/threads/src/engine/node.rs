@@ -54,7 +54,8 @@ impl Engine {
     /// True: `schedule` may choose otherwise.
     pub(super) fn exchange(&mut self, now: i64) -> bool {
         let Some(cluster) = self.scheduler.cluster_mut() else { return false };
-        let heard = cluster.exchange(now);
+        let hears = self.descriptors.take_rung();
+        let heard = cluster.exchange(now, hears);
         let descriptor = cluster.descriptor();
         self.descriptors.watch(descriptor);
         for (number, answer) in heard.answers {

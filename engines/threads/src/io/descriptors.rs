@@ -64,6 +64,11 @@ impl Descriptors {
         self.poller.watch(Watch::Cluster, fd);
     }
 
+    /// Whether that connection may have become readable since this was asked last.
+    pub fn take_rung(&mut self) -> bool {
+        self.poller.take_rung(Watch::Cluster)
+    }
+
     /// Lets polls end when another OS thread rings.
     pub fn watch_bell(&mut self, bell: RawFd) {
         self.poller.watch(Watch::Bell, Some(bell));

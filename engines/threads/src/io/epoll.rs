@@ -4,6 +4,7 @@
 //! when descriptors are duplicated, closed and used again: arming a registration that has vanished
 //! fails with ENOENT.
 
+use std::mem;
 use std::os::fd::RawFd;
 use std::ptr;
 
@@ -17,6 +18,9 @@ pub struct Epoll {
     /// By descriptor: registered, unless the program closed it without attune_close.
     registered: Vec<bool>,
     watched: [Option<RawFd>; 2],
+    /// Which of them have reported, and which cannot.
+    rung: [bool; 2],
+    mute: [bool; 2],
     events: Vec<libc::epoll_event>,
     /// epoll_pwait2 is there (Linux 5.11); without it waits are rounded up to milliseconds.
     exact: bool,
@@ -27,7 +31,15 @@ impl Epoll {
         // SAFETY: a plain system call.
         let epoll = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        Ok(Epoll { epoll, registered: Vec::new(), watched: [None; 2], events, exact: true })
+        Ok(Epoll {
+            epoll,
+            registered: Vec::new(),
+            watched: [None; 2],
+            rung: [false; 2],
+            mute: [false; 2],
+            events,
+            exact: true,
+        })
     }
 
     pub fn arm(&mut self, fd: RawFd, interest: u32) -> Result<bool> {
@@ -67,15 +79,24 @@ impl Epoll {
             self.watched[which as usize] = fd;
             let Some(fd) = fd else { return };
             let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: fd as u64 };
-            // SAFETY: a plain system call on a valid event. Where it fails, polls by time remain.
-            unsafe { libc::epoll_ctl(self.epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
+            // SAFETY: a plain system call on a valid event.
+            let added = unsafe { libc::epoll_ctl(self.epoll, libc::EPOLL_CTL_ADD, fd, &mut event) };
+            // Where that fails, looks by time remain.
+            self.mute[which as usize] = added != 0;
         }
+    }
+
+    pub fn take_rung(&mut self, which: Watch) -> bool {
+        mem::take(&mut self.rung[which as usize]) || self.mute[which as usize]
     }
 
     pub fn wait(&mut self, timeout: i64, reports: &mut Vec<Report>) -> bool {
         let count = self.count(timeout);
         let events = self.events[..count].iter();
         reports.extend(events.map(|event| Report { fd: event.u64 as RawFd, events: event.events }));
+        for (watched, rung) in self.watched.iter().zip(&mut self.rung) {
+            *rung |= reports.iter().any(|report| *watched == Some(report.fd));
+        }
         count > 0
     }
 

@@ -120,6 +120,14 @@ impl Poller {
         }
     }
 
+    /// Whether the watched descriptor has reported since this was asked last, or cannot report.
+    pub fn take_rung(&mut self, which: Watch) -> bool {
+        match self {
+            Poller::Uring(ring) => ring.take_rung(which),
+            Poller::Epoll(epoll) => epoll.take_rung(which),
+        }
+    }
+
     /// Waits up to `timeout` nanoseconds (negative: for ever) and appends what has happened. False
     /// if the time ran out.
     pub fn wait(&mut self, timeout: i64, reports: &mut Vec<Report>) -> bool {

@@ -75,6 +75,8 @@ pub struct Uring {
     polls: Vec<Poll>,
     /// A descriptor and the token of its poll, 0 if it is to be armed.
     watched: [Option<(RawFd, u64)>; 2],
+    /// Which of them have reported.
+    rung: [bool; 2],
     /// Transfers that have ended and have not been taken.
     ended: Vec<*const Operation>,
     /// Makes tokens differ.
@@ -91,8 +93,8 @@ impl Uring {
         builder.setup_submit_all().setup_clamp().setup_cqsize(REPORTS).dontfork();
         let ring = builder.build(ENTRIES).map_err(why)?;
         let polls = Vec::new();
-        let (watched, ended) = ([None; 2], Vec::new());
-        let mut ring = Uring { ring, polls, watched, ended, tokens: 0, batch: 1 };
+        let (watched, rung, ended) = ([None; 2], [false; 2], Vec::new());
+        let mut ring = Uring { ring, polls, watched, rung, ended, tokens: 0, batch: 1 };
         // A filter of system calls may allow to make a ring and not to use it.
         ring.push(opcode::Nop::new().build());
         ring.ring.submit_and_wait(1).map_err(why)?;
@@ -149,6 +151,10 @@ impl Uring {
                 self.cancel(token);
             }
         }
+    }
+
+    pub fn take_rung(&mut self, which: Watch) -> bool {
+        mem::take(&mut self.rung[which as usize])
     }
 
     /// Begins a transfer.
@@ -256,8 +262,16 @@ impl Uring {
                     reports.push(Report { fd, events });
                 }
                 WATCH => {
-                    let watched = self.watched.iter_mut().flatten();
-                    watched.filter(|(_, token)| *token == number).for_each(|it| it.1 = 0);
+                    for (watched, rung) in self.watched.iter_mut().zip(&mut self.rung) {
+                        let Some((_, token)) = watched.as_mut().filter(|it| it.1 == number) else {
+                            continue;
+                        };
+                        *rung = true;
+                        if !cqueue::more(done.flags()) {
+                            // The poll has ended, and is armed again.
+                            *token = 0;
+                        }
+                    }
                 }
                 TRANSFER => {
                     let operation = (number & !KIND) as *const Operation;
@@ -279,7 +293,8 @@ impl Uring {
         for which in [Watch::Bell as usize, Watch::Cluster as usize] {
             if let Some((fd, 0)) = self.watched[which] {
                 let token = self.token(WATCH, fd);
-                let poll = opcode::PollAdd::new(Fd(fd), libc::POLLIN as u32);
+                // It stays, and tells each time that something has come.
+                let poll = opcode::PollAdd::new(Fd(fd), libc::POLLIN as u32).multi(true);
                 self.push(poll.build().user_data(token));
                 self.watched[which] = Some((fd, token));
             }
