@@ -4,6 +4,7 @@
 //! A namespace lives as long as a process in it, which the kernel ends with the thread that made
 //! the network. So nothing stays behind.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +23,7 @@ pub fn check() -> Result<()> {
     for (program, package) in [
         ("ip", "iproute2"),
         ("nsenter", "util-linux"),
+        ("setpriv", "util-linux"),
         ("unshare", "util-linux"),
         ("etcd", "etcd-server"),
     ] {
@@ -63,12 +65,17 @@ impl Host {
         PathBuf::from(format!("/proc/{}/ns/net", self.holder.id()))
     }
 
-    /// A command on this host.
-    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut net = std::ffi::OsString::from("--net=");
+    /// A command on this host, which ends with the thread that starts it.
+    ///
+    /// Other programs see to both, so that nothing has to be done between fork and exec: the
+    /// standard library then copies no memory (posix_spawn). A copy would make other threads of
+    /// this process wait for their memory, and experiments count whether those wait.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut net = OsString::from("--net=");
         net.push(self.namespace());
         let mut command = Command::new("nsenter");
-        command.arg(net).arg("--").arg(program).stdin(Stdio::null());
+        command.arg(net).args(["--", "setpriv", "--pdeathsig", "KILL", "--"]).arg(program);
+        command.stdin(Stdio::null());
         command
     }
 
@@ -147,9 +154,12 @@ impl Etcd {
     pub fn on_loopback(folder: &Path) -> Result<Etcd> {
         let free = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let address = format!("http://127.0.0.1:{free}");
-        Etcd::run(Command::new("etcd"), folder.to_owned(), address, Vec::new())
+        let mut command = Command::new("etcd");
+        end_with_parent(&mut command);
+        Etcd::run(command, folder.to_owned(), address, Vec::new())
     }
 
+    /// `command` ends with the lab.
     fn run(
         mut command: Command,
         folder: PathBuf,
@@ -168,7 +178,7 @@ impl Etcd {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
-        let child = end_with_parent(&mut command).spawn().context("etcd")?;
+        let child = command.spawn().context("etcd")?;
         Ok(Etcd { child, folder, address, words })
     }
 

@@ -20,7 +20,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use attune_linux::child::end_with_parent;
 use serde::Serialize;
 use serde_json::json;
 
@@ -102,13 +101,14 @@ pub fn write_texts(folder: &Path) -> Result<()> {
 struct Manager(Child);
 
 impl Manager {
+    /// `command` is the program, and ends with the lab.
     fn start(mut command: Command, folder: &Path, machine: &str, etcd: &str) -> Result<Manager> {
         let socket = format!("./{machine}/farm");
         command
             .args(["manager", "farm.sched", "--name", &socket, "--at", etcd, "--json"])
             .current_dir(folder)
             .stdout(Stdio::piped());
-        let child = end_with_parent(&mut command).spawn().context("attune manager")?;
+        let child = command.spawn().context("attune manager")?;
         let mut manager = Manager(child);
         let mut said = BufReader::new(manager.0.stdout.take().context("its output")?);
         let mut line = String::new();

@@ -21,6 +21,9 @@ use super::{MASTER, WORKER};
 /// Between two decisions, and between two samples.
 const PAUSE: Duration = Duration::from_millis(2);
 const SAMPLE: Duration = Duration::from_millis(20);
+/// Room for the samples of five minutes. A list that grows moves, and other threads of the process
+/// wait for the memory meanwhile.
+const ROOM: usize = 15_000;
 /// How long all nodes may take to know the same in the end.
 const SETTLE: Duration = Duration::from_secs(60);
 
@@ -134,7 +137,8 @@ fn decide(
     board: &Board,
 ) -> Result<Single> {
     let mut node = Connection::new(schema, 0, path);
-    let mut single = Single { waits: 0, read: 0, samples: Vec::new() };
+    let samples = Vec::with_capacity(ROOM);
+    let mut single = Single { waits: 0, read: 0, samples };
     let mut next_sample = begin;
     while !board.is_over.load(Ordering::SeqCst) {
         let before = waits();

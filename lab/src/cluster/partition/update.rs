@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use attune_cluster_local::connection::Connection;
+use attune_linux::child::end_with_parent;
 use attune_linux::poll;
 use attune_linux::time;
 use attune_replica::Time;
@@ -52,7 +53,8 @@ pub fn ratio(pairs: &[Pair]) -> Result<Ratio> {
 pub fn pairs(options: &Options, folder: &Path, count: usize) -> Result<Vec<Pair>> {
     let mut etcd = Etcd::on_loopback(&folder.join("etcd-alone"))?;
     etcd.wait()?;
-    let command = Command::new(options.programs.join("attune"));
+    let mut command = Command::new(options.programs.join("attune"));
+    end_with_parent(&mut command);
     let _manager = Manager::start(command, folder, "alone", etcd.address())?;
     let mut node = Connection::new(nodes::schema()?, 0, folder.join("alone/farm"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
