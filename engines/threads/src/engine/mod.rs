@@ -146,7 +146,11 @@ impl Engine {
 
     /// Waits for the first thread of a worker that began without one.
     pub fn begin(&mut self) -> ThreadRef {
-        self.choose(clock::now())
+        let stand_in = self.current;
+        let first = self.choose(clock::now());
+        // SAFETY: it never ran and is in no table or container; `current` was all that named it.
+        unsafe { stand_in.free() };
+        first
     }
 
     #[inline]
