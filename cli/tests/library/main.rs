@@ -5,42 +5,42 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use common::machine::{ATTUNE, folder, in_machine};
 use common::set_up;
 
-/// The library's schedulers as objects, each in its folder, made once for all tests. Bases alone
-/// are none.
+/// Compiles the library's schedulers in a folder, and names those that are whole programs. `words`
+/// ask for more, which schedulers refuse that say so in these words.
+fn compiled(folder: &Path, words: &[&str], refusal: &str) -> Vec<&'static str> {
+    let whole = |name: &&'static str| {
+        let mut build = Command::new(ATTUNE);
+        build.current_dir(folder).args(["build", name, "--engine", "kernel"]).args(words);
+        let output = build.args(["-o", &format!("{name}.bpf.o")]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let refused = said.contains("the scheduler is partial") || said.contains(refusal);
+        assert!(output.status.success() || refused, "{name}: {said}");
+        output.status.success()
+    };
+    let names: Vec<&str> = attune_schedulers::LIBRARY.iter().map(|entry| entry.name).collect();
+    let (some, others) = names.split_at(names.len() / 2);
+    let built = |names: &[&'static str]| -> Vec<&'static str> {
+        names.iter().copied().filter(whole).collect()
+    };
+    std::thread::scope(|scope| {
+        let others = scope.spawn(|| built(others));
+        [built(some), others.join().unwrap()].concat()
+    })
+}
+
+/// The library with one instance, made once for all tests. Bases alone are no programs.
 fn library() -> &'static (PathBuf, Vec<&'static str>) {
     static LIBRARY: OnceLock<(PathBuf, Vec<&'static str>)> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let folder = folder("library");
-        let whole = |name: &&'static str| {
-            let object = format!("{name}.bpf.o");
-            let mut build = Command::new(ATTUNE);
-            let build = build
-                .current_dir(&folder)
-                .args(["build", name, "--engine", "kernel", "-o", &object]);
-            let output = build.output().unwrap();
-            let refusal = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success() || refusal.contains("the scheduler is partial"),
-                "{name}: {refusal}"
-            );
-            output.status.success()
-        };
-        let names: Vec<&str> = attune_schedulers::LIBRARY.iter().map(|entry| entry.name).collect();
-        let (some, others) = names.split_at(names.len() / 2);
-        let built = |names: &[&'static str]| -> Vec<&'static str> {
-            names.iter().copied().filter(whole).collect()
-        };
-        let names = std::thread::scope(|scope| {
-            let others = scope.spawn(|| built(others));
-            [built(some), others.join().unwrap()].concat()
-        });
+        let names = compiled(&folder, &[], "the scheduler is partial");
         (folder, names)
     })
 }
@@ -53,17 +53,13 @@ wait $mixed && wait $stress
 ";
 
 /// All of them in one machine, one after the other.
-fn run_well(cpus: u32) {
-    if !set_up() {
-        return;
-    }
-    let (folder, library) = library();
+fn run_well(folder: &Path, library: &[&str], words: &str, cpus: u32) {
     std::fs::write(folder.join("under-stress"), UNDER_STRESS).unwrap();
     let script: String = library
         .iter()
         .map(|scheduler| {
             format!(
-                "if $run {scheduler}.bpf.o --all -- sh ./under-stress; then echo \
+                "if $run {scheduler}.bpf.o --all {words} -- sh ./under-stress; then echo \
                     {scheduler}: well; fi; grep -q disabled /sys/kernel/sched_ext/state || echo \
                     {scheduler}: still there; "
             )
@@ -82,10 +78,28 @@ fn run_well(cpus: u32) {
 
 #[test]
 fn the_library_runs_under_stress_on_one_cpu() {
-    run_well(1);
+    if set_up() {
+        let (folder, library) = library();
+        run_well(folder, library, "", 1);
+    }
 }
 
 #[test]
 fn the_library_runs_under_stress_on_four_cpus() {
-    run_well(4);
+    if set_up() {
+        let (folder, library) = library();
+        run_well(folder, library, "", 4);
+    }
+}
+
+/// The kernel looks at a larger program then: one with moves and balance.
+#[test]
+fn what_can_be_divided_runs_with_an_instance_for_each_of_four_cpus() {
+    if set_up() {
+        let folder = folder("divided");
+        let words = ["--cpus", "4", "--instances", "4"];
+        let divided = compiled(&folder, &words, "has no `arrives` of its own");
+        assert!(divided.contains(&"coop") && divided.contains(&"desktop"), "{divided:?}");
+        run_well(&folder, &divided, "--per cpu", 4);
+    }
 }

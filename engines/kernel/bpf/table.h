@@ -95,8 +95,7 @@ static inline void attune_take_column(struct attune_import ATTUNE_ARENA *import,
     import->link = ATTUNE_TABLE_VALUE;
 }
 
-static __attribute__((noinline)) void
-attune_read_table(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t table)
+ATTUNE_OUTLINE attune_read_table(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t table)
 {
     uint32_t first = 0;
     uint64_t process = t->attune_task.process;
@@ -104,12 +103,13 @@ attune_read_table(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t table)
     void *rows = bpf_map_lookup_elem(&attune_tables, &table);
     const struct attune_table_row *row = NULL;
     if (!columns)
-        return;
+        ATTUNE_RETURN;
     if (rows)
         row = bpf_map_lookup_elem(rows, &process);
 #define ATTUNE_TAKE_ONE(number, import, by_default) \
     attune_take_column(import, columns->place[number], table, row, by_default);
     ATTUNE_EACH_TABLED_OF_ITS_POLICY(ATTUNE_TAKE_ONE, t)
+    ATTUNE_RETURN;
 }
 
 /* A table has gone: its imports are at their defaults again, or a process may supply them. */
@@ -122,16 +122,16 @@ static inline void attune_release_column(struct attune_import ATTUNE_ARENA *impo
     import->link = NULL;
 }
 
-static __attribute__((noinline)) void
-attune_release_columns(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_release_columns(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t first = 0;
     const struct attune_columns_there *columns = bpf_map_lookup_elem(&attune_columns, &first);
     if (!columns)
-        return;
+        ATTUNE_RETURN;
 #define ATTUNE_RELEASE_ONE(number, import, by_default) \
     attune_release_column(import, columns->place[number], by_default);
     ATTUNE_EACH_TABLED_OF_ITS_POLICY(ATTUNE_RELEASE_ONE, t)
+    ATTUNE_RETURN;
 }
 
 /* Under the lock. Costs two loads where there is no table. */

@@ -130,8 +130,7 @@ static inline void attune_deliver(struct attune_import ATTUNE_ARENA *import, uin
 #define ATTUNE_EACH_OF_ITS_POLICY(visit, t) ATTUNE_EACH_SUPPLIED(visit, t)
 #endif
 
-static __attribute__((noinline)) void
-attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t slot = (t->attune_task.bound >> 16) - 1,
              row = t->attune_task.bound & (ATTUNE_ROWS - 1), first = 0;
@@ -149,11 +148,11 @@ attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 #define ATTUNE_EXCHANGE_ONE(number, import, by_default) \
     attune_exchange(import, list ? list->word[number] : 0, &rows, by_default);
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_EXCHANGE_ONE, t)
+    ATTUNE_RETURN;
 }
 
 /* The imports that the policy has assigned to. */
-static __attribute__((noinline)) void
-attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t slot = (t->attune_task.bound >> 16) - 1,
              row = t->attune_task.bound & (ATTUNE_ROWS - 1);
@@ -165,17 +164,18 @@ attune_deliver_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
     assigned |= (import)->link == ATTUNE_ASSIGNED_VALUE;
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_LOOK_AT_ONE, t)
     if (!assigned)
-        return;
+        ATTUNE_RETURN;
     list = bpf_map_lookup_elem(&attune_words, &slot);
     page = bpf_map_lookup_elem(&attune_pages, &slot);
     if (!list || !page)
-        return;
+        ATTUNE_RETURN;
     own = bpf_map_lookup_elem(page, &row);
     if (!own)
-        return;
+        ATTUNE_RETURN;
 #define ATTUNE_DELIVER_ONE(number, import, by_default) \
     attune_deliver(import, list->word[number], own);
     ATTUNE_EACH_OF_ITS_POLICY(ATTUNE_DELIVER_ONE, t)
+    ATTUNE_RETURN;
 }
 
 /* Under the lock: the thread runs. */

@@ -16,9 +16,12 @@ pub fn take() -> Answer<Program> {
         let threads: Vec<_> =
             engine.threads.iter().map(|thread| describe(engine, thread, now)).collect();
         let scheduler = engine.scheduler.name().to_string_lossy().into_owned();
+        let (io, why) = engine.descriptors.poller();
         Program {
             process: std::process::id() as i32,
             scheduler,
+            io: io.to_string_lossy().into_owned(),
+            io_why: why.map(|why| why.to_string_lossy().into_owned()),
             at: now,
             tunables: tunables::all(&engine.scheduler),
             threads,
