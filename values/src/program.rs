@@ -13,6 +13,9 @@ use crate::wire::Tunable;
 pub struct Program {
     pub process: i32,
     pub scheduler: String,
+    /// How its threads wait for descriptors: `uring` or `epoll`, and why not `uring`.
+    pub io: String,
+    pub io_why: Option<String>,
     /// When the first worker answered; each answers when it switches threads.
     pub at: i64,
     pub tunables: Vec<Tunable>,

@@ -13,6 +13,8 @@ pub fn lines(program: &Program, before: Option<&Program>) -> Vec<Line> {
     let many = program.threads.len();
     let title = format!("{scheduler}: {many} threads of process {process}, {ready} ready");
     heading(&mut lines, title);
+    let why = program.io_why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    plain(&mut lines, format!("descriptors by {}{}", program.io, printable(&why)));
     settings(&program.tunables, &mut lines);
     plain(&mut lines, String::new());
     let mut head: Vec<String> =

@@ -51,6 +51,7 @@ fn a_program_is_seen_and_set_like_the_kernel() {
     let place = folder.0.join("control");
     let mut command = Command::new(program(&folder.0));
     command.arg("waits").env("ATTUNE_SCHED", folder.0.join("tuned.so"));
+    command.env("ATTUNE_IO", "epoll");
     command.env("ATTUNE_CONTROL", &place).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut running = Running(command.spawn().expect("it starts"));
     let mut begun = String::new();
@@ -80,6 +81,7 @@ fn a_program_is_seen_and_set_like_the_kernel() {
     let shown = out(&shown);
     assert!(shown.starts_with(&format!("tuned: 3 threads of process {process}, ")), "{shown}");
     assert!(shown.contains("limit = 9"), "{shown}");
+    assert!(shown.contains("descriptors by epoll: ATTUNE_IO=epoll asks for it"), "{shown}");
     let row = shown.lines().find(|line| line.contains("second")).expect("a line of the thread");
     let words: Vec<_> = row.split_whitespace().collect();
     assert_eq!((words[0], words[1], words[2]), ("3", "1", "second"));
