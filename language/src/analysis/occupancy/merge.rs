@@ -27,20 +27,8 @@ impl State {
         if self.is_separate(other) {
             return Relation::Separate;
         }
-        let mut found = Comparison::default();
-        let groups = [
-            State::compare_cells,
-            State::compare_threads,
-            State::compare_variables,
-            State::compare_relations,
-        ];
-        for compare in groups {
-            compare(self, scene, other, &mut found);
-            if found.relation() == Relation::Apart {
-                break;
-            }
-        }
-        found.relation()
+        let apart = |found: &Comparison| found.relation() == Relation::Apart;
+        self.compare(scene, other, apart).relation()
     }
 
     /// Whether they speak of different individuals.
@@ -49,22 +37,37 @@ impl State {
         self.dispatched != other.dispatched || !self.places.iter().zip(&other.places).all(bound)
     }
 
-    /// How much joining the two loses, of states that are apart.
-    pub fn distance(&self, scene: &Scene, other: &State) -> u32 {
-        let mut found = Comparison::default();
-        self.compare_cells(scene, other, &mut found);
-        self.compare_threads(scene, other, &mut found);
-        self.compare_variables(scene, other, &mut found);
-        self.compare_relations(scene, other, &mut found);
-        found.distance
+    /// How much joining the two loses, of states that are apart; None: no less than `limit`.
+    pub fn distance(&self, scene: &Scene, other: &State, limit: u32) -> Option<u32> {
+        let too_far = |found: &Comparison| found.distance >= limit;
+        Some(self.compare(scene, other, too_far).distance).filter(|distance| *distance < limit)
     }
 
-    fn compare_cells(&self, scene: &Scene, other: &State, found: &mut Comparison) {
+    /// Compares the two until `enough` is found: most pairs are known to be apart after a few of
+    /// many containers.
+    fn compare(
+        &self,
+        scene: &Scene,
+        other: &State,
+        enough: impl Fn(&Comparison) -> bool,
+    ) -> Comparison {
+        let mut found = Comparison::default();
         for (index, (a, b)) in self.cells.iter().zip(&other.cells).enumerate() {
             if a.count != b.count {
                 found.count(a.count, b.count, scene.is_filtered(index as u16));
+                if enough(&found) {
+                    return found;
+                }
             }
         }
+        for compare in [State::compare_threads, State::compare_variables, State::compare_relations]
+        {
+            compare(self, scene, other, &mut found);
+            if enough(&found) {
+                break;
+            }
+        }
+        found
     }
 
     fn compare_threads(&self, _scene: &Scene, other: &State, found: &mut Comparison) {

@@ -104,8 +104,8 @@ impl Gathering<'_> {
                 if a.is_separate(b) {
                     continue;
                 }
-                let distance = a.distance(self.scene, b);
-                if best.is_none_or(|(least, ..)| distance < least) {
+                let least = best.map_or(u32::MAX, |(least, ..)| least);
+                if let Some(distance) = a.distance(self.scene, b, least) {
                     best = Some((distance, left, right));
                 }
             }
