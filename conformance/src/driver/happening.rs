@@ -225,15 +225,11 @@ impl ProtocolDriver {
         self.call(subject, Event::NewThread, Some(thread), cpu)
     }
 
-    /// The event that tells the policy that the running thread blocks.
+    /// The event that tells the policy that the running thread blocks. As for wake-ups, the usual
+    /// one is called also where it is nothing but aspects: so says the protocol.
     fn blocks(&self, subject: &dyn Subject) -> Option<Event> {
-        if subject.handles(Event::SetWaiting) && subject.handles(Event::EventRaised) {
-            Some(Event::SetWaiting)
-        } else if subject.handles(Event::SuspendThread) && subject.handles(Event::ResumeThread) {
-            Some(Event::SuspendThread)
-        } else {
-            None
-        }
+        let known = |event: &Event| subject.handles(*event);
+        [Event::SetWaiting, Event::SuspendThread].into_iter().find(known)
     }
 
     fn end(&mut self, cpu: u32, subject: &mut dyn Subject) -> Result<(), Ending> {
@@ -277,7 +273,7 @@ impl ProtocolDriver {
         subject: &mut dyn Subject,
     ) -> Result<(), Ending> {
         self.change(thread, |thread| thread.state = State::Ready);
-        let usual = subject.handles(Event::SetWaiting) && subject.handles(Event::EventRaised);
+        let usual = subject.handles(Event::EventRaised);
         let event = if usual { Event::EventRaised } else { Event::ResumeThread };
         self.call(subject, event, Some(thread), cpu)
     }
