@@ -5,9 +5,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::affinity::Cpus;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+
+use crate::affinity::Cpus;
 
 /// The command's process is killed when the **thread** that starts it ends, however that happens. A
 /// set-uid program is not: the kernel forgets the wish when it starts.

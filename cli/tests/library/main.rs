@@ -12,8 +12,9 @@ use std::sync::OnceLock;
 use common::machine::{ATTUNE, folder, in_machine};
 use common::set_up;
 
-/// Compiles the library's schedulers in a folder, and names those that are whole programs. `words`
-/// ask for more, which schedulers refuse that say so in these words.
+/// Compiles the library's schedulers in a folder, and names those that became programs. `words` are
+/// further options of `attune build`. A base alone is no program, and neither is a scheduler that
+/// the command refuses with a message that has `refusal` in it.
 fn compiled(folder: &Path, words: &[&str], refusal: &str) -> Vec<&'static str> {
     let whole = |name: &&'static str| {
         let mut build = Command::new(ATTUNE);
