@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use attune_conformance::differential::{Against, Budget, run};
 use attune_conformance::mutants::{self, Fate, Mutant, line, try_mutant};
 use attune_conformance::replayed;
+use attune_kernel::Replay;
 use attune_language::engine::event::Event;
 use attune_language::ir::Verdicts;
 use attune_language::resolve::SourceText;
@@ -201,18 +202,23 @@ const LONG: &str = "scheduler long {
 }
 ";
 
-#[test]
-fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
-    if !can_replay() {
-        return;
-    }
-    let file = SourceText { name: "long.sched".into(), text: LONG.into() };
+/// The scheduler in this machine's kernel, with two CPUs.
+fn loaded(name: &str, text: &str) -> Replay {
+    let file = SourceText { name: name.into(), text: text.into() };
     let mut nothing: &[(&str, &str)] = &[];
     let checked = check(&file, &mut nothing, &Options::default());
     let program = checked.program.as_ref().expect("it checks");
     let text =
         attune_kernel::replay_source(program, &Verdicts::default(), &checked.sources).expect("C");
-    let mut replay = replayed::load(&text, 2).expect("the kernel takes it");
+    replayed::load(&text, 2).expect("the kernel takes it")
+}
+
+#[test]
+fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
+    if !can_replay() {
+        return;
+    }
+    let mut replay = loaded("long.sched", LONG);
     for thread in 0..50 {
         replay.begin(0, thread, 0).unwrap();
         replay.call(0, Event::NewThread, Some(thread), 0, 0).unwrap();
@@ -232,6 +238,35 @@ fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
     let failed = replay.failed().expect("the loop has no end");
     assert_eq!(failed.line, 15, "{failed:?}");
     assert!(failed.sentence.contains("more than 1048576 iterations"), "{failed:?}");
+}
+
+/// What a handler has taken out of shared containers is its own, wherever it may run.
+const TAKES: &str = "scheduler takes {
+    data { threadref current; percpu queue RQ; queue far; }
+    event newthread(t) { t => RQ; }
+    event schedule {
+        threadref taken;
+        if (|RQ[0]| > 0) {
+            RQ[0] => taken;
+            taken => far;
+        }
+    }
+    event switch_out { }
+}
+";
+
+#[test]
+fn a_local_container_is_read_as_a_whole() {
+    if !can_replay() {
+        return;
+    }
+    let mut replay = loaded("takes.sched", TAKES);
+    replay.begin(0, 0, 0).unwrap();
+    replay.allow(0, 0b01).unwrap();
+    replay.call(0, Event::NewThread, Some(0), 0, 0).unwrap();
+    replay.call(0, Event::Schedule, None, 1, 1).unwrap();
+    assert_eq!(replay.failed(), None);
+    assert_eq!(replay.container(0, "far", 1), Some(vec![vec![0]]));
 }
 
 /// Those that replace something that no generated text holds.

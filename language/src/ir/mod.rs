@@ -147,6 +147,14 @@ pub struct Container {
     pub span: Span,
 }
 
+impl Container {
+    /// Whether handlers of all CPUs put threads there. Inside `schedule` it then reads as holding
+    /// only the threads that may run on this CPU.
+    pub fn is_shared(&self) -> bool {
+        self.scope == Scope::Scheduler && self.extent != Extent::PerCpu
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ContainerKind {
     /// At most one thread.

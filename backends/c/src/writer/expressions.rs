@@ -246,7 +246,7 @@ impl Writer<'_> {
     pub(super) fn is_filtered(&self, of: &ContainerRef) -> bool {
         self.target.affinity
             && self.function.event == Some(Event::Schedule)
-            && self.program.containers[of.container].extent != Extent::PerCpu
+            && self.program.containers[of.container].is_shared()
     }
 
     /// A call of a container function up to its own arguments: `attune_size(`,

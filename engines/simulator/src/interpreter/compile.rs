@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use attune_language::ir::{
     self, BinaryOp, ContainerKind, ContainerRef, ExprId, ExprKind, Extent, First, LocalId, Place,
-    Program, Returned, Scope, StatementKind, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
+    Program, Returned, StatementKind, Test, ThreadExpr, ThreadKind, Type, UnaryOp,
 };
 
 use super::Refusal;
@@ -157,7 +157,7 @@ impl Compiler<'_> {
                     (_, First::Highest) => KeyOrder::HighestInt,
                 },
             });
-            let shared = container.scope == Scope::Scheduler && container.extent != Extent::PerCpu;
+            let shared = container.is_shared();
             let element = |element| ContainerSlot {
                 discipline,
                 key,

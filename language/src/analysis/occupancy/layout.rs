@@ -101,9 +101,7 @@ impl Layout {
                     reach,
                     here,
                     there,
-                    filtered: cpus == Cpus::Many
-                        && container.scope == Scope::Scheduler
-                        && reach != Reach::PerCpu,
+                    filtered: cpus == Cpus::Many && container.is_shared(),
                     exact: !array && here != Places::CROWD,
                 }
             })
