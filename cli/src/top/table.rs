@@ -193,6 +193,7 @@ fn row(
         (State::Waiting, _) => "waiting".to_owned(),
         (State::Moving, _) => "moving".to_owned(),
         (State::Away, _) => "run by the engine".to_owned(),
+        (State::Throttled, _) => "over its quota".to_owned(),
     };
     let seconds = |time: u64| format!("{:.3}", time as f64 / 1e9);
     let mut row = vec![

@@ -34,6 +34,14 @@ pub fn build(folder: &Path, scheduler: &str, object: &str) {
         .args(["build", scheduler, "--engine", "kernel", "-o", object]));
 }
 
+/// The same for a machine with two CPUs that have an instance each.
+pub fn build_for_each_cpu(folder: &Path, scheduler: &str, object: &str) {
+    run(Command::new(ATTUNE)
+        .current_dir(folder)
+        .args(["build", scheduler, "--engine", "kernel", "-o", object])
+        .args(["--cpus", "2", "--instances", "2"]));
+}
+
 /// Builds a scheduler for the run's command and another one for everything else.
 pub fn build_both(folder: &Path, command: &str, others: &str, object: &str) {
     run(Command::new(ATTUNE)

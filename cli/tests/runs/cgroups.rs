@@ -1,9 +1,10 @@
-//! Weights of cgroups count on a real kernel, also when threads or weights change, and nothing that
-//! happens to a cgroup ends the run. The machine is deterministic, so no other load disturbs it.
+//! Weights and quotas of cgroups count on a real kernel, also when threads, weights or quotas
+//! change, and nothing that happens to a cgroup ends the run. The machine is deterministic, so no
+//! other load disturbs it.
 
 use std::fs;
 
-use crate::common::machine::{between, build, folder, in_quiet_machine};
+use crate::common::machine::{between, build, build_for_each_cpu, folder, in_quiet_machine};
 use crate::common::set_up;
 
 /// `hog CGROUP..` starts a process that computes in each, and `end` ends them all. `measure MARK
@@ -39,6 +40,7 @@ const PACKED: [&str; 3] = ["groups.sh", "/usr/bin/mkdir", "/usr/bin/rmdir"];
 /// What a script says under a scheduler in a machine with two CPUs.
 fn under(test: &str, scheduler: &str, words: &str, script: &str) -> String {
     let folder = folder(test);
+    let build = if words == "--per cpu" { build_for_each_cpu } else { build };
     build(&folder, scheduler, "scheduler.bpf.o");
     fs::write(folder.join("groups.sh"), format!("{TOOLS}{script}")).unwrap();
     let packed = [&PACKED[..], &["scheduler.bpf.o"]].concat();
@@ -117,4 +119,64 @@ fn slices_have_their_parts() {
     let said = under("cgroups_slices", "fair", "", script);
     let [system, user] = ["system.slice", "user.slice"].map(|slice| had(&said, "slices", slice));
     about(user / system, 3.0, &said);
+}
+
+/// `limit CGROUP PERCENT [PERIOD]`: of one CPU, with a period in us. What is measured over half a
+/// second has many of the short ones.
+const LIMIT: &str = r#"
+limit() { period=${3:-20000}; echo $(($2 * period / 100)) $period > $tree/$1/cpu.max; }
+"#;
+
+#[test]
+fn quotas_are_kept_whatever_changes() {
+    if !set_up() {
+        return;
+    }
+    let script = r#"
+        make a a/x a/y b
+        limit a 50; limit a/x 20 10000
+        hog a/x a/x a/x a/y a/y b b
+        measure nested 0.5 a a/x b
+        limit a/x 5; echo max > $tree/a/cpu.max; limit b 30; limit a/y 60
+        measure changed 0.5 a/x a/y b
+        echo 1 > $tree/a/y/cgroup.freeze
+        measure frozen 0.2 a/y
+        echo 0 > $tree/a/y/cgroup.freeze
+        for hog in $hogs; do echo $hog > $tree/a/y/cgroup.procs; done
+        measure moved 0.5 a/y
+        echo max > $tree/a/y/cpu.max
+        measure free 0.2 a/y
+        end; rmdir $tree/a/x $tree/a/y $tree/a $tree/b
+    "#;
+    let said = under("quotas", "fair", "--per cpu", &format!("{LIMIT}{script}"));
+    let of = |mark, cgroup| had(&said, mark, cgroup);
+    about(of("nested", "a"), 0.5, &said);
+    about(of("nested", "b"), 1.5, &said);
+    // What is left of `a` may be too little for it.
+    assert!(of("nested", "a/x") < 0.21, "{said}");
+    about(of("changed", "a/x"), 0.05, &said);
+    about(of("changed", "a/y"), 0.6, &said);
+    about(of("changed", "b"), 0.3, &said);
+    assert!(of("frozen", "a/y") < 0.01, "{said}");
+    about(of("moved", "a/y"), 0.6, &said);
+    about(of("free", "a/y"), 2.0, &said);
+}
+
+/// A hundredth of a second in each one is little for two hundred processes: some wait for longer
+/// than the kernel lets a thread wait, and the cgroup pays later for the time that they get
+/// nevertheless.
+#[test]
+fn a_small_quota_does_not_end_the_run() {
+    if !set_up() {
+        return;
+    }
+    let script = r#"
+        make a; limit a 1 1000000
+        i=0; while [ $i -lt 200 ]; do hog a; i=$((i + 1)); done
+        measure small 3 a
+        end
+    "#;
+    let said = under("quotas_small", "fair", "--timeout 2000", &format!("{LIMIT}{script}"));
+    let had = had(&said, "small", "a");
+    assert!(0.02 < had && had < 0.07, "{had}: {said}");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* A policy gives a thread out of its hands, and takes it back: for another instance (move.h), or
- * because the engine itself runs the thread for a while (rescue.h).
+ * because the engine itself runs the thread for a while (rescue.h), or has it wait (throttle.h).
  *
  * Invariant: in between, the thread sits in no container, has no alarm, and no handler sees it.
  */
@@ -35,4 +35,32 @@ static inline void attune_comes_back(struct thread ATTUNE_ARENA *t, uint32_t cpu
     ATTUNE_CALL(ARRIVES, cpu, &t->attune);
     if (own->rings_at)
         attune_alarm(&attune_answer, &t->attune, own->rings_at);
+}
+
+/* Under the lock: the policy gives a READY thread over to the engine. One without `arrives` takes
+ * it for dead. */
+static inline void attune_give_out(struct thread ATTUNE_ARENA *t, uint32_t cpu, uint8_t as)
+{
+    attune_hear(t);
+    if (ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES))
+        ATTUNE_CALL(LEAVES, cpu, &t->attune);
+    else
+        ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
+    attune_goes_away(t, as);
+    attune_events[attune_held()]++;
+}
+
+/* Under the lock: the policy has the thread, which can run, back. */
+static __attribute__((noinline)) void attune_take_back(struct thread ATTUNE_ARENA *t,
+                                                       struct task_struct *task, uint32_t cpu)
+{
+    if (!ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES)) {
+        attune_meet(t, task, cpu);
+        return;
+    }
+    attune_weigh(t);
+    attune_know(t, task);
+    attune_hear(t);
+    attune_comes_back(t, cpu);
+    attune_becomes_ready(t);
 }

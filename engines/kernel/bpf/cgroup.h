@@ -35,6 +35,7 @@ struct attune_cgroup {
     uint64_t load[ATTUNE_DOMAINS];
     uint32_t users; /* itself, its cgroups, its threads: then the record is free */
     uint32_t cpu_weight, idle;
+    int64_t quota, period, burst, left, refills_at; /* ns; see quota.h. No quota: 0 */
 };
 
 static struct attune_cgroup ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_free_cgroups;

@@ -11,7 +11,8 @@
  *     dispatch, prev ended              set_dead, switch_out, schedule
  *     dispatch, nothing runs            schedule
  *     dispatch, a thread waits too long [switch_out] leaves; the engine runs it (rescue.h)
- *     enqueue or dispatch, its stay ends arrives
+ *     dispatch, no quota is left        schedule, switch_out, leaves (throttle.h)
+ *     enqueue or dispatch, its stay ends arrives; dispatch, its quota is refilled: arrives
  *     dispatch, other domain owed       its policy: schedule; if that chose a thread, this policy:
  *                                       switch_out
  *     exit_task, disable (life.h)       set_dead, if the policy still knows the thread
@@ -61,7 +62,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     uint32_t cpu = bpf_get_smp_processor_id(), to = 0;
     struct thread ATTUNE_ARENA *t = attune_record_of(task), *gone = NULL;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    int direct = 0;
+    int direct = 0, left;
     if (!t || attune_failure.failed) {
         attune_insert_fall_back(task, flags);
         return;
@@ -73,6 +74,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         return;
     }
     attune_note_affinity(t, task);
+    left = t->attune_task.leaving;
     t->attune_task.leaving = 0;
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
@@ -92,6 +94,10 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     case ATTUNE_AWAY:
         /* It has blocked in its stay, or something has come in between. */
         attune_end_stay(t, task, attune_chosen(task, cpu));
+        break;
+    case ATTUNE_THROTTLED:
+        if (!left) /* its cgroup, its affinity or its class is another one */
+            attune_unthrottle(t, task, attune_chosen(task, cpu));
         break;
     case ATTUNE_READY:
         /* It comes back to its queue after it stopped, or with another affinity. CPUs that looked
@@ -153,7 +159,8 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
     if (previous && known == running) {
         running->attune_task.placed = 0;
         if (previous->scx.flags & SCX_TASK_QUEUED) {
-            if (!attune_is_over(me) && !running->attune_task.yielded) {
+            if (!attune_is_over(me) && !running->attune_task.yielded &&
+                attune_draws_again(me, running)) {
                 attune_statistics.kept++;
                 scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
                 return 1;
@@ -247,6 +254,10 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_domains[attune_held()][domain].dispatches++;
         if (slice >= 0)
             me->deadline = attune_slice_begins(domain) + (slice ? slice : 1);
+        if (!attune_draws(me, t)) {
+            attune_throttle(me, cpu, t);
+            continue;
+        }
         if (previous && t == known && (previous->scx.flags & SCX_TASK_QUEUED)) {
             t->attune_task.leaving = 0;
             scx_bpf_task_set_slice(previous, SCX_SLICE_INF);
@@ -364,6 +375,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         return;
     }
     attune_ring(cpu);
+    attune_release_due(cpu);
     /* It ran when the scheduler was attached: this is its first enqueue, as it were. */
     if (known && known->attune_task.state == ATTUNE_UNKNOWN &&
         (previous->scx.flags & SCX_TASK_QUEUED)) {

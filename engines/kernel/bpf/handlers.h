@@ -200,6 +200,7 @@ static inline void attune_switch_out(struct attune_cpu ATTUNE_ARENA *me, uint32_
     attune_weigh(t);
     attune_hear(t);
     attune_stay_ends(me);
+    attune_pay(me, t);
     if (expired)
         ATTUNE_CALL(QUANTUM_EXPIRED, cpu, &t->attune);
     ATTUNE_CALL(SWITCH_OUT, cpu, &t->attune);
@@ -215,6 +216,7 @@ static inline void attune_stop(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
     attune_pass_releases(t);
     attune_hear(t);
     attune_stay_ends(me);
+    attune_pay(me, t);
     if (ended)
         ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
     else

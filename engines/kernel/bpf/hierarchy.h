@@ -81,6 +81,9 @@ int32_t attune_cgroup_init(unsigned long long *context)
         record->cpu_weight = args->weight;
         record->idle = 0;
         attune_find_weight(record);
+        record->quota = 0;
+        if (parent)
+            attune_limit(record, args->bw_period_us, args->bw_quota_us, args->bw_burst_us);
         record->users = 1;
         if (!parent)
             attune_root_cgroup = record;
@@ -112,6 +115,7 @@ ATTUNE_SECTION("struct_ops.s/cgroup_exit") void attune_cgroup_exit(unsigned long
             attune_branches--;
             attune_loads_change();
         }
+        attune_limit(record, 0, 0, 0);
         attune_drop_cgroup(record);
         attune_unlock_records();
     }
@@ -132,6 +136,8 @@ ATTUNE_SECTION("struct_ops/cgroup_move") void attune_cgroup_move(unsigned long l
         return;
     }
     from = t->attune_task.cgroup;
+    if (t->attune_task.state == ATTUNE_RUNNING || t->attune_task.state == ATTUNE_AWAY)
+        attune_pay_early(t);
     attune_change_weight(t, t->attune_task.weight, to);
     attune_unlock();
     if (attune_lock_records()) {
@@ -177,4 +183,25 @@ void attune_cgroup_set_idle(unsigned long long *context)
     struct attune_cgroup ATTUNE_ARENA *record = attune_cgroup_of((void *)context[0]);
     if (record)
         attune_reweigh(record, record->cpu_weight, (uint8_t)context[1]);
+}
+
+/* cpu.max. Threads that run are looked at anew; what is THROTTLED waits until the period ends that
+ * it waits for. */
+ATTUNE_SECTION("struct_ops/cgroup_set_bandwidth")
+void attune_cgroup_set_bandwidth(unsigned long long *context)
+{
+    struct attune_cgroup ATTUNE_ARENA *record = attune_cgroup_of((void *)context[0]);
+    unsigned long interrupts;
+    if (!record || !record->parent)
+        return;
+    bpf_local_irq_save(&interrupts);
+    if (attune_lock_all()) {
+        attune_limit(record, context[1], context[2], context[3]);
+        attune_unlock_all();
+    }
+    bpf_local_irq_restore(&interrupts);
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
+        if (attune_cpus[cpu].running)
+            attune_kick(cpu);
 }

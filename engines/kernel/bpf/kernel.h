@@ -85,6 +85,7 @@ struct cgroup {
 
 struct scx_cgroup_init_args {
     uint32_t weight;
+    uint64_t bw_period_us, bw_quota_us, bw_burst_us;
 };
 
 struct scx_init_task_args {
@@ -127,6 +128,8 @@ struct sched_ext_ops {
     void (*cgroup_move)(struct task_struct *task, struct cgroup *from, struct cgroup *to);
     void (*cgroup_set_weight)(struct cgroup *cgroup, uint32_t weight);
     void (*cgroup_set_idle)(struct cgroup *cgroup, _Bool idle);
+    void (*cgroup_set_bandwidth)(struct cgroup *cgroup, uint64_t period, uint64_t quota,
+                                 uint64_t burst);
     _Bool (*core_sched_before)(struct task_struct *one, struct task_struct *other);
     void (*cpu_acquire)(int32_t cpu, struct scx_cpu_acquire_args *args);
 };
@@ -146,6 +149,7 @@ struct sched_ext_ops {
 #define SCX_OPS_TID_TO_TASK            256ull
 #define TASK_DEAD                      0x80u
 #define SCHED_IDLE                     5
+#define PF_EXITING                     0x00000004u
 #define PF_KTHREAD                     0x00200000u
 
 ATTUNE_KFUNC int32_t scx_bpf_create_dsq(uint64_t dsq, int32_t node);

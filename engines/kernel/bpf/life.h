@@ -27,8 +27,9 @@ static inline void attune_leaves(struct task_struct *task, int ends)
 #endif
     if (!attune_failure.failed) {
         uint32_t state = t->attune_task.state;
-        if (state == ATTUNE_AWAY) {
+        if (state == ATTUNE_AWAY || state == ATTUNE_THROTTLED) {
             attune_forget_guest(t);
+            attune_thread_remove(&t->attune);
             attune_close_account(t);
         } else if (state == ATTUNE_RUNNING) {
             cpu = t->attune_task.cpu;
@@ -153,6 +154,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.domain = ATTUNE_DOMAINS > 1 ? !slot->command : 0;
         t->attune_task.dispatches = 0;
         t->attune_task.rescued = 0;
+        t->attune_task.idle_since = 0;
         t->attune_task.of_kernel = !!(task->flags & PF_KTHREAD);
         t->attune_task.cgroup = cgroup;
         attune_is_unweighed(t);
@@ -270,6 +272,7 @@ static __attribute__((noinline)) void attune_begin_instance(uint32_t instance)
 #endif
     attune_take_over(&attune_instances[instance]);
     attune_start_alarms();
+    attune_start_throttling();
     ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, first, NULL);
 #if ATTUNE_DOMAINS > 1
     ATTUNE_CALL_IN(ATTUNE_OTHERS, INIT, first, NULL);
@@ -336,6 +339,7 @@ struct sched_ext_ops attune_ops = {
     .cgroup_move = (void *)attune_cgroup_move,
     .cgroup_set_weight = (void *)attune_cgroup_set_weight,
     .cgroup_set_idle = (void *)attune_cgroup_set_idle,
+    .cgroup_set_bandwidth = (void *)attune_cgroup_set_bandwidth,
     .core_sched_before = (void *)attune_core_sched_before,
     .exit_task = (void *)attune_exit_task,
     .disable = (void *)attune_disable,

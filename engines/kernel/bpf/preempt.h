@@ -7,12 +7,18 @@
  * does not tell of this, the next tick of a CPU that was kicked and has not been asked since ends
  * the stay.
  */
+static inline int64_t attune_wakes_at(const struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
+{
+    return attune_earlier(attune_earlier(attune_end(me), attune_next_alarm(cpu)),
+                          attune_next_release(cpu));
+}
+
 /* One timer a CPU, for whatever comes first. A slice that is not used up costs nothing but the
  * look: the timer stays armed for the earliest end that it ever had, and finds out when it fires.
  */
 static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
-    int64_t at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
+    int64_t at = attune_wakes_at(me, cpu);
     struct attune_timer *timer;
     if (!at || (me->armed && me->armed <= at))
         return;
@@ -30,7 +36,7 @@ static int attune_fires(void *map, uint32_t *key, struct attune_timer *timer)
     int64_t now = attune_clock(), at;
     attune_statistics.timers++;
     attune_look_at_turn(me, now);
-    at = attune_earlier(attune_end(me), attune_next_alarm(cpu));
+    at = attune_wakes_at(me, cpu);
     if (!at) {
         me->armed = 0;
     } else if (at <= now) {

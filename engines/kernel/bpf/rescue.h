@@ -270,6 +270,10 @@ static __attribute__((noinline)) int attune_invite(struct attune_cpu ATTUNE_AREN
     task = attune_rescuable(t, cpu);
     if (!task)
         return 0;
+    if (attune_quotas && !attune_allowance(t->attune_task.cgroup, attune_answer.now)) {
+        attune_put_aside(t, task, cpu);
+        return 0;
+    }
     if (running) {
         attune_switch_out(me, cpu, running, 0);
         running->attune_task.leaving = 1;
@@ -277,13 +281,8 @@ static __attribute__((noinline)) int attune_invite(struct attune_cpu ATTUNE_AREN
     }
     attune_chooses(me);
     attune_note_rescue(t);
-    attune_hear(t);
-    if (ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES))
-        ATTUNE_CALL(LEAVES, cpu, &t->attune);
-    else
-        ATTUNE_CALL(SET_DEAD, cpu, &t->attune);
-    attune_goes_away(t, ATTUNE_AWAY);
-    attune_events[attune_held()]++;
+    attune_give_out(t, cpu, ATTUNE_AWAY);
+    attune_overdraw(me, t, task, ATTUNE_STAY);
     t->attune_task.cpu = cpu;
     t->attune_task.yielded = 0;
     t->attune_task.rescued = t->attune_task.dispatches + 1;
@@ -299,6 +298,7 @@ static inline void attune_forget_guest(struct thread ATTUNE_ARENA *t)
     struct attune_cpu ATTUNE_ARENA *host = &attune_cpus[t->attune_task.cpu];
     if (host->guest != t)
         return;
+    attune_pay(host, t);
     host->guest = NULL;
     host->deadline = 0;
 }
@@ -308,15 +308,7 @@ static __attribute__((noinline)) void attune_end_stay(struct thread ATTUNE_ARENA
                                                       struct task_struct *task, uint32_t cpu)
 {
     attune_forget_guest(t);
-    if (!ATTUNE_HAS(attune_domain_of(&t->attune), ARRIVES)) {
-        attune_meet(t, task, cpu);
-        return;
-    }
-    attune_weigh(t);
-    attune_know(t, task);
-    attune_hear(t);
-    attune_comes_back(t, cpu);
-    attune_becomes_ready(t);
+    attune_take_back(t, task, cpu);
 }
 
 /* It cannot run: the policy has it back when it wakes, unless it has ended. */

@@ -168,7 +168,7 @@ static inline int64_t attune_end(const struct attune_cpu ATTUNE_ARENA *me)
     int64_t wanted = attune_domains[attune_held()][!attune_domain_here(me)].ready
                          ? attune_wanted_at(me, me->since)
                          : 0;
-    return attune_earlier(attune_earlier(me->turn, wanted),
+    return attune_earlier(attune_earlier(attune_earlier(me->turn, wanted), me->draught_ends),
                           attune_earlier(me->deadline, me->preempt_at));
 }
 
@@ -188,12 +188,13 @@ static inline void attune_note_ready(uint32_t domain)
 }
 
 #else
-#define attune_domain_of(thread)     0
-#define attune_begins(me, thread)    (void)0
-#define attune_stay_ends(it)         (void)0
-#define attune_asks(it, domain)      (void)0
-#define attune_ends(it)              ((it)->running = NULL)
-#define attune_end(me)               attune_earlier((me)->deadline, (me)->preempt_at)
+#define attune_domain_of(thread)  0
+#define attune_begins(me, thread) (void)0
+#define attune_stay_ends(it)      (void)0
+#define attune_asks(it, domain)   (void)0
+#define attune_ends(it)           ((it)->running = NULL)
+#define attune_end(me) \
+    attune_earlier(attune_earlier((me)->deadline, (me)->preempt_at), (me)->draught_ends)
 #define attune_look_at_turn(me, now) (void)0
 #define attune_note_ready(domain)    (void)0
 #endif

@@ -18,6 +18,11 @@ struct attune_cpu {
     uint32_t kicked;    /* to choose again, and not asked since */
     /* see rescue.h; `deadline` is the end of the guest's stay */
     struct thread ATTUNE_ARENA *named, *guest;
+    /* see quota.h: what it has drawn for the thread that runs, ns, and when that is used up; the
+     * thread's time by the kernel when it drew */
+    struct attune_cgroup ATTUNE_ARENA *draws_on;
+    int64_t drawn, draught_ends;
+    uint64_t drawn_from;
 #if ATTUNE_DOMAINS > 1 /* see share.h */
     uint32_t domain;   /* whose turn it is */
     int64_t since;     /* when that domain was last charged */

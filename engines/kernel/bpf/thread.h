@@ -31,7 +31,9 @@ enum attune_state {
     /* between two instances (move.h): it sits in no container, and no handler sees it */
     ATTUNE_MOVING,
     /* the engine runs it, or has let it run until it blocked (rescue.h): the same */
-    ATTUNE_AWAY
+    ATTUNE_AWAY,
+    /* its cgroup has used up its quota (throttle.h): the same, but for the engine's own queue */
+    ATTUNE_THROTTLED
 };
 
 struct thread;
@@ -92,9 +94,12 @@ struct attune_task {
     uint64_t dispatches;
     int64_t waits_since; /* READY: since then, in whichever instance */
     uint64_t ran;        /* its time on all CPUs, by the kernel, at its last enqueue */
-    int64_t rings_at;    /* MOVING, AWAY: when its alarm rings, 0: never */
-    uint64_t rescued;    /* dispatches + 1 when the engine ran it last, 0: it never did */
-    uint8_t of_kernel;   /* a thread of the kernel's own */
+    int64_t rings_at;    /* MOVING, AWAY, THROTTLED: when its alarm rings, 0: never */
+    /* since when it has not run because of its cgroup's quota, and its time by the kernel then */
+    int64_t idle_since;
+    uint64_t idle_at;
+    uint64_t rescued;  /* dispatches + 1 when the engine ran it last, 0: it never did */
+    uint8_t of_kernel; /* a thread of the kernel's own */
     struct attune_cgroup ATTUNE_ARENA *cgroup; /* NULL: the kernel has told of none */
 #ifdef ATTUNE_WEIGHED                          /* see cgroup.h */
     uint64_t counted;                          /* in the loads; 0: it is not */

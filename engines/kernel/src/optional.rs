@@ -9,9 +9,16 @@ use crate::image::Image;
 /// The members of `struct sched_ext_ops`, the option that brings them, and what is lost without.
 const OPTIONAL: [(&[&str], &str, &str); 3] = [
     (
-        &["cgroup_init", "cgroup_exit", "cgroup_move", "cgroup_set_weight", "cgroup_set_idle"],
+        &[
+            "cgroup_init",
+            "cgroup_exit",
+            "cgroup_move",
+            "cgroup_set_weight",
+            "cgroup_set_idle",
+            "cgroup_set_bandwidth",
+        ],
         "CONFIG_EXT_GROUP_SCHED",
-        "cpu.weight of cgroups does not count",
+        "cpu.weight and cpu.max of cgroups do not count",
     ),
     (&["core_sched_before"], "CONFIG_SCHED_CORE", ""),
     // The kernel's developers mean to drop it.

@@ -101,6 +101,8 @@ pub enum State {
     Moving,
     /// The engine runs it because it waited too long, or has let it run until it blocked.
     Away,
+    /// Its cgroup has used up its quota: it waits for the next period.
+    Throttled,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -260,6 +262,7 @@ impl<W: Words> View<'_, W> {
             3 => Some(State::Waiting),
             5 => Some(State::Moving),
             6 => Some(State::Away),
+            7 => Some(State::Throttled),
             _ => None,
         }
     }

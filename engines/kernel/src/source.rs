@@ -14,12 +14,13 @@ const BEFORE: [&str; 3] = [
 ];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 24] = [
+const BEHIND: [&str; 26] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
     include_str!("../bpf/ready.h"),
     include_str!("../bpf/cgroup.h"),
+    include_str!("../bpf/quota.h"),
     include_str!("../bpf/lag.h"),
     include_str!("../bpf/record.h"),
     include_str!("../bpf/copy.h"),
@@ -30,6 +31,7 @@ const BEHIND: [&str; 24] = [
     include_str!("../bpf/implicit.h"),
     include_str!("../bpf/handlers.h"),
     include_str!("../bpf/away.h"),
+    include_str!("../bpf/throttle.h"),
     include_str!("../bpf/preempt.h"),
     include_str!("../bpf/node.h"),
     include_str!("../bpf/move.h"),

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use crate::{clock, hogs};
 
 const ROOT: &str = "/sys/fs/cgroup";
-const PERIOD_US: u64 = 100_000;
+/// Short: what a measured time holds is uncertain by what is used in one of them.
+const PERIOD_US: u64 = 20_000;
 
 /// A cgroup with processes: `a/x=100:3` or, with per cent of a CPU that it may use, `b=100:3:20`.
 #[derive(Clone, Debug, PartialEq)]

@@ -29,7 +29,7 @@ pub const EXPERIMENT: Description = Description {
     parts: &[
         part("Four CPUs", FOUR, &[RESTLESS], &[all_ran(0, "restless")]),
         part("5000 threads on four CPUs", FOUR, &[CROWD], &[all_ran(1, "crowd")]),
-        part("Two CPUs in real time", Place::TwoCpus, &[RESTLESS], &[all_ran(2, "restless")]),
+        part("Two CPUs in real time", Place::TwoCpus, &[LIVE], &[all_ran(2, "restless-live")]),
     ],
     seeds: &[1],
     drawn: ALL_RAN[0],
@@ -39,6 +39,9 @@ pub const EXPERIMENT: Description = Description {
 /// `{seconds}` stands for the number of changes.
 const RESTLESS: Workload =
     Workload::new("restless", "restless --changes {seconds}").lasting(100_000, 3_000);
+/// As many in all rounds together.
+const LIVE: Workload =
+    Workload::new("restless-live", "restless --changes {seconds}").lasting(8_400, 500);
 const CROWD: Workload = Workload::new("crowd", "restless --threads 5000 --changes {seconds}")
     .lasting(5_000, 1_000)
     .with_memory(2048);
