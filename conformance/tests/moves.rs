@@ -23,9 +23,12 @@ fn threads_that_compute_have_their_shares_of_the_machine() {
     for (policy, shape) in machines().filter(|(policy, _)| *policy == "fair") {
         let machine = Machine::build(policy, shape, &|text| Some(text.to_owned())).unwrap();
         let machine = machine.expect("unchanged");
-        for nices in [&[0; 7][..], &[0, 5, 5, 5, 5, 5, 5]] {
-            let said = machine.share(1, nices).unwrap();
-            assert!(said.is_ok(), "{shape:?}: {said:?}");
+        let loads = [&[0; 7][..], &[0; 5], &[3, 3, 3, 3, 0, 0, 0], &[0, 5, 5, 5, 5, 5, 5]];
+        for nices in loads {
+            for seed in 5..9 {
+                let said = machine.share(seed, nices).unwrap();
+                assert!(said.is_ok(), "{shape:?}, seed {seed}: {said:?}");
+            }
         }
     }
 }

@@ -29,9 +29,9 @@ impl Mutant {
                 if let Err(broken) = machine.storm(seed, events)? {
                     return Ok(Some(broken));
                 }
-            }
-            if let Err(broken) = machine.shares(policy, seed)? {
-                return Ok(Some(broken));
+                if let Err(broken) = machine.shares(policy, seed)? {
+                    return Ok(Some(broken));
+                }
             }
         }
         Ok(None)
@@ -189,6 +189,12 @@ pub const MUTANTS: &[Mutant] = &[
         "threads lag for seconds before one moves",
         "#define ATTUNE_LAG_LIMIT 50000000ll",
         "#define ATTUNE_LAG_LIMIT 5000000000ll",
+    ),
+    mutant(
+        "nobody-goes",
+        "where all threads of an instance lag, none leaves it",
+        "        return attune_sacrifice(to);",
+        "        return NULL;",
     ),
     mutant(
         "no-company",

@@ -10,16 +10,19 @@
  *                  otherwise another thread leaves its instance, the one that lags least, for an
  *                  instance with less weight for each CPU
  *     it leads     the instance with the most weight for each CPU sends its instance a thread,
- *                  again the one that lags least
+ *                  again the one that lags least; where all lag beyond the limit, also one that
+ *                  runs
  *
- * Both instances then rest. Only a READY thread moves. One that still leaves its CPU is `sent`: it
- * goes when it is enqueued, which follows at once.
+ * Both instances then rest. Only a READY thread moves. One that runs, or still leaves its CPU, is
+ * `sent`: it goes when it is enqueued next.
  */
 /* clang-format on */
 #if ATTUNE_INSTANCES > 1
 
 /* The lag, or lead, that makes a thread move. */
 #define ATTUNE_LAG_LIMIT 50000000ll
+/* Loads that differ by a smaller part are about the same: a mean is never quite the load. */
+#define ATTUNE_ABOUT     16
 /* So long an instance rests that took part in a move. */
 #define ATTUNE_REST      50000000ll
 
@@ -126,6 +129,18 @@ attune_help(struct thread ATTUNE_ARENA *lagging, uint32_t *to)
     return best;
 }
 
+/* Under the lock: whether the thread has gone out. One that runs, or still leaves its CPU, goes
+ * when it is enqueued. */
+static inline int attune_goes(struct thread ATTUNE_ARENA *t, uint32_t to, uint32_t cpu)
+{
+    if (t->attune_task.state != ATTUNE_READY || t->attune_task.leaving) {
+        t->attune_task.account.sent = to + 1;
+        return 0;
+    }
+    attune_go_out(t, to, cpu);
+    return 1;
+}
+
 /* Under the lock of the CPU's instance, as it chooses. A thread that has gone out of it, or NULL;
  * `lonely`: one here leads, and wants company. */
 static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_balance(uint32_t cpu,
@@ -151,12 +166,7 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_balance(uint
     *lonely = 0;
     if (!attune_take_part(own, to, now))
         return NULL;
-    if (t->attune_task.leaving) {
-        t->attune_task.account.sent = to + 1;
-        return NULL;
-    }
-    attune_go_out(t, to, cpu);
-    return t;
+    return attune_goes(t, to, cpu) ? t : NULL;
 }
 
 /* The instance with more weight for each CPU than this one, the most of all; of equals, the one
@@ -179,8 +189,32 @@ static __attribute__((noinline)) uint32_t attune_heaviest(uint32_t own, int64_t 
     return best == own ? ATTUNE_INSTANCES : best;
 }
 
+/* Under the lock, where all of the instance lag beyond the limit: one must go for the others to
+ * catch up. The thread that lags least, whether it runs or is ready, if it has about as much in
+ * that other instance. */
+static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_sacrifice(uint32_t to)
+{
+    uint32_t own = attune_held(), cpus = attune_instances[own].attune.cpus;
+    struct thread ATTUNE_ARENA *best = attune_lists[own].first, *t = best;
+    int64_t mean = attune_books[own].mean;
+    for (; t && ATTUNE_MAY_LOOP; t = t->attune_task.ready_behind)
+        if (attune_lag(t) < attune_lag(best))
+            best = t;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; best && i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP;
+         i++) {
+        t = attune_cpus[attune_cpu_of[own][i]].running;
+        if (t && attune_lag(t) < attune_lag(best))
+            best = t;
+    }
+    if (!best || attune_allowed_in(best, to) >= ATTUNE_CPUS ||
+        !attune_is_lighter(to, attune_books[to].mean + best->attune_task.account.load, own,
+                           mean + mean / ATTUNE_ABOUT))
+        return NULL;
+    return best;
+}
+
 /* Under the lock: the instance's ready thread with the smallest lag that may run in that other
- * one. None that lags beyond the limit, unless it has more there. */
+ * one. None that lags beyond the limit, unless it has more there, or all do. */
 static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_least_lagging(uint32_t to)
 {
     struct thread ATTUNE_ARENA *best = NULL, *t;
@@ -192,7 +226,7 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_least_laggin
     if (best && attune_lag(best) > ATTUNE_LAG_LIMIT &&
         !attune_is_lighter(to, attune_books[to].mean + best->attune_task.account.load, own,
                            attune_books[own].mean))
-        return NULL;
+        return attune_sacrifice(to);
     return best;
 }
 
@@ -204,10 +238,8 @@ static __attribute__((noinline)) void attune_find_company(uint32_t cpu, int64_t 
     if (from >= ATTUNE_INSTANCES || !attune_lock(from))
         return;
     t = attune_failure.failed ? NULL : attune_least_lagging(own);
-    if (t && !attune_take_part(own, from, now))
+    if (t && (!attune_take_part(own, from, now) || !attune_goes(t, own, cpu)))
         t = NULL;
-    if (t)
-        attune_go_out(t, own, cpu);
     attune_unlock();
     if (t)
         attune_bring_in(t);

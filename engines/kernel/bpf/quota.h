@@ -6,7 +6,7 @@
  *
  *     left         ns that they may still use in this period; below 0 what they have used too much
  *     refill       at the end of each period `quota` more, `quota + burst` and what is too little
- *                  to draw at most. Whoever looks first after that moment does it
+ *                  to draw at most. The CPU that looks first after that moment does it
  *     a CPU draws  up to ATTUNE_DRAUGHT from the thread's cgroup and from each above it that has a
  *                  quota, as it chooses the thread, and again when that is used up
  *     it pays      what it has drawn and the thread did not use goes back when the stay ends. The
