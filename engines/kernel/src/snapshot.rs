@@ -242,9 +242,12 @@ impl<W: Words> View<'_, W> {
     fn known(&self, chunks: &[u64]) -> BTreeMap<u64, Place> {
         let layout = &self.image.layout().record;
         let place = |at: u64| {
-            self.state(at)?;
             let policy = usize::from(self.words.u8(at + layout.domain)?);
-            Some((at, Place { container: self.words.u64(at + layout.container)?, policy }))
+            let container = match self.state(at)? {
+                State::Throttled => 0, // it is in a queue of the engine's own
+                _ => self.words.u64(at + layout.container)?,
+            };
+            Some((at, Place { container, policy }))
         };
         chunks
             .iter()

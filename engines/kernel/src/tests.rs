@@ -135,6 +135,7 @@ impl Scheduler {
 const READY: u8 = 1;
 const RUNNING: u8 = 2;
 const WAITING: u8 = 3;
+const THROTTLED: u8 = 7;
 
 /// RQ as the tree  20(10, 30), that is 10, 20, 30 in its order.
 fn with_a_tree() -> (Scheduler, u64) {
@@ -207,6 +208,18 @@ fn a_snapshot_shows_what_runs_on_each_cpu_and_how_long_it_may_stay() {
     assert_eq!((thread.state, thread.cpu), (State::Running, Some(1)));
     let values: &BTreeMap<String, i64> = &thread.values;
     assert_eq!(values["vtime"], 55);
+}
+
+/// The policy has given it away, and it sits in the engine's own queue.
+#[test]
+fn a_thread_over_its_quota_is_shown_beside_the_containers() {
+    let mut scheduler = Scheduler::new();
+    let queue = scheduler.address("attune_throttled");
+    scheduler.thread(40, THROTTLED, queue, 66);
+    let policy = &scheduler.snapshot().unwrap().policies[0];
+    let loose: Vec<_> = policy.loose.iter().map(|it| (it.thread, it.state)).collect();
+    assert_eq!(loose, [(40, State::Throttled)]);
+    assert!(policy.containers.iter().all(|it| it.threads.is_empty()));
 }
 
 #[test]
