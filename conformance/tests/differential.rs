@@ -240,7 +240,7 @@ fn a_loop_that_the_kernel_cuts_short_is_a_failure_with_its_place() {
     assert!(failed.sentence.contains("more than 1048576 iterations"), "{failed:?}");
 }
 
-/// What a handler has taken out of shared containers is its own, wherever it may run.
+/// A thread in a container of the handler's own counts there, wherever the thread may run.
 const TAKES: &str = "scheduler takes {
     data { threadref current; percpu queue RQ; queue far; }
     event newthread(t) { t => RQ; }

@@ -62,7 +62,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     uint32_t cpu = bpf_get_smp_processor_id(), to = 0;
     struct thread ATTUNE_ARENA *t = attune_record_of(task), *gone = NULL;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    int direct = 0, left;
+    int direct = 0, left_cpu;
     if (!t || attune_failure.failed) {
         attune_insert_fall_back(task, flags);
         return;
@@ -74,7 +74,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         return;
     }
     attune_note_affinity(t, task);
-    left = t->attune_task.leaving;
+    left_cpu = t->attune_task.leaving;
     t->attune_task.leaving = 0;
     switch (t->attune_task.state) {
     case ATTUNE_WAITING:
@@ -96,7 +96,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
         attune_end_stay(t, task, attune_chosen(task, cpu));
         break;
     case ATTUNE_THROTTLED:
-        if (!left) /* its cgroup, its affinity or its class is another one */
+        if (!left_cpu) /* its cgroup, its affinity or its class is another one */
             attune_unthrottle(t, task, attune_chosen(task, cpu));
         break;
     case ATTUNE_READY:

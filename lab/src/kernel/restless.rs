@@ -39,7 +39,7 @@ pub const EXPERIMENT: Description = Description {
 /// `{seconds}` stands for the number of changes.
 const RESTLESS: Workload =
     Workload::new("restless", "restless --changes {seconds}").lasting(100_000, 3_000);
-/// As many in all rounds together.
+/// In real time there are twelve rounds, which make as many changes together.
 const LIVE: Workload =
     Workload::new("restless-live", "restless --changes {seconds}").lasting(8_400, 500);
 const CROWD: Workload = Workload::new("crowd", "restless --threads 5000 --changes {seconds}")
