@@ -277,18 +277,13 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
             attune_stop(me, cpu, t, task->__state & TASK_DEAD);
             continue;
         }
-#if ATTUNE_CPUS > 1
-        if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr) ||
-            (task->migration_disabled && scx_bpf_task_cpu(task) != (int32_t)cpu)) {
+        /* A thread that still leaves another CPU cannot be inserted yet: the kernel would forget
+         * it, ask again, and not find it here. */
+        if (t->attune_task.leaving ? !attune_fits(task, cpu) : !attune_insert_here(task, cpu)) {
             attune_note_affinity(t, task);
             attune_switch_out(me, cpu, t, 0);
             continue;
         }
-#endif
-        /* A thread that still leaves another CPU cannot be inserted yet: the kernel would forget
-         * it, ask again, and not find it here. */
-        if (!t->attune_task.leaving)
-            scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
         return 1;
     }
     /* asked often enough for now: ask once more, and soon */

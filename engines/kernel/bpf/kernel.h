@@ -155,6 +155,7 @@ struct sched_ext_ops {
 ATTUNE_KFUNC int32_t scx_bpf_create_dsq(uint64_t dsq, int32_t node);
 ATTUNE_KFUNC void scx_bpf_dsq_insert(struct task_struct *task, uint64_t dsq, uint64_t slice,
                                      uint64_t flags);
+ATTUNE_KFUNC void scx_bpf_dispatch_cancel(void);
 ATTUNE_KFUNC _Bool scx_bpf_dsq_move_to_local(uint64_t dsq);
 ATTUNE_KFUNC int32_t scx_bpf_dsq_nr_queued(uint64_t dsq);
 ATTUNE_KFUNC int32_t scx_bpf_select_cpu_dfl(struct task_struct *task, int32_t previous,
@@ -190,6 +191,17 @@ ATTUNE_KFUNC int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end);
 ATTUNE_KFUNC int *bpf_iter_num_next(struct bpf_iter_num *it);
 ATTUNE_KFUNC void bpf_iter_num_destroy(struct bpf_iter_num *it);
 
+struct bpf_iter_task {
+    uint64_t opaque[3];
+} __attribute__((aligned(8)));
+
+#define BPF_TASK_ITER_PROC_THREADS 2
+
+ATTUNE_KFUNC int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
+                                   uint32_t flags);
+ATTUNE_KFUNC struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it);
+ATTUNE_KFUNC void bpf_iter_task_destroy(struct bpf_iter_task *it);
+
 struct bpf_timer {
     uint64_t opaque[2];
 } __attribute__((aligned(8)));
@@ -223,7 +235,6 @@ static long (*const bpf_timer_start)(struct bpf_timer *timer, uint64_t at,
 #define BPF_MAP_TYPE_ARENA             33
 #define BPF_F_NO_PREALLOC              1
 #define BPF_F_MMAPABLE                 1024
-#define BPF_F_INNER_MAP                4096
 #define BPF_F_TIMER_ABS                1
 #define BPF_F_TIMER_CPU_PIN            2
 #define BPF_LOCAL_STORAGE_GET_F_CREATE 1

@@ -92,3 +92,26 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
     attune_recount_pins(&t->attune);
 #endif
 }
+
+/* Whether the task may run on this CPU, as the kernel has it now. */
+static inline int attune_fits(const struct task_struct *task, uint32_t cpu)
+{
+#if ATTUNE_CPUS > 1
+    return bpf_cpumask_test_cpu(cpu, task->cpus_ptr) &&
+           (!task->migration_disabled || scx_bpf_task_cpu(task) == (int32_t)cpu);
+#else
+    return 1;
+#endif
+}
+
+/* In dispatch, on this CPU: it runs the task next. 0: the task may not run here any more, and its
+ * enqueue follows. The kernel lets an insertion go by if the task's affinity changes after it, and
+ * ends the scheduler for one that comes late. So the affinity is looked at last. */
+static inline int attune_insert_here(struct task_struct *task, uint32_t cpu)
+{
+    scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    if (attune_fits(task, cpu))
+        return 1;
+    scx_bpf_dispatch_cancel();
+    return 0;
+}

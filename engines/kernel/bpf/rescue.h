@@ -247,12 +247,7 @@ static inline struct task_struct *attune_rescuable(const struct thread ATTUNE_AR
     /* The kernel has run it by itself, and gives it back in a moment: see enqueue. */
     if (t->attune_task.ran != task->se.sum_exec_runtime)
         return NULL;
-#if ATTUNE_CPUS > 1
-    if (!bpf_cpumask_test_cpu(cpu, task->cpus_ptr) ||
-        (task->migration_disabled && scx_bpf_task_cpu(task) != (int32_t)cpu))
-        return NULL;
-#endif
-    return task;
+    return attune_fits(task, cpu) ? task : NULL;
 }
 
 /* In dispatch, under the lock, when the CPU's own thread is settled: the named thread becomes the
@@ -288,7 +283,8 @@ static __attribute__((noinline)) int attune_invite(struct attune_cpu ATTUNE_AREN
     t->attune_task.rescued = t->attune_task.dispatches + 1;
     me->guest = t;
     me->deadline = attune_answer.now + ATTUNE_STAY;
-    scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+    /* If it may not, its enqueue ends the stay. */
+    attune_insert_here(task, cpu);
     return 1;
 }
 

@@ -2,7 +2,7 @@
 //! successors, while another process changes their affinity, class and cpuset at random. Each must
 //! go on, and on CPUs where it may run. Needs root and a cgroup2 with cpusets.
 
-use std::process;
+use std::{io, process};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread::Builder;
 
@@ -195,12 +195,19 @@ fn live(shared: Shared, seed: u64) -> i32 {
     }
 }
 
+/// Starts the place's next thread. Where many threads have started their successors and wait to end,
+/// the kernel has no room for one more until they have.
 fn start(shared: Shared, number: usize, seed: u64) {
     let seed = seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
-    let life = move || lead(shared, number, seed);
-    if let Err(error) = Builder::new().stack_size(STACK).spawn(life) {
-        eprintln!("attune-load: a thread: {error}");
-        process::exit(1);
+    let until = clock::now() + PATIENCE;
+    loop {
+        let life = move || lead(shared, number, seed);
+        let Err(error) = Builder::new().stack_size(STACK).spawn(life) else { return };
+        if error.kind() != io::ErrorKind::WouldBlock || clock::now() > until {
+            eprintln!("attune-load: a thread: {error}");
+            process::exit(1);
+        }
+        clock::sleep_until(clock::now() + LOOK);
     }
 }
 
