@@ -1,23 +1,82 @@
-//! `attune hint`: values for a program that knows nothing of Attune.
+//! `attune hint`: values for programs that know nothing of Attune.
 
+use std::io::Read;
+use std::path::Path;
 use std::process::ExitCode;
 
 use attune_values::text;
-use attune_values::wire::Request;
+use attune_values::wire::{Hint, Refused, Request};
 
 use crate::args::HintArgs;
-use crate::engine::Engine;
+use crate::engine::{Engine, LONG_PATIENCE};
 use crate::failure::Failure;
 
 pub fn run(args: &HintArgs) -> Result<ExitCode, Failure> {
-    let (process, thread) = whom(&args.process)?;
-    let values = args.values.iter().map(|value| one(value)).collect::<Result<Vec<_>, Failure>>()?;
-    Engine::connect()?.tell(&Request::Hint { process, thread, values })?;
-    Ok(ExitCode::SUCCESS)
+    match (&args.from, &args.process) {
+        (Some(file), _) => many(file),
+        (None, process) => {
+            let values: Vec<&str> = args.values.iter().map(String::as_str).collect();
+            let hint = hint(process.as_deref().unwrap_or_default(), &values)?;
+            Engine::connect()?.tell(&Request::Hint(hint))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Those of a file, all in one request. A line with wrong words keeps them all from being given.
+fn many(file: &Path) -> Result<ExitCode, Failure> {
+    let text = match file.to_str() {
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        }
+        _ => std::fs::read_to_string(file),
+    };
+    let name = file.display();
+    let text = text.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    let (lines, hints) = hints(&text, &name.to_string())?;
+    let engine = Engine::connect_for(LONG_PATIENCE)?;
+    let refused: Vec<Refused> = engine.ask_about(&Request::Hints, &hints)?;
+    for one in &refused {
+        let line = lines.get(one.index).copied().unwrap_or(0);
+        eprintln!("attune: {name}:{line}: {}", one.message);
+    }
+    match refused.len() {
+        0 => Ok(ExitCode::SUCCESS),
+        some => {
+            let given = hints.len() - some.min(hints.len());
+            Err(Failure::wrong(format!("{some} hints are refused, {given} are given")))
+        }
+    }
+}
+
+/// The hints of a text, and the line of each.
+fn hints(text: &str, name: &str) -> Result<(Vec<usize>, Vec<Hint>), Failure> {
+    let mut found = (Vec::new(), Vec::new());
+    for (line, words) in (1..).zip(text.lines()) {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let Some((whom, values)) = words.split_first().filter(|(it, _)| !it.starts_with('#'))
+        else {
+            continue;
+        };
+        let at = |failure: Failure| Failure::usage(format!("{name}:{line}: {}", failure.message()));
+        if values.is_empty() {
+            return Err(at(Failure::usage(format!("no NAME=VALUE follows `{whom}`"))));
+        }
+        found.0.push(line);
+        found.1.push(hint(whom, values).map_err(at)?);
+    }
+    Ok(found)
+}
+
+fn hint(whom: &str, values: &[&str]) -> Result<Hint, Failure> {
+    let (process, thread) = one_of(whom)?;
+    let values = values.iter().map(|value| one(value)).collect::<Result<_, Failure>>()?;
+    Ok(Hint { process, thread, values })
 }
 
 /// `1234` or `1234/1240`.
-fn whom(text: &str) -> Result<(i32, Option<i32>), Failure> {
+fn one_of(text: &str) -> Result<(i32, Option<i32>), Failure> {
     let number = |text: &str| text.parse::<i32>().ok().filter(|number| *number > 0);
     let (process, thread) = match text.split_once('/') {
         Some((process, thread)) => (number(process), Some(number(thread))),

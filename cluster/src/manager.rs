@@ -352,7 +352,7 @@ struct Happened {
 
 /// Makes the place at which one manager listens; nobody else has it then.
 fn take_place(path: &Path) -> Result<(Kept, Listener), Error> {
-    process::raise_descriptor_limit();
+    process::raise_descriptor_limit(0);
     let beside = kept_beside(path);
     if let Some(folder) = path.parent() {
         let unable = |error| Error::Place("make the folder", folder.to_owned(), error);

@@ -22,6 +22,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::sleep::EXPERIMENT,
     &kernel::restless::EXPERIMENT,
     &kernel::trust::EXPERIMENT,
+    &kernel::clients::EXPERIMENT,
     &kernel::coop::baseline::EXPERIMENT,
     &kernel::coop::many::EXPERIMENT,
     &kernel::coop::fairness::EXPERIMENT,

@@ -7,7 +7,8 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicI64;
 
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create,
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, ftruncate,
+    memfd_create,
 };
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
@@ -24,6 +25,15 @@ pub fn zeros(name: &str, bytes: usize) -> io::Result<OwnedFd> {
     Ok(memory)
 }
 
+/// The same, whose length can be changed no more: a process that has mapped it can always read all
+/// of it.
+pub fn fixed_zeros(name: &str, bytes: usize) -> io::Result<OwnedFd> {
+    let memory = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    ftruncate(&memory, bytes as u64)?;
+    fcntl_add_seals(&memory, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW)?;
+    Ok(memory)
+}
+
 /// Makes a file so many bytes long and takes the room on its disk for all of them, so that writing
 /// through a [`Mapping`] cannot fail for want of it. `StorageFull`: there is not so much.
 pub fn reserve(file: impl AsFd, bytes: usize) -> io::Result<()> {
@@ -34,9 +44,16 @@ pub fn reserve(file: impl AsFd, bytes: usize) -> io::Result<()> {
 pub fn sealed(name: &str, contents: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.write_all(contents)?;
-    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-    fcntl_add_seals(&file, seals)?;
+    fcntl_add_seals(&file, SEALED)?;
     Ok(file.into())
+}
+
+const SEALED: SealFlags =
+    SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::WRITE);
+
+/// Whether it is such a file: to read it neither waits nor finds something else the next time.
+pub fn is_sealed(file: impl AsFd) -> bool {
+    fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SEALED))
 }
 
 /// Memory that this process and others see at the same time, as words that are read and written
@@ -58,9 +75,15 @@ unsafe impl Sync for Mapping {}
 impl Mapping {
     /// The first `bytes` of a file.
     pub fn of(memory: BorrowedFd, bytes: usize) -> io::Result<Mapping> {
+        Mapping::part(memory, 0, bytes)
+    }
+
+    /// `bytes` of a file from there on, a multiple of the size of the machine's pages.
+    pub fn part(memory: BorrowedFd, start: usize, bytes: usize) -> io::Result<Mapping> {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: the kernel chooses a free address.
-        let base = unsafe { mmap(ptr::null_mut(), bytes, protection, flags, memory, 0)? };
+        let base =
+            unsafe { mmap(ptr::null_mut(), bytes, protection, flags, memory, start as u64)? };
         Mapping::at(base.cast(), bytes)
     }
 
@@ -113,6 +136,9 @@ mod tests {
         let mut file = File::from(sealed("test", &contents).unwrap());
         assert_eq!(file.write_all(b"other").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert!(file.set_len(3).is_err());
+        assert!(is_sealed(&file));
+        assert!(!is_sealed(zeros("test", 3).unwrap()));
+        assert!(!is_sealed(std::io::stdin()));
         io::Seek::rewind(&mut file).unwrap();
         let mut found = Vec::new();
         file.read_to_end(&mut found).unwrap();
@@ -141,6 +167,17 @@ mod tests {
         assert_eq!((mapping.words().as_ptr(), mapping.words()[0].load(SeqCst)), (address, 0));
         let old = Mapping::of(first.as_fd(), 4096).unwrap();
         assert_eq!(old.words()[0].load(SeqCst), 1);
+    }
+
+    #[test]
+    fn the_length_of_fixed_memory_stays() {
+        let memory = fixed_zeros("test", 8192).unwrap();
+        let part = Mapping::part(memory.as_fd(), 4096, 4096).unwrap();
+        part.words()[1].store(42, SeqCst);
+        let whole = Mapping::of(memory.as_fd(), 8192).unwrap();
+        assert_eq!(whole.words()[513].load(SeqCst), 42);
+        let file = File::from(memory);
+        assert!(file.set_len(4096).is_err() && file.set_len(16384).is_err());
     }
 
     #[test]

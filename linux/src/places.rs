@@ -1,9 +1,13 @@
-//! Places for the clients of one socket, shared among the users of the machine. No user can take
-//! the places of another with many connections, and root always finds one.
+//! Places for what users have of one service: connections, or what they ask for over them. No user
+//! can take the places of another, and root always finds one.
+//!
+//! Invariant: the count of a user is how many of its places were taken and not given back.
 
-/// How many connections a socket serves at a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Places {
+use std::collections::BTreeMap;
+
+/// How many places there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
     /// Those that one user may have.
     pub of_user: usize,
     /// Those that all users may have together.
@@ -12,31 +16,47 @@ pub struct Places {
     pub kept_free: usize,
 }
 
+/// The places that users have.
+#[derive(Debug)]
+pub struct Places {
+    limits: Limits,
+    /// What a place is for, in the plural, for messages.
+    what: &'static str,
+    of_user: BTreeMap<u32, usize>,
+    of_all: usize,
+}
+
 impl Places {
-    /// Whether there is a place for a connection of `user`, beside `taken`: the user of each
-    /// connection that has one. Err: why there is none, for the client.
-    pub fn find(
-        &self,
-        user: u32,
-        preferred: bool,
-        taken: impl Iterator<Item = u32>,
-    ) -> Result<(), String> {
-        let (mut theirs, mut all) = (0, 0);
-        for other in taken {
-            all += 1;
-            theirs += usize::from(other == user);
-        }
-        let of_all = if preferred { self.of_all + self.kept_free } else { self.of_all };
-        if !preferred && theirs >= self.of_user {
-            let most = self.of_user;
+    pub const fn new(limits: Limits, what: &'static str) -> Places {
+        Places { limits, what, of_user: BTreeMap::new(), of_all: 0 }
+    }
+
+    /// A place for the user. Err: why there is none, for the client.
+    pub fn take(&mut self, user: u32, preferred: bool) -> Result<(), String> {
+        let Limits { of_user, of_all, kept_free } = self.limits;
+        let (theirs, what) = (self.of_user.get(&user).copied().unwrap_or(0), self.what);
+        if !preferred && theirs >= of_user {
             return Err(format!(
-                "no place is left: user {user} has {theirs} connections here, and one user may \
-                 have {most}"
+                "no place is left: user {user} has {theirs} {what} here, and one user may have \
+                 {of_user}"
             ));
         }
-        match all < of_all {
-            true => Ok(()),
-            false => Err(format!("no place is left: {all} connections are open here")),
+        if self.of_all >= if preferred { of_all + kept_free } else { of_all } {
+            let all = self.of_all;
+            return Err(format!("no place is left: all users have {all} {what} here"));
+        }
+        *self.of_user.entry(user).or_default() += 1;
+        self.of_all += 1;
+        Ok(())
+    }
+
+    /// A place that was taken.
+    pub fn give_back(&mut self, user: u32) {
+        let Some(theirs) = self.of_user.get_mut(&user) else { return };
+        *theirs -= 1;
+        self.of_all -= 1;
+        if *theirs == 0 {
+            self.of_user.remove(&user);
         }
     }
 }
@@ -45,29 +65,44 @@ impl Places {
 mod tests {
     use super::*;
 
-    const PLACES: Places = Places { of_user: 2, of_all: 5, kept_free: 1 };
+    const LIMITS: Limits = Limits { of_user: 2, of_all: 5, kept_free: 1 };
 
-    fn finds(user: u32, preferred: bool, taken: &[u32]) -> bool {
-        PLACES.find(user, preferred, taken.iter().copied()).is_ok()
+    /// With those places taken.
+    fn places(taken: &[u32]) -> Places {
+        let mut places = Places::new(LIMITS, "connections");
+        taken.iter().for_each(|user| places.take(*user, false).unwrap());
+        places
     }
 
     #[test]
     fn no_user_takes_the_places_of_another() {
-        assert!(finds(7, false, &[7]));
-        assert!(!finds(7, false, &[7, 8, 7]));
-        assert!(finds(9, false, &[7, 8, 7]));
+        assert!(places(&[7]).take(7, false).is_ok());
+        let mut places = places(&[7, 8, 7]);
+        assert!(places.take(7, false).is_err());
+        assert!(places.take(9, false).is_ok());
     }
 
     #[test]
     fn a_preferred_user_finds_a_place_where_others_do_not() {
-        let full = [7, 7, 8, 8, 9];
-        assert!(!finds(9, false, &full) && !finds(10, false, &full));
-        assert!(finds(0, true, &full));
+        let mut full = places(&[7, 7, 8, 8, 9]);
+        assert!(full.take(9, false).is_err() && full.take(10, false).is_err());
+        assert!(full.take(0, true).is_ok());
+        assert!(full.take(0, true).is_err());
     }
 
     #[test]
-    fn a_client_is_told_whose_connections_are_too_many() {
-        let why = PLACES.find(7, false, [7, 7].into_iter()).unwrap_err();
+    fn a_place_that_is_given_back_is_another_s() {
+        let mut full = places(&[7, 7, 8, 8, 9]);
+        full.give_back(7);
+        // Nobody has one there.
+        full.give_back(11);
+        assert!(full.take(10, false).is_ok());
+        assert!(full.take(10, false).is_err());
+    }
+
+    #[test]
+    fn a_client_is_told_whose_are_too_many() {
+        let why = places(&[7, 7]).take(7, false).unwrap_err();
         assert!(why.contains("user 7 has 2 connections"), "{why}");
     }
 }

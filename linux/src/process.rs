@@ -21,6 +21,14 @@ impl Process {
         Ok(Process(pidfd_open(pid(number)?, PidfdFlags::empty())?))
     }
 
+    /// One thread, as if it were a process of its own. `InvalidInput`: the kernel is older than
+    /// Linux 6.9.
+    pub fn of_thread(number: u32) -> io::Result<Process> {
+        // <linux/pidfd.h>: PIDFD_THREAD.
+        let thread = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
+        Ok(Process(pidfd_open(pid(number)?, thread)?))
+    }
+
     /// The process that connected a Unix socket. It may have ended since, or have passed the
     /// connection on. `Unsupported`: the kernel is older than Linux 6.5.
     pub fn peer(socket: impl AsFd) -> io::Result<Process> {
@@ -110,12 +118,15 @@ pub fn has_thread(thread: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, own, thread, 0) == 0 }
 }
 
-/// Raises the limit of open descriptors to what this process is allowed, and returns it.
-pub fn raise_descriptor_limit() -> u64 {
+/// Raises the limit of open descriptors to what this process is allowed, and returns it. One with
+/// the right to (CAP_SYS_RESOURCE) is allowed `wanted`.
+pub fn raise_descriptor_limit(wanted: u64) -> u64 {
     let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    // The old limit holds where this fails.
-    let _ = setrlimit(Resource::Nofile, raised);
+    let beyond = limit.maximum.map(|most| most.max(wanted));
+    // The old limit holds where both fail.
+    if setrlimit(Resource::Nofile, Rlimit { current: beyond, maximum: beyond }).is_err() {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
@@ -125,6 +136,24 @@ mod tests {
     use crate::signal::TERMINATE;
     use std::os::unix::net::UnixStream;
     use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_thread_is_opened_by_its_number() {
+        let (told, thread) = std::sync::mpsc::channel();
+        let (go, gone) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            told.send(this_thread()).unwrap();
+            let _ = gone.recv();
+        });
+        let thread = Process::of_thread(thread.recv().unwrap()).unwrap();
+        assert!(thread.lives());
+        drop(go);
+        other.join().unwrap();
+        // `join` is told before the kernel has done with it.
+        poll::wait(&mut [poll::readable(thread.as_fd().as_raw_fd())], 10 * crate::time::SECOND)
+            .unwrap();
+        assert!(!thread.lives());
+    }
 
     #[test]
     fn a_process_lives_until_it_ends() {
@@ -169,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_descriptors_is_as_high_as_allowed() {
-        let raised = raise_descriptor_limit();
+        let raised = raise_descriptor_limit(0);
         assert_eq!(getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX), raised);
     }
 

@@ -20,9 +20,11 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol; both sides must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The longest packet, in bytes.
 pub const PACKET: usize = 8192;
+/// The longest list of hints, in bytes.
+pub const HINTS: u64 = 8 << 20;
 /// Where an engine listens, unless `ATTUNE_VALUES` says otherwise.
 pub const DEFAULT_PATH: &str = "/run/attune/values";
 /// The environment variable that names another place.
@@ -51,13 +53,12 @@ pub enum Request {
     Unbind {
         row: u16,
     },
-    /// Values for another process (all its threads) or one of its threads; None takes one back. The
-    /// caller must be the same user, or root.
-    Hint {
-        process: i32,
-        thread: Option<i32>,
-        values: Vec<(String, Option<i64>)>,
-    },
+    /// Values for another process or one of its threads.
+    Hint(Hint),
+    /// Many of them: the descriptor of a text comes along ([`crate::enclosed`]), a list of
+    /// [`Hint`], at most [`HINTS`] bytes. One that is refused does not keep the others from being
+    /// given: enclosed with the answer is a list of [`Refused`].
+    Hints,
     /// Changes tunables and global imports, as `attune run --set` does: `("period", "10ms")`. All
     /// of them or none. This and the following requests are for root and for the owner of the run.
     Set {
@@ -98,6 +99,26 @@ pub enum Reply {
         why: Refusal,
         message: String,
     },
+}
+
+/// Values that one process gives for another one (all its threads) or one of its threads; None
+/// takes one back. The giver must be the same user, or root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hint {
+    pub process: i32,
+    pub thread: Option<i32>,
+    pub values: Vec<(String, Option<i64>)>,
+}
+
+/// One of many that was not given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// Its place in the list, from 0.
+    pub index: usize,
+    pub why: Refusal,
+    pub message: String,
 }
 
 /// A thread import of the scheduler.
@@ -179,11 +200,11 @@ mod tests {
         let json = |request: &Request| serde_json::to_string(request).unwrap();
         assert_eq!(json(&Request::Hello { version: 1 }), r#"{"hello":{"version":1}}"#);
         assert_eq!(
-            json(&Request::Hint {
+            json(&Request::Hint(Hint {
                 process: 7,
                 thread: None,
                 values: vec![("urgent".into(), Some(1))]
-            }),
+            })),
             r#"{"hint":{"process":7,"thread":null,"values":[["urgent",1]]}}"#
         );
         assert!(

@@ -75,11 +75,13 @@ cannot run.";
 pub const HINT: &str = "\
 Example: attune hint 1234 urgent=1
          attune hint 1234/1240 deadline=40ms urgent=
+         pgrep ffmpeg | sed 's/$/ urgent=1/' | attune hint --from -
 
 NAME is a thread import of the scheduler; an empty VALUE takes the hint back. The process must be
-yours.
+yours. In a file a line that begins with # says nothing. A line that the scheduler refuses does not
+keep the others from being given.
 
-Exit status: 0, 1 when the scheduler refuses it, 2 when no scheduler runs.
+Exit status: 0, 1 when the scheduler refuses one, 2 when no scheduler runs or the words are wrong.
 
 ATTUNE_VALUES=PATH: that of a program with threads of its own (ATTUNE_CONTROL), not the kernel's.";
 

@@ -82,10 +82,14 @@ pub struct RunArgs {
 #[derive(ClapArgs)]
 pub struct HintArgs {
     /// The process, or PROCESS/THREAD for one of its threads
-    pub process: String,
+    #[arg(required_unless_present = "from")]
+    pub process: Option<String>,
     /// NAME=VALUE, VALUE a number or a time such as 40ms
-    #[arg(required = true)]
+    #[arg(required_unless_present = "from")]
     pub values: Vec<String>,
+    /// Many at once: a line each, PROCESS[/THREAD] NAME=VALUE ..; `-` is the standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "process")]
+    pub from: Option<PathBuf>,
 }
 
 #[derive(ClapArgs)]

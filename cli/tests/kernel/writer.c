@@ -54,7 +54,7 @@ static int hand_over(int map, const char *columns, char *reply, size_t size)
     if (engine < 0 || connect(engine, (void *)&place, sizeof place))
         fail("the engine");
     part.iov_len = (size_t)snprintf(text, sizeof text,
-                                    "{\"table\":{\"version\":1,\"columns\":[%s]}}", columns);
+                                    "{\"table\":{\"version\":2,\"columns\":[%s]}}", columns);
     along->cmsg_level = SOL_SOCKET;
     along->cmsg_type = SCM_RIGHTS;
     along->cmsg_len = CMSG_LEN(sizeof map);

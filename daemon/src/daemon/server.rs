@@ -7,13 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use attune_linux::places::Places;
+use attune_linux::places::{Limits, Places};
 use attune_linux::socket;
 use attune_linux::time::{self, SECOND, Time};
 use serde_json::{Value, json};
 
 /// Clients at a time.
-const PLACES: Places = Places { of_user: 16, of_all: 128, kept_free: 16 };
+const LIMITS: Limits = Limits { of_user: 16, of_all: 128, kept_free: 16 };
 /// Bytes of a request.
 const LONGEST: usize = 4096;
 /// A client that asks nothing for so long gives its place up.
@@ -24,6 +24,7 @@ const COMERS: usize = 64;
 pub struct Server {
     path: PathBuf,
     listener: UnixListener,
+    places: Places,
     clients: Vec<Client>,
 }
 
@@ -52,7 +53,8 @@ impl Server {
         listener.set_nonblocking(true)?;
         let everybody = std::fs::Permissions::from_mode(0o666);
         std::fs::set_permissions(path, everybody).map_err(while_doing("opening it to all"))?;
-        Ok(Server { path: path.to_owned(), listener, clients: Vec::new() })
+        let places = Places::new(LIMITS, "connections");
+        Ok(Server { path: path.to_owned(), listener, places, clients: Vec::new() })
     }
 
     /// Answers the requests that have come.
@@ -65,12 +67,18 @@ impl Server {
                 self.seat(Client { stream, user: peer.user, read: Vec::new(), asked: now });
             }
         }
-        self.clients.retain_mut(|client| client.serve(now, &mut answer));
+        let places = &mut self.places;
+        self.clients.retain_mut(|client| {
+            let stays = client.serve(now, &mut answer);
+            if !stays {
+                places.give_back(client.user);
+            }
+            stays
+        });
     }
 
     fn seat(&mut self, mut client: Client) {
-        let taken = self.clients.iter().map(|other| other.user);
-        match PLACES.find(client.user, client.user == 0, taken) {
+        match self.places.take(client.user, client.user == 0) {
             Ok(()) => self.clients.push(client),
             Err(why) => {
                 // It may not read it.

@@ -1,23 +1,24 @@
 //! Takes what other processes say to a scheduler in the kernel: values, kept where `bpf/values.h`
 //! reads them; and what its owner and root set and ask.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
 use std::sync::Arc;
 
 use crate::loaded::Loaded;
 use crate::program_call;
 use crate::tables::{self, Tables};
 use attune_broker::{Control, Store};
-use attune_values::page::{ROW_BYTES, ROWS};
+use attune_linux::process::Process;
+use attune_values::page::Glimpse;
 use attune_values::wire::{Import, Tunable};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
 /// As in values.h.
-const PAGES: u32 = 256;
+const PAGES: u32 = 16384;
 const UNBOUND: u32 = 1;
+const ALL: i32 = 0;
 
 /// A running scheduler, to other processes. When it ends first, nothing that they say has any
 /// effect.
@@ -37,12 +38,11 @@ pub struct Values {
 type Told = Box<dyn FnMut(&[(String, String)]) + Send>;
 
 struct Maps {
-    pages: MapHandle,
     words: MapHandle,
     suppliers: MapHandle,
+    shared: MapHandle,
+    own: MapHandle,
     bind: OwnedFd,
-    /// By slot.
-    open: BTreeMap<u32, MapHandle>,
 }
 
 impl Values {
@@ -89,16 +89,17 @@ impl Maps {
         let map = |name| map(object, name);
         let bind = object.progs().find(|program| program.name() == "attune_bind");
         Ok(Maps {
-            pages: map("attune_pages")?,
             words: map("attune_words")?,
             suppliers: map("attune_suppliers")?,
+            shared: map("attune_shared_rows")?,
+            own: map("attune_own_rows")?,
             bind: bind.ok_or_else(|| lacks("attune_bind"))?.as_fd().try_clone_to_owned()?,
-            open: BTreeMap::new(),
         })
     }
 
-    /// Says whose values the thread has. `NotFound`: the process has no such thread, or the engine
-    /// no record of it.
+    /// Says whose values the thread has; 0: all threads of the process. Those that begin meanwhile
+    /// find it by themselves. `NotFound`: the process has no such thread, or the engine no record
+    /// of it.
     fn assign(&self, process: i32, thread: i32, bound: u32) -> io::Result<()> {
         #[repr(C)]
         struct Binding {
@@ -109,35 +110,39 @@ impl Maps {
         program_call::with(self.bind.as_fd(), Binding { pid: thread, tgid: process, bound })
     }
 
-    /// All threads of the process. Those that end meanwhile need nothing, those that begin find it
-    /// by themselves.
-    fn assign_all(&self, process: i32, bound: u32) {
-        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-        let threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        threads.for_each(|thread| drop(self.assign(process, thread, bound)));
-    }
-
-    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
-        let options = libbpf_sys::bpf_map_create_opts {
-            sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
-            map_flags: libbpf_sys::BPF_F_MMAPABLE | libbpf_sys::BPF_F_INNER_MAP,
-            ..Default::default()
-        };
-        let (value, rows) = (ROW_BYTES as u32, ROWS as u32);
-        let page = MapHandle::create(MapType::Array, Some("attune_page"), 4, value, rows, &options)
-            .map_err(told)?;
+    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()> {
+        let first = Process::open(process as u32).map_err(ended)?;
+        hold(&self.shared, &first, page, 0)?;
         let nothing = vec![0u8; self.words.value_size() as usize];
         self.words.update(&slot.to_ne_bytes(), &nothing, MapFlags::ANY).map_err(told)?;
-        let fd = page.as_fd().as_raw_fd();
-        self.pages.update(&slot.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(told)?;
         let bound = bound(slot, 0);
         self.suppliers
             .update(&process.to_ne_bytes(), &bound.to_ne_bytes(), MapFlags::ANY)
             .map_err(told)?;
-        self.assign_all(process, bound);
-        let shared = page.as_fd().try_clone_to_owned()?;
-        self.open.insert(slot, page);
-        Ok(shared)
+        self.assign(process, ALL, bound)
+    }
+
+    fn bind(
+        &self,
+        slot: u32,
+        page: BorrowedFd<'_>,
+        row: u16,
+        process: i32,
+        thread: i32,
+    ) -> io::Result<()> {
+        let it = Process::of_thread(thread as u32).map_err(ended)?;
+        hold(&self.own, &it, page, row)?;
+        // It is a thread of this process, or the row does not count.
+        self.assign(process, thread, bound(slot, row)).inspect_err(|_| release(&self.own, &it))
+    }
+
+    fn unbind(&self, slot: u32, process: i32, thread: i32) {
+        // It may have ended, and another thread may have its number.
+        if self.assign(process, thread, bound(slot, 0)).is_ok()
+            && let Ok(it) = Process::of_thread(thread as u32)
+        {
+            release(&self.own, &it);
+        }
     }
 
     /// `attune_executes` of values.h takes a process away that has gained rights.
@@ -153,13 +158,33 @@ impl Maps {
         self.words.update(&key, &words, MapFlags::ANY).map_err(told)
     }
 
-    fn close(&mut self, slot: u32, process: i32) {
+    fn close(&mut self, process: i32) {
         // Each of these has happened already if it fails.
         let _ = self.suppliers.delete(&process.to_ne_bytes());
-        self.assign_all(process, UNBOUND);
-        let _ = self.pages.delete(&slot.to_ne_bytes());
-        self.open.remove(&slot);
+        let _ = self.assign(process, ALL, UNBOUND);
+        if let Ok(first) = Process::open(process as u32) {
+            release(&self.shared, &first);
+        }
     }
+}
+
+/// A thread's row lies there from now on. The kernel holds that part of the page as long as the
+/// thread is there.
+fn hold(rows: &MapHandle, thread: &Process, page: BorrowedFd<'_>, row: u16) -> io::Result<()> {
+    let glimpse = Glimpse::of(page, row)?;
+    let address = ptr::from_ref(glimpse.row().word(0)) as u64;
+    let thread = thread.as_fd().as_raw_fd().to_ne_bytes();
+    rows.update(&thread, &address.to_ne_bytes(), MapFlags::ANY).map_err(told)
+}
+
+/// It lies there no more.
+fn release(rows: &MapHandle, thread: &Process) {
+    // There is none, then.
+    let _ = rows.delete(&thread.as_fd().as_raw_fd().to_ne_bytes());
+}
+
+fn ended(_: io::Error) -> io::Error {
+    io::ErrorKind::NotFound.into()
 }
 
 fn told(error: libbpf_rs::Error) -> io::Error {
@@ -188,8 +213,8 @@ impl Store for Values {
         if self.maps.is_some() { PAGES } else { 0 }
     }
 
-    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
-        self.maps()?.open(slot, process)
+    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()> {
+        self.maps()?.open(slot, process, page)
     }
 
     fn reads(&self, slot: u32, process: i32) -> bool {
@@ -200,18 +225,26 @@ impl Store for Values {
         self.maps()?.declare(slot, import, word)
     }
 
-    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()> {
-        self.maps()?.assign(process, thread, bound(slot, row))
+    fn bind(
+        &mut self,
+        slot: u32,
+        page: BorrowedFd<'_>,
+        row: u16,
+        process: i32,
+        thread: i32,
+    ) -> io::Result<()> {
+        self.maps()?.bind(slot, page, row, process, thread)
     }
 
     fn unbind(&mut self, slot: u32, process: i32, thread: i32) {
-        // It may have ended.
-        let _ = self.bind(slot, 0, process, thread);
+        if let Ok(maps) = self.maps() {
+            maps.unbind(slot, process, thread);
+        }
     }
 
-    fn close(&mut self, slot: u32, process: i32) {
+    fn close(&mut self, _slot: u32, process: i32) {
         if let Ok(maps) = self.maps() {
-            maps.close(slot, process);
+            maps.close(process);
         }
     }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,7 +13,7 @@ use attune_linux::process;
 use attune_values::enclosed;
 use attune_values::program::{Program, UserThread};
 use attune_values::socket::{Connection, Received};
-use attune_values::wire::{Refusal, Reply, Request, Storage, Tunable, Type};
+use attune_values::wire::{Hint, Refusal, Refused, Reply, Request, Storage, Tunable, Type};
 use serde::de::DeserializeOwned;
 
 use common::{directory, program, run, scheduler};
@@ -104,7 +105,7 @@ impl Controlled {
 
     fn hint(&self, thread: Option<i32>, value: Option<i64>) -> Result<(), (Refusal, String)> {
         let (process, values) = (self.child.id() as i32, vec![("urgent".to_owned(), value)]);
-        done(self.answer(&Request::Hint { process, thread, values }))
+        done(self.answer(&Request::Hint(Hint { process, thread, values })))
     }
 
     /// The value of `urgent` of each thread that has not ended, by number.
@@ -206,6 +207,33 @@ fn a_hint_reaches_the_policy_until_it_is_taken_back() {
 }
 
 #[test]
+fn a_list_of_hints_is_followed_but_for_those_that_are_refused() {
+    let controlled = Controlled::start("waits", "2");
+    let process = controlled.child.id() as i32;
+    let one = |(thread, value)| {
+        let values = vec![("urgent".to_owned(), Some(value))];
+        Hint { process, thread, values }
+    };
+    let hints = [(None, 4), (Some(9), 1), (Some(2), 5)].map(one);
+    let text = serde_json::to_vec(&hints).expect("JSON");
+    // As in `answer`: a worker may not switch threads in time.
+    let refused = (0..10).find_map(|_| {
+        let list = enclosed::enclose(&text).expect("memory");
+        controlled.connection.send(&Request::Hints, Some(list.as_fd())).expect("sent");
+        match controlled.connection.receive().expect("an answer") {
+            Received::Message(Reply::Enclosed, Some(memory)) => {
+                serde_json::from_slice::<Vec<Refused>>(&enclosed::read(memory).expect("a text")).ok()
+            }
+            _ => None,
+        }
+    });
+    let refused = refused.expect("an answer");
+    let which: Vec<_> = refused.iter().map(|it| (it.index, it.why)).collect();
+    assert_eq!(which, [(1, Refusal::NoSuchThread)]);
+    assert_eq!(controlled.urgent(), [4, 5, 4]);
+}
+
+#[test]
 fn what_the_program_supplies_is_its_own() {
     let controlled = Controlled::start("supplies", "1");
     let (why, message) = controlled.set(&[("switches", "5")]).expect_err("registered");
@@ -240,7 +268,7 @@ fn another_user_is_refused() {
     let process = controlled.child.id() as i32;
     let requests = || {
         let values = vec![("urgent".to_owned(), Some(1))];
-        let hint = Request::Hint { process, thread: None, values };
+        let hint = Request::Hint(Hint { process, thread: None, values });
         [Request::Snapshot, Request::Tunables, to_set(&[("limit", "4")]), hint]
     };
     let ask = || {

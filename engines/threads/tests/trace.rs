@@ -15,7 +15,7 @@ use attune_timeline_reader::{Slice, Trace, Track};
 use attune_values::enclosed;
 use attune_values::program::Program;
 use attune_values::socket::{Connection, Received};
-use attune_values::wire::{Reply, Request};
+use attune_values::wire::{Hint, Reply, Request};
 
 use common::{Ended, compile, directory, program, run, scheduler};
 
@@ -218,10 +218,9 @@ fn a_trace_agrees_with_attune_top_to_the_nanosecond() {
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe"));
     lines.read_line(&mut begun).expect("a line");
     let connection = Connection::to(&place, PATIENCE).expect("it listens");
-    let hint = |thread, value| Request::Hint {
-        process: child.id() as i32,
-        thread,
-        values: vec![("urgent".to_owned(), Some(value))],
+    let hint = |thread, value| {
+        let values = vec![("urgent".to_owned(), Some(value))];
+        Request::Hint(Hint { process: child.id() as i32, thread, values })
     };
     let ask = |request: &Request| {
         connection.send(request, None).expect("sent");

@@ -8,6 +8,7 @@
 mod attributes;
 mod cgroups;
 mod child;
+mod clients;
 mod clock;
 mod commands;
 mod crowd;
@@ -174,6 +175,11 @@ enum Workload {
         threads: usize,
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Processes that supply values to the scheduler, and hints for as many threads and processes
+    Clients {
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
     },
     /// A process that wakes up periodically beside some that compute: how late it is
     Wakeups {
@@ -392,6 +398,7 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Hotplug { changes, threads, seed } => hotplug::run(*changes, *threads, *seed),
         Workload::Sleep { sleeps, threads, seed } => sleep::run(*sleeps, *threads, *seed),
         Workload::Restless { changes, threads, seed } => restless::run(*changes, *threads, *seed),
+        Workload::Clients { count } => clients::run(*count),
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,
             Duration::from_micros(*period),

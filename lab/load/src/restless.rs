@@ -2,9 +2,9 @@
 //! successors, while another process changes their affinity, class and cpuset at random. Each must
 //! go on, and on CPUs where it may run. Needs root and a cgroup2 with cpusets.
 
-use std::{io, process};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::thread::Builder;
+use std::{io, process};
 
 use anyhow::{Context, Result, bail, ensure};
 use attune_linux::affinity::Cpus;
@@ -195,8 +195,8 @@ fn live(shared: Shared, seed: u64) -> i32 {
     }
 }
 
-/// Starts the place's next thread. Where many threads have started their successors and wait to end,
-/// the kernel has no room for one more until they have.
+/// Starts the place's next thread. Where many threads have started their successors and wait to
+/// end, the kernel has no room for one more until they have.
 fn start(shared: Shared, number: usize, seed: u64) {
     let seed = seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
     let until = clock::now() + PATIENCE;

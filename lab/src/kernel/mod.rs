@@ -19,6 +19,7 @@
 
 mod bench;
 pub mod cgroups;
+pub mod clients;
 mod contestant;
 pub mod coop;
 mod database;

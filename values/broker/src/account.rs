@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use attune_linux::process::Process;
 use attune_linux::procfs;
-use attune_values::page::{Page, ROWS, WORDS};
+use attune_values::page::{Glimpse, WORDS, unshared};
 use attune_values::wire::Refusal;
 
 use crate::refused::{Answer, Refused};
+use crate::rows::Rows;
 use crate::store::Store;
 
 /// The page of one process.
@@ -19,12 +20,10 @@ pub struct Account {
     pub process: Process,
     /// When it started, in clock ticks since boot; None: the kernel does not say.
     pub start: Option<u64>,
-    pub memory: OwnedFd,
-    pub page: Page,
+    page: OwnedFd,
     /// Import to word.
     words: BTreeMap<usize, u8>,
-    /// Row to thread.
-    rows: BTreeMap<u16, i32>,
+    rows: Rows,
     /// The words and rows that the process itself named. The others hold hints.
     own_words: BTreeSet<u8>,
     own_rows: BTreeSet<u16>,
@@ -34,7 +33,7 @@ pub struct Account {
     pub hinted: bool,
 }
 
-pub fn unable(error: io::Error) -> Refused {
+fn unable(error: io::Error) -> Refused {
     Refused::new(Refusal::Full, format!("no page can be had: {error}"))
 }
 
@@ -47,23 +46,34 @@ impl Account {
         user: u32,
         process: Process,
     ) -> Answer<Account> {
-        let memory = store.open(slot, number).map_err(unable)?;
-        let page =
-            Page::of(memory.as_fd()).inspect_err(|_| store.close(slot, number)).map_err(unable)?;
+        let page = unshared().map_err(unable)?;
+        store.open(slot, number, page.as_fd()).map_err(unable)?;
         Ok(Account {
             slot,
             user,
             process,
             start: procfs::start_time(number as u32),
-            memory,
             page,
             words: BTreeMap::new(),
-            rows: BTreeMap::new(),
+            rows: Rows::default(),
             own_words: BTreeSet::new(),
             own_rows: BTreeSet::new(),
             own: false,
             hinted: false,
         })
+    }
+
+    /// The process has ended, or supplies nothing any more.
+    pub fn close(mut self, store: &mut impl Store, process: i32) {
+        for row in self.rows.taken().collect::<Vec<_>>() {
+            self.unbind(store, process, row);
+        }
+        store.close(self.slot, process);
+    }
+
+    /// The memory of its values.
+    pub fn page(&self) -> BorrowedFd<'_> {
+        self.page.as_fd()
     }
 
     /// How many words and rows the process itself has named.
@@ -130,37 +140,53 @@ impl Account {
             // Should it fail, the word's values are gone all the same.
             let _ = store.declare(self.slot, import, None);
         }
-        (0..ROWS).for_each(|row| self.page.set(row, word.into(), None));
+        for row in self.rows.taken().chain([0]) {
+            // Its memory is there already: a row is written where it is made.
+            let _ = Glimpse::of(self.page(), row).map(|it| it.row().set(word.into(), None));
+        }
     }
 
     fn unbind(&mut self, store: &mut impl Store, process: i32, row: u16) {
-        if let Some(thread) = self.rows.remove(&row) {
+        if let Some(thread) = self.rows.take_back(row) {
             store.unbind(self.slot, process, thread);
-            self.page.clear(row.into());
+            // As above.
+            let _ = Glimpse::of(self.page(), row).map(|it| it.row().clear());
         }
     }
 
     fn bind(&mut self, store: &mut impl Store, process: i32, row: u16, thread: i32) -> Answer<()> {
-        store.bind(self.slot, row, process, thread).map_err(|error| match error.kind() {
+        let bound = store.bind(self.slot, self.page.as_fd(), row, process, thread);
+        bound.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Refused::new(
                 Refusal::NoSuchThread,
                 format!("process {process} has no thread {thread}"),
             ),
             _ => unable(error),
         })?;
-        let earlier = self.rows.iter().find(|(other, bound)| **bound == thread && **other != row);
-        if let Some(earlier) = earlier.map(|(row, _)| *row) {
-            self.rows.remove(&earlier);
-        }
-        if let Some(before) = self.rows.insert(row, thread).filter(|before| *before != thread) {
+        if let Some(before) = self.rows.give(row, thread) {
             store.unbind(self.slot, process, before);
+        }
+        Ok(())
+    }
+
+    /// Another process's values for the row.
+    pub fn hint(
+        &mut self,
+        store: &mut impl Store,
+        row: u16,
+        values: impl Iterator<Item = (usize, Option<i64>)>,
+    ) -> Answer<()> {
+        let glimpse = Glimpse::of(self.page(), row).map_err(unable)?;
+        for (import, value) in values {
+            let word = self.word_for(store, import)?;
+            glimpse.row().set(word.into(), value);
         }
         Ok(())
     }
 
     /// The import's word; a new one is taken from the end, since processes take theirs from the
     /// start.
-    pub fn word_for(&mut self, store: &mut impl Store, import: usize) -> Answer<u8> {
+    fn word_for(&mut self, store: &mut impl Store, import: usize) -> Answer<u8> {
         if let Some(word) = self.words.get(&import) {
             return Ok(*word);
         }
@@ -174,17 +200,18 @@ impl Account {
 
     /// The thread's row; a new one is taken from the end.
     pub fn row_for(&mut self, store: &mut impl Store, process: i32, thread: i32) -> Answer<u16> {
-        if let Some((row, _)) = self.rows.iter().find(|(_, bound)| **bound == thread) {
-            return Ok(*row);
+        if let Some(row) = self.rows.of(thread) {
+            return Ok(row);
         }
-        let threads = attune_linux::procfs::threads(process as u32);
-        let gone = |thread: i32| !threads.contains(&(thread as u32));
-        let free = (1..ROWS as u16)
-            .rev()
-            .find(|row| self.rows.get(row).is_none_or(|thread| gone(*thread)));
+        for row in self.rows.ended(|| procfs::threads(process as u32)) {
+            self.own_rows.remove(&row);
+            self.unbind(store, process, row);
+        }
+        let row = self.rows.free();
         let row =
-            free.ok_or_else(|| Refused::new(Refusal::Full, "all rows of its page are taken"))?;
-        self.page.clear(row.into());
+            row.ok_or_else(|| Refused::new(Refusal::Full, "all rows of its page are taken"))?;
+        // Whatever the process has written there.
+        Glimpse::of(self.page(), row).map_err(unable)?.row().clear();
         self.bind(store, process, row, thread)?;
         Ok(row)
     }

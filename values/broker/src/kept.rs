@@ -77,27 +77,27 @@ struct Given {
 }
 
 impl Hints {
-    pub fn set(
-        &mut self,
-        giver: u32,
-        process: i32,
-        thread: Option<i32>,
-        name: &str,
-        value: Option<i64>,
-    ) {
-        let key = (process, thread, name.to_owned());
-        match value.zip(procfs::start_time(process as u32)) {
-            Some((value, start)) => drop(self.0.insert(key, Given { giver, start, value })),
-            None => drop(self.0.remove(&key)),
-        }
+    pub fn set(&mut self, hint: Hint) {
+        let Hint { process: (process, start), thread, name, value, giver } = hint;
+        self.0.insert((process, thread, name), Given { giver, start, value });
+    }
+
+    /// It was taken back.
+    pub fn unset(&mut self, process: i32, thread: Option<i32>, name: &str) {
+        self.0.remove(&(process, thread, name.to_owned()));
     }
 
     /// The process has ended.
     pub fn forget(&mut self, process: i32) {
-        self.0.retain(|key, _| key.0 != process);
+        let first = (process, None, String::new());
+        let theirs = self.0.range(first..).take_while(|(key, _)| key.0 == process);
+        for key in theirs.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.0.remove(&key);
+        }
     }
 
-    pub fn all(&self) -> Vec<Hint> {
+    /// Those of processes that live. `known` says which live; the kernel is asked of the others.
+    pub fn all(&self, known: impl Fn(i32) -> bool) -> Vec<Hint> {
         let hint = |(key, given): (&(i32, Option<i32>, String), &Given)| Hint {
             process: (key.0, given.start),
             thread: key.1,
@@ -105,7 +105,8 @@ impl Hints {
             value: given.value,
             giver: given.giver,
         };
-        self.0.iter().map(hint).filter(|hint| lives(hint.process)).collect()
+        let lives = |hint: &Hint| known(hint.process.0) || lives(hint.process);
+        self.0.iter().map(hint).filter(lives).collect()
     }
 }
 
@@ -120,12 +121,17 @@ mod tests {
         let own = std::process::id() as i32;
         let start = procfs::start_time(own as u32).unwrap();
         let mut hints = Hints::default();
-        hints.set(0, own, None, "urgent", Some(1));
-        hints.set(0, own, Some(own), "urgent", Some(2));
-        hints.set(0, own, Some(own), "deadline", Some(3));
-        hints.set(0, own, Some(own), "deadline", None);
+        let hint = |thread, name: &str, value| {
+            let (process, name) = ((own, start), name.to_owned());
+            Hint { process, thread, name, value, giver: 0 }
+        };
+        hints.set(hint(None, "urgent", 1));
+        hints.set(hint(Some(own), "urgent", 2));
+        hints.set(hint(Some(own), "deadline", 3));
+        hints.unset(own, Some(own), "deadline");
         let client = |start| Known { process: (own, start), words: 1, rows: 1 };
-        let kept = Kept { clients: vec![client(start), client(start + 1)], hints: hints.all() };
+        let kept =
+            Kept { clients: vec![client(start), client(start + 1)], hints: hints.all(|_| false) };
         kept.write(&path).unwrap();
         let read = Kept::read(&path);
         assert_eq!(read.clients, [client(start)]);

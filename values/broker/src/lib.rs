@@ -27,11 +27,14 @@
 mod account;
 mod control;
 mod kept;
+mod limits;
 mod memory;
 mod meter;
 mod refused;
 mod registry;
+mod rows;
 mod service;
+mod slots;
 mod store;
 mod tables;
 

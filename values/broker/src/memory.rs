@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use attune_values::page::{Page, unshared};
+use attune_values::page::Page;
 use attune_values::wire::{Import, Storage, Tunable, Type};
 
 use crate::control::Control;
@@ -77,7 +77,7 @@ impl Memory {
         let supplied = self.read(process, |slot| {
             let word = usize::from(*slot.words.get(&import)?);
             let row = slot.rows.get(&thread).copied().map(usize::from);
-            row.and_then(|row| slot.page.get(row, word)).or_else(|| slot.page.get(0, word))
+            row.and_then(|row| slot.page.row(row).get(word)).or_else(|| slot.page.row(0).get(word))
         });
         Some(supplied.unwrap_or(self.imports[import].default))
     }
@@ -87,7 +87,8 @@ impl Memory {
         let import = self.imports.iter().position(|import| import.name == name);
         self.read(process, |slot| {
             let word = usize::from(*slot.words.get(&import?)?);
-            slot.page.set(usize::from(*slot.rows.get(&thread)?), word, Some(value));
+            let row = slot.page.row(usize::from(*slot.rows.get(&thread)?));
+            row.set(word, Some(value));
             Some(())
         })
         .is_some()
@@ -145,12 +146,11 @@ impl Store for Memory {
         self.slots
     }
 
-    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd> {
-        let memory = unshared()?;
-        let page = Page::of(memory.as_fd())?;
+    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()> {
+        let page = Page::of(page)?;
         self.lock()
             .insert(slot, Slot { process, page, words: BTreeMap::new(), rows: BTreeMap::new() });
-        Ok(memory)
+        Ok(())
     }
 
     fn reads(&self, slot: u32, process: i32) -> bool {
@@ -166,7 +166,14 @@ impl Store for Memory {
         })
     }
 
-    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()> {
+    fn bind(
+        &mut self,
+        slot: u32,
+        _page: BorrowedFd<'_>,
+        row: u16,
+        process: i32,
+        thread: i32,
+    ) -> io::Result<()> {
         if !std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists() {
             return Err(io::ErrorKind::NotFound.into());
         }

@@ -2,31 +2,39 @@
 //! belongs to which thread. It neither waits nor talks to sockets.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use attune_linux::process::{self, Process};
 use attune_values::page::{ROWS, WORDS};
-use attune_values::wire::{Import, NAME, Refusal};
+use attune_values::wire::{self, Import, NAME, Refusal};
 
 use crate::account::Account;
 use crate::control::Control;
 use crate::kept::{Hint, Hints, Kept, Known};
 use crate::refused::{Answer, Refused};
+use crate::slots::Slots;
 use crate::store::Store;
 use crate::tables::Tables;
 
 pub struct Registry<S: Store> {
     store: S,
     accounts: BTreeMap<i32, Account>,
+    slots: Slots,
+    /// Processes that have been given a page since somebody asked.
+    fresh: Vec<i32>,
     tables: Tables,
     hints: Hints,
 }
 
 impl<S: Store> Registry<S> {
-    pub fn new(store: S) -> Registry<S> {
+    /// `most`: how many processes may have a page, even if the store has more.
+    pub fn new(store: S, most: u32) -> Registry<S> {
+        let slots = Slots::new(store.slots().min(most));
         Registry {
             store,
             accounts: BTreeMap::new(),
+            slots,
+            fresh: Vec::new(),
             tables: Tables::default(),
             hints: Hints::default(),
         }
@@ -73,9 +81,18 @@ impl<S: Store> Registry<S> {
         self.tables.close(&mut self.store, table);
     }
 
-    /// Processes with a page; the caller waits for their ends.
-    pub fn processes(&self) -> impl Iterator<Item = (i32, &Process)> {
-        self.accounts.iter().map(|(number, account)| (*number, &account.process))
+    /// Processes that have been given a page since the last call; the caller waits for their ends.
+    pub fn fresh(&mut self) -> impl Iterator<Item = (i32, &Process)> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let accounts = &self.accounts;
+        fresh.into_iter().filter_map(|number| Some((number, &accounts.get(&number)?.process)))
+    }
+
+    /// The process seems to have ended. Another one may have its number by now.
+    pub fn ended(&mut self, number: i32) {
+        if self.accounts.get(&number).is_some_and(|account| !account.process.lives()) {
+            self.forget(number);
+        }
     }
 
     /// The process has a page of its own from now on.
@@ -92,7 +109,7 @@ impl<S: Store> Registry<S> {
         let account = self.accounts.get_mut(&number);
         let account = account.ok_or_else(|| Refused::new(Refusal::Full, "no page is left"))?;
         account.own = true;
-        Ok(account.memory.as_fd())
+        Ok(account.page())
     }
 
     /// The process supplies nothing any more; hints for it stay.
@@ -110,7 +127,8 @@ impl<S: Store> Registry<S> {
             if !account.process.lives() || !self.store.reads(account.slot, number) {
                 self.hints.forget(number);
             }
-            self.store.close(account.slot, number);
+            self.slots.give_back(account.slot, account.user);
+            account.close(&mut self.store, number);
         }
     }
 
@@ -146,13 +164,9 @@ impl<S: Store> Registry<S> {
     }
 
     /// Values that `caller` (a user) gives for a process or one of its threads.
-    pub fn hint(
-        &mut self,
-        caller: u32,
-        number: i32,
-        thread: Option<i32>,
-        values: &[(String, Option<i64>)],
-    ) -> Answer<()> {
+    pub fn hint(&mut self, caller: u32, hint: &wire::Hint) -> Answer<()> {
+        let wire::Hint { process: number, thread, values } = hint;
+        let (number, thread) = (*number, *thread);
         let none = || Refused::new(Refusal::NoSuchThread, format!("there is no process {number}"));
         let process = Process::open(number as u32).map_err(|_| none())?;
         let user = process::user_of(number as u32).map_err(|_| none())?;
@@ -177,12 +191,16 @@ impl<S: Store> Registry<S> {
             Some(thread) => account.row_for(&mut self.store, number, thread)?,
             None => 0,
         };
-        for (import, (_, value)) in imports.into_iter().zip(values) {
-            let word = account.word_for(&mut self.store, import)?;
-            account.page.set(row.into(), word.into(), *value);
-        }
+        let numbers = values.iter().map(|(_, value)| *value);
+        account.hint(&mut self.store, row, imports.into_iter().zip(numbers))?;
         for (name, value) in values {
-            self.hints.set(caller, number, thread, name, *value);
+            match value.zip(account.start) {
+                Some((value, start)) => {
+                    let (process, name) = ((number, start), name.clone());
+                    self.hints.set(Hint { process, thread, name, value, giver: caller });
+                }
+                None => self.hints.unset(number, thread, name),
+            }
         }
         Ok(())
     }
@@ -190,10 +208,11 @@ impl<S: Store> Registry<S> {
     /// Gives a hint again that an earlier engine was given, if the user who gave it still may. One
     /// that this scheduler has no import for is kept for the next.
     pub fn hint_again(&mut self, hint: &Hint) {
-        let Hint { process: (number, _), thread, name, value, giver } = hint;
-        let values = [(name.clone(), Some(*value))];
-        if self.hint(*giver, *number, *thread, &values).is_err() {
-            self.hints.set(*giver, *number, *thread, name, Some(*value));
+        let Hint { process: (process, _), thread, name, value, giver } = hint;
+        let values = vec![(name.clone(), Some(*value))];
+        let again = wire::Hint { process: *process, thread: *thread, values };
+        if self.hint(*giver, &again).is_err() {
+            self.hints.set(hint.clone());
         }
     }
 
@@ -204,7 +223,10 @@ impl<S: Store> Registry<S> {
             let (words, rows) = account.named();
             Some(Known { process: (*number, account.start?), words, rows })
         };
-        Kept { clients: own.filter_map(known).collect(), hints: self.hints.all() }
+        Kept {
+            clients: own.filter_map(known).collect(),
+            hints: self.hints.all(|process| self.accounts.contains_key(&process)),
+        }
     }
 
     /// Whether that process supplies again what it supplied before.
@@ -227,14 +249,14 @@ impl<S: Store> Registry<S> {
     /// Whether programs of `user` may supply the import.
     fn may_supply(&mut self, user: u32, import: usize) -> Answer<()> {
         let Import { name, by_loader, .. } = &self.store.imports()[import];
-        if !by_loader || user == 0 {
+        if !by_loader {
             return Ok(());
         }
         let message = format!(
             "only programs of root and of the user who runs {} may supply {name}",
             self.store.scheduler()
         );
-        match self.store.control().is_some_and(|control| control.owner() == user) {
+        match self.is_preferred(user) {
             true => Ok(()),
             false => Err(Refused::new(Refusal::Forbidden, message)),
         }
@@ -255,24 +277,24 @@ impl<S: Store> Registry<S> {
     }
 
     fn opened(&mut self, number: i32, user: u32, process: Process) -> Answer<Account> {
-        let slots = self.store.slots();
-        let theirs = self.accounts.values().filter(|account| account.user == user).count();
-        if user != 0 && theirs >= (slots as usize / 4).max(1) {
-            return Err(Refused::new(
-                Refusal::Full,
-                "this user's processes have a quarter of all pages",
-            ));
+        if self.store.slots() == 0 {
+            let message = format!("there are no thread imports in {}", self.store.scheduler());
+            return Err(Refused::new(Refusal::UnknownImport, message));
         }
-        let taken: Vec<u32> = self.accounts.values().map(|account| account.slot).collect();
-        let slot = (0..slots).find(|slot| !taken.contains(slot));
-        let slot = slot.ok_or_else(|| match slots {
-            0 => {
-                let message = format!("there are no thread imports in {}", self.store.scheduler());
-                Refused::new(Refusal::UnknownImport, message)
-            }
-            _ => Refused::new(Refusal::Full, format!("all {slots} pages are taken")),
-        })?;
-        Account::open(&mut self.store, slot, number, user, process)
+        let preferred = self.is_preferred(user);
+        let slot = self.slots.take(user, preferred);
+        let slot = slot.map_err(|why| Refused::new(Refusal::Full, why))?;
+        let account = Account::open(&mut self.store, slot, number, user, process);
+        match account {
+            Ok(_) => self.fresh.push(number),
+            Err(_) => self.slots.give_back(slot, user),
+        }
+        account
+    }
+
+    /// Root, or the user who runs the scheduler.
+    pub fn is_preferred(&mut self, user: u32) -> bool {
+        user == 0 || self.store.control().is_some_and(|control| control.owner() == user)
     }
 }
 
@@ -326,9 +348,19 @@ mod tests {
         answer.err().map(|Refused(why, ..)| why)
     }
 
+    fn hint(
+        registry: &mut Registry<Memory>,
+        caller: u32,
+        process: i32,
+        thread: Option<i32>,
+        values: &[(String, Option<i64>)],
+    ) -> Answer<()> {
+        registry.hint(caller, &wire::Hint { process, thread, values: values.to_vec() })
+    }
+
     fn registry(slots: u32) -> (Registry<Memory>, Memory) {
         let memory = Memory::new(&[("urgent", 0), ("deadline", 7)], slots);
-        (Registry::new(memory.clone()), memory)
+        (Registry::new(memory.clone(), slots), memory)
     }
 
     #[test]
@@ -339,27 +371,36 @@ mod tests {
         let values = [("urgent".to_owned(), Some(3))];
         let owner = process::user_of(number as u32).unwrap();
         assert_eq!(
-            why(registry.hint(owner + 12345, number, None, &values)),
+            why(hint(&mut registry, owner + 12345, number, None, &values)),
             Some(Refusal::Forbidden)
         );
         assert_eq!(memory.value(number, number, "urgent"), Some(0));
-        assert_eq!(why(registry.hint(owner, number, None, &values)), None);
+        assert_eq!(why(hint(&mut registry, owner, number, None, &values)), None);
         assert_eq!(memory.value(number, number, "urgent"), Some(3));
         assert_eq!(memory.value(number, number, "deadline"), Some(7));
         assert_eq!(
-            why(registry.hint(0, number, Some(number), &[("urgent".to_owned(), Some(4))])),
+            why(hint(&mut registry, 0, number, Some(number), &[("urgent".to_owned(), Some(4))])),
             None
         );
         assert_eq!(memory.value(number, number, "urgent"), Some(4));
         assert_eq!(
-            why(registry.hint(0, number, Some(number), &[("urgent".to_owned(), None)])),
+            why(hint(&mut registry, 0, number, Some(number), &[("urgent".to_owned(), None)])),
             None
         );
         assert_eq!(memory.value(number, number, "urgent"), Some(3));
         let unknown = [("urgant".to_owned(), Some(3))];
-        assert_eq!(why(registry.hint(0, number, None, &unknown)), Some(Refusal::UnknownImport));
-        assert_eq!(why(registry.hint(0, number, Some(1), &values)), Some(Refusal::NoSuchThread));
-        assert_eq!(why(registry.hint(0, i32::MAX, None, &values)), Some(Refusal::NoSuchThread));
+        assert_eq!(
+            why(hint(&mut registry, 0, number, None, &unknown)),
+            Some(Refusal::UnknownImport)
+        );
+        assert_eq!(
+            why(hint(&mut registry, 0, number, Some(1), &values)),
+            Some(Refusal::NoSuchThread)
+        );
+        assert_eq!(
+            why(hint(&mut registry, 0, i32::MAX, None, &values)),
+            Some(Refusal::NoSuchThread)
+        );
     }
 
     #[test]
@@ -367,13 +408,16 @@ mod tests {
         let (mut registry, memory) = registry(8);
         let sleeper = Sleeper::new();
         let number = sleeper.number();
-        assert_eq!(why(registry.hint(0, number, None, &[("urgent".to_owned(), Some(3))])), None);
+        assert_eq!(
+            why(hint(&mut registry, 0, number, None, &[("urgent".to_owned(), Some(3))])),
+            None
+        );
         let page =
             registry.welcome(number, 1000, sleeper.process()).map(|fd| Page::of(fd).unwrap());
         let page = page.ok().unwrap();
         assert_eq!(why(registry.declare(number, 1, "deadline")), None);
         assert_eq!(why(registry.bind(number, 1, number)), None);
-        page.set(1, 1, Some(99));
+        page.row(1).set(1, Some(99));
         assert_eq!(memory.value(number, number, "deadline"), Some(99));
         registry.farewell(number);
         assert_eq!(memory.value(number, number, "deadline"), Some(7));
@@ -387,7 +431,7 @@ mod tests {
         let sleeper = Sleeper::new();
         let number = sleeper.number();
         let values = [("urgent".to_owned(), Some(3))];
-        assert_eq!(why(registry.hint(0, number, None, &values)), None);
+        assert_eq!(why(hint(&mut registry, 0, number, None, &values)), None);
         assert!(registry.welcome(number, 1000, sleeper.process()).is_ok());
         memory.gains_rights(number);
         // Another process may hold the connection still.
@@ -396,7 +440,7 @@ mod tests {
         registry.farewell(number);
         assert!(memory.processes().is_empty() && registry.kept().hints.is_empty());
         // What is said from now on counts.
-        assert_eq!(why(registry.hint(0, number, None, &values)), None);
+        assert_eq!(why(hint(&mut registry, 0, number, None, &values)), None);
         assert_eq!(memory.value(number, number, "urgent"), Some(3));
     }
 
@@ -407,10 +451,12 @@ mod tests {
         for (giver, seen) in [(0, 3), (12345, 0)] {
             let (mut registry, memory) = registry(8);
             let mut hints = Hints::default();
-            hints.set(giver, number, None, "urgent", Some(3));
-            hints.all().iter().for_each(|hint| registry.hint_again(hint));
+            let start = attune_linux::procfs::start_time(number as u32).unwrap();
+            let (process, name) = ((number, start), "urgent".to_owned());
+            hints.set(Hint { process, thread: None, name, value: 3, giver });
+            hints.all(|_| true).iter().for_each(|hint| registry.hint_again(hint));
             assert_eq!(memory.value(number, number, "urgent"), Some(seen));
-            assert_eq!(registry.kept().hints, hints.all());
+            assert_eq!(registry.kept().hints, hints.all(|_| true));
         }
     }
 
@@ -424,7 +470,11 @@ mod tests {
             Some(Refusal::NoSuchThread)
         );
         assert_eq!(why(registry.bind(mine.number(), 0, mine.number())), Some(Refusal::Garbled));
-        assert_eq!(why(registry.bind(mine.number(), 512, mine.number())), Some(Refusal::Garbled));
+        let beyond = ROWS as u16;
+        assert_eq!(
+            why(registry.bind(mine.number(), beyond, mine.number())),
+            Some(Refusal::Garbled)
+        );
         assert_eq!(why(registry.declare(mine.number(), 16, "urgent")), Some(Refusal::Garbled));
         assert_eq!(why(registry.declare(victim.number(), 1, "urgent")), Some(Refusal::Garbled));
         assert_eq!(memory.processes(), [mine.number()]);
@@ -450,7 +500,7 @@ mod tests {
     #[test]
     fn a_stranger_supplies_nothing_that_is_the_loader_s() {
         let memory = Memory::new(&[("urgent", 0), ("deadline", 7)], 8).by_loader("deadline");
-        let mut registry = Registry::new(memory.clone().owned_by(1000));
+        let mut registry = Registry::new(memory.clone().owned_by(1000), 8);
         let (mine, theirs) = (Sleeper::new(), Sleeper::new());
         assert!(registry.welcome(mine.number(), 1000, mine.process()).is_ok());
         assert!(registry.welcome(theirs.number(), 1001, theirs.process()).is_ok());
@@ -459,7 +509,7 @@ mod tests {
         assert_eq!(why(registry.declare(theirs.number(), 2, "deadline")), Some(Refusal::Forbidden));
         // Root hints for everybody.
         let values = [("deadline".to_owned(), Some(1))];
-        assert_eq!(why(registry.hint(0, theirs.number(), None, &values)), None);
+        assert_eq!(why(hint(&mut registry, 0, theirs.number(), None, &values)), None);
         assert_eq!(memory.value(theirs.number(), theirs.number(), "deadline"), Some(1));
     }
 
@@ -482,11 +532,11 @@ mod tests {
             registry.welcome(number, 1000, sleeper.process()).map(|fd| Page::of(fd).unwrap());
         let page = page.ok().unwrap();
         assert_eq!(why(registry.declare(number, 1, "urgent")), None);
-        page.set(0, 1, Some(5));
+        page.row(0).set(1, Some(5));
         assert_eq!(why(registry.declare(number, 1, "deadline")), None);
         assert_eq!(memory.value(number, number, "urgent"), Some(0));
         assert_eq!(memory.value(number, number, "deadline"), Some(7));
-        page.set(0, 1, Some(6));
+        page.row(0).set(1, Some(6));
         assert_eq!(memory.value(number, number, "deadline"), Some(6));
     }
 
@@ -494,7 +544,7 @@ mod tests {
     fn only_the_owner_and_root_get_the_control() {
         let (mut plain, _) = registry(8);
         assert_eq!(why(plain.control(0).map(|_| ())), Some(Refusal::Unable));
-        let mut registry = Registry::new(Memory::new(&[], 0).owned_by(1000));
+        let mut registry = Registry::new(Memory::new(&[], 0).owned_by(1000), 8);
         assert_eq!(why(registry.control(1001).map(|_| ())), Some(Refusal::Forbidden));
         for user in [0, 1000] {
             let tunables = registry.control(user).map(|control| control.tunables()).ok().unwrap();

@@ -1,36 +1,44 @@
 //! The socket: connections in, requests to the registry, answers out. One thread serves all clients
 //! and never blocks on one of them.
+//!
+//! Invariant: what one round costs does not depend on how many clients and processes there are. A
+//! client is watched, or its user has used up its part and the client is put off, or its list of
+//! hints is at work.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use attune_linux::epoll::{Epoll, Readiness};
 use attune_linux::event::Event;
 use attune_linux::places::Places;
 use attune_linux::poll;
 use attune_linux::process::{self, Process};
-use attune_linux::time::{self, MILLISECOND, NEVER, Time};
+use attune_linux::time::{self, MILLISECOND, NEVER, SECOND, Time};
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Credentials, Listener, Received};
-use attune_values::wire::{Refusal, Reply, Request, VERSION};
+use attune_values::wire::{self, Hint, Refusal, Reply, Request, VERSION};
 
 use crate::kept::{Kept, Known};
+use crate::limits;
 use crate::meter::Meter;
 use crate::refused::{Answer, Refused};
 use crate::registry::Registry;
 use crate::store::Store;
 
-/// Connections at a time. Root and the user who runs the scheduler always find a place.
-const PLACES: Places = Places { of_user: 128, of_all: 1024, kept_free: 32 };
-/// Connections beyond them that still wait to be told so. The first of more is closed at once.
+/// Connections that have no place and still wait to be told so. The first of more is closed at
+/// once.
 const TURNED_AWAY: usize = 32;
 
-/// A descriptor that `poll` leaves out.
-const NOT_YET: RawFd = -1;
+/// A connection that asks nothing and supplies nothing for so long gives its place up.
+const IDLE: Time = 60 * SECOND;
+/// How often such ones are looked for.
+const LOOK_FOR_IDLE: Time = 10 * SECOND;
 
 /// Connections that are accepted in one round.
 const COMERS: usize = 8;
@@ -42,6 +50,45 @@ const LONG_REST: Time = 20 * MILLISECOND;
 
 /// How long a change waits to be written down, so that many are written at once.
 const WRITE_AFTER: Time = 10 * MILLISECOND;
+/// The same, as a multiple of what the last time took: among many processes it takes long.
+const WRITE_SELDOM: Time = 20;
+
+/// Hints of a list that are given in one round.
+const HINTS_AT_ONCE: usize = 64;
+
+/// What [`Epoll`] says is ready.
+#[derive(Clone, Copy)]
+enum Ready {
+    Stop,
+    Listener,
+    /// A process has ended, by its number.
+    Process(i32),
+    /// By its number, which no other client ever has.
+    Client(u64),
+}
+
+impl Ready {
+    const KIND: u32 = 62;
+
+    fn key(self) -> u64 {
+        match self {
+            Ready::Stop => 0,
+            Ready::Listener => 1,
+            Ready::Process(number) => 1 << Ready::KIND | u64::from(number as u32),
+            Ready::Client(number) => 2 << Ready::KIND | number,
+        }
+    }
+
+    fn of(key: u64) -> Ready {
+        let number = key & ((1 << Ready::KIND) - 1);
+        match (key >> Ready::KIND, number) {
+            (0, 0) => Ready::Stop,
+            (0, _) => Ready::Listener,
+            (1, _) => Ready::Process(number as u32 as i32),
+            _ => Ready::Client(number),
+        }
+    }
+}
 
 /// A service that runs until this is dropped.
 #[derive(Debug)]
@@ -66,31 +113,40 @@ impl Broker {
         path: &Path,
         store: impl Store + 'static,
     ) -> io::Result<Broker> {
-        // Every client is a descriptor, and every process another.
-        process::raise_descriptor_limit();
+        let (places, processes) = limits::within(process::raise_descriptor_limit(limits::WANTED));
         let listener = Listener::at(path)?;
-        let stop = Event::new()?;
-        let stopped = stop.share()?;
+        let (stop, epoll) = (Event::new()?, Epoll::new()?);
+        epoll.add(stop.as_fd().as_raw_fd(), Ready::Stop.key(), Readiness::IN)?;
+        epoll.add(listener.as_fd().as_raw_fd(), Ready::Listener.key(), Readiness::IN)?;
         let before = kept.map(Kept::read).unwrap_or_default();
         let missing = Arc::new(AtomicUsize::new(before.clients.len()));
-        let mut registry = Registry::new(store);
+        let mut registry = Registry::new(store, processes);
         before.hints.iter().for_each(|hint| registry.hint_again(hint));
-        let (kept, awaited) = (kept.map(Path::to_owned), before.clients);
+        let awaited = before.clients.into_iter().map(|known| (known.process.0, known));
         let mut service = Service {
             registry,
             listener,
-            clients: Vec::new(),
-            kept,
-            awaited,
+            epoll,
+            clients: BTreeMap::new(),
+            comers: 0,
+            supplying: BTreeMap::new(),
+            places: Places::new(places, "connections"),
+            turned_away: VecDeque::new(),
+            put_off: BTreeSet::new(),
+            lists: VecDeque::new(),
+            idle_at: time::now() + LOOK_FOR_IDLE,
+            kept: kept.map(Path::to_owned),
+            awaited: awaited.collect(),
             missing: missing.clone(),
             changed: None,
+            write_after: WRITE_AFTER,
             meter: Meter::default(),
             computed: 0,
-            accepts_from: 0,
+            accepts_from: None,
         };
         let thread = std::thread::Builder::new()
             .name("attune-values".to_owned())
-            .spawn(move || service.run(&stopped))?;
+            .spawn(move || service.run())?;
         Ok(Broker { stop, missing, thread: Some(thread) })
     }
 
@@ -131,113 +187,125 @@ struct Client {
     peer: Peer,
     /// The process that connected, by the kernel's word.
     process: Option<Process>,
+    /// It supplies values, or did until its process connected anew.
     greeted: bool,
     /// The table that it supplies.
     table: Option<u32>,
+    /// It has one of the places for connections that supply no values.
+    seated: bool,
     /// Why it has no place: the answer to its first request, before which the kernel would not
     /// deliver it.
     turned_away: Option<String>,
+    /// When it asked last.
+    asked: Time,
+}
+
+/// A list of hints, some of which are given in each round.
+struct List {
+    client: u64,
+    hints: std::vec::IntoIter<Hint>,
+    given: usize,
+    refused: Vec<wire::Refused>,
 }
 
 struct Service<S: Store> {
     registry: Registry<S>,
     listener: Listener,
-    clients: Vec<Client>,
+    epoll: Epoll,
+    clients: BTreeMap<u64, Client>,
+    /// How many clients there have been.
+    comers: u64,
+    /// By process: the client that supplies its values.
+    supplying: BTreeMap<i32, u64>,
+    places: Places,
+    turned_away: VecDeque<u64>,
+    /// Clients that are not watched until then.
+    put_off: BTreeSet<(Time, u64)>,
+    lists: VecDeque<List>,
+    /// When it is time to look for idle clients.
+    idle_at: Time,
     kept: Option<PathBuf>,
-    /// Clients of the engine before, and how many of them have not come yet.
-    awaited: Vec<Known>,
+    /// Clients of the engine before that have not come yet, by process, and how many there are.
+    awaited: BTreeMap<i32, Known>,
     missing: Arc<AtomicUsize>,
-    /// When something changed that is not written down yet.
+    /// When something changed that is not written down yet, and how long it may wait.
     changed: Option<Time>,
+    write_after: Time,
     meter: Meter,
     /// CPU time of this thread that users are charged with already.
     computed: Time,
-    /// When connections are accepted again.
-    accepts_from: Time,
+    /// When connections are accepted again, if none is now.
+    accepts_from: Option<Time>,
 }
 
 impl<S: Store> Service<S> {
-    fn run(&mut self, stop: &Event) {
+    fn run(&mut self) {
         loop {
-            let processes: Vec<(i32, RawFd)> = self
-                .registry
-                .processes()
-                .map(|(number, process)| (number, process.as_fd().as_raw_fd()))
-                .collect();
-            let comers = (self.accepts_from, self.listener.as_fd().as_raw_fd());
-            let clients = self.clients.iter().map(|client| {
-                (self.served_from(client.peer), client.connection.as_fd().as_raw_fd())
-            });
-            let (now, mut next) = (time::now(), NEVER);
-            let mut when_due = |(from, fd): (Time, RawFd)| {
-                if from <= now {
-                    return fd;
-                }
-                next = next.min(from - now);
-                NOT_YET
-            };
-            let mut waits: Vec<poll::pollfd> = [stop.as_fd().as_raw_fd(), when_due(comers)]
-                .into_iter()
-                .chain(processes.iter().map(|(_, fd)| *fd))
-                .chain(clients.map(when_due))
-                .map(poll::readable)
-                .collect();
-            if poll::wait(&mut waits, self.write_down().min(next)).is_err() {
-                // Interrupted; memory for the question will be found again.
+            let next = self.write_down().min(self.next_due());
+            if poll::wait(&mut [poll::readable(self.epoll.as_fd().as_raw_fd())], next).is_err() {
+                // Interrupted.
                 continue;
             }
-            let happened = |wait: &poll::pollfd| wait.revents != 0;
-            let (fixed, rest) = waits.split_at(2);
-            let (ends, requests) = rest.split_at(processes.len());
-            if happened(&fixed[0]) {
-                self.changed = self.changed.map(|_| 0);
-                self.write_down();
-                return;
-            }
-            for ((number, _), _) in processes.iter().zip(ends).filter(|(_, wait)| happened(wait)) {
-                self.registry.forget(*number);
-                self.changed.get_or_insert_with(time::now);
-            }
-            // From the end, so that removing one does not move the others that are still to be
-            // served.
-            for (index, _) in requests.iter().enumerate().rev().filter(|(_, wait)| happened(wait)) {
-                let peer = self.clients[index].peer;
-                if !self.serve(index) {
-                    let client = self.clients.swap_remove(index);
-                    if client.greeted {
-                        self.registry.farewell(client.peer.process);
+            let mut ready = Vec::new();
+            // Where it fails, memory for the question will be found again.
+            let _ = self.epoll.collect(|key, _| ready.push(Ready::of(key)));
+            let mut comers = false;
+            for ready in ready {
+                match ready {
+                    Ready::Stop => {
+                        self.write_after = 0;
+                        self.write_down();
+                        return;
+                    }
+                    Ready::Listener => comers = true,
+                    Ready::Process(number) => {
+                        self.registry.ended(number);
                         self.changed.get_or_insert_with(time::now);
                     }
-                    if let Some(table) = client.table {
-                        self.registry.close_table(table);
-                    }
+                    Ready::Client(number) => self.hear(number),
                 }
-                self.charge(peer);
             }
-            if happened(&fixed[1]) {
+            if comers {
                 self.accept();
             }
-            self.notice_comers();
+            self.work_on_lists();
+            let now = time::now();
+            self.watch_again(now);
+            self.drop_idle(now);
+            self.watch_processes();
         }
+    }
+
+    /// How long until something is to be done that no descriptor announces.
+    fn next_due(&self) -> Time {
+        let now = time::now();
+        let put_off = self.put_off.first().map(|(until, _)| *until);
+        let user_of = |list: &List| self.clients.get(&list.client).map(|client| client.peer);
+        let lists =
+            self.lists.iter().map(|list| user_of(list).map_or(0, |it| self.served_from(it)));
+        let all = lists.chain(put_off).chain(self.accepts_from).chain([self.idle_at]);
+        all.min().map_or(NEVER, |due| due.saturating_sub(now))
     }
 
     /// Writes down what has changed, when it is time. How long the next change has until then.
     fn write_down(&mut self) -> Time {
         let Some((path, changed)) = self.kept.as_ref().zip(self.changed) else { return NEVER };
-        let left = (changed + WRITE_AFTER).saturating_sub(time::now());
+        let began = time::now();
+        let left = (changed + self.write_after).saturating_sub(began);
         if left > 0 {
             return left;
         }
         self.changed = None;
         // The next engine does without.
         let _ = self.registry.kept().write(path);
+        self.write_after = WRITE_AFTER.max(WRITE_SELDOM * (time::now() - began));
         NEVER
     }
 
-    fn notice_comers(&mut self) {
-        if !self.awaited.is_empty() {
-            let registry = &self.registry;
-            self.awaited.retain(|known| !registry.has_come(known));
+    /// Whether it was one of those that are still to come.
+    fn notice(&mut self, process: i32) {
+        if self.awaited.get(&process).is_some_and(|known| self.registry.has_come(known)) {
+            self.awaited.remove(&process);
             self.missing.store(self.awaited.len(), Ordering::Release);
         }
     }
@@ -255,128 +323,272 @@ impl<S: Store> Service<S> {
         }
     }
 
+    fn watch(&self, number: u64) {
+        if let Some(client) = self.clients.get(&number) {
+            let fd = client.connection.as_fd().as_raw_fd();
+            // A client that cannot be watched is found idle.
+            let _ = self.epoll.add(fd, Ready::Client(number).key(), Readiness::IN);
+        }
+    }
+
+    fn watch_no_more(&self, number: u64) {
+        if let Some(client) = self.clients.get(&number) {
+            let _ = self.epoll.remove(client.connection.as_fd().as_raw_fd());
+        }
+    }
+
+    /// Those whose users are served again, and the listener.
+    fn watch_again(&mut self, now: Time) {
+        while let Some(&(until, number)) = self.put_off.first()
+            && until <= now
+        {
+            self.put_off.pop_first();
+            self.watch(number);
+        }
+        if self.accepts_from.is_some_and(|from| from <= now) {
+            self.accepts_from = None;
+            let fd = self.listener.as_fd().as_raw_fd();
+            let _ = self.epoll.add(fd, Ready::Listener.key(), Readiness::IN);
+        }
+    }
+
+    /// The ends of processes that have been given pages.
+    fn watch_processes(&mut self) {
+        for (number, process) in self.registry.fresh() {
+            let fd = process.as_fd().as_raw_fd();
+            let _ = self.epoll.add(fd, Ready::Process(number).key(), Readiness::IN);
+        }
+    }
+
+    fn drop_idle(&mut self, now: Time) {
+        if now < self.idle_at {
+            return;
+        }
+        self.idle_at = now + LOOK_FOR_IDLE;
+        let is_idle = |number: u64, client: &Client| {
+            let waits = || self.lists.iter().any(|list| list.client == number);
+            let supplies = client.greeted || client.table.is_some();
+            client.asked + IDLE < now && !supplies && !waits()
+        };
+        let idle = self.clients.iter().filter(|(number, client)| is_idle(**number, client));
+        for number in idle.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.leave(number);
+        }
+    }
+
     fn accept(&mut self) {
         for _ in 0..COMERS {
             match self.listener.accept() {
                 Ok(Some(connection)) => self.seat(connection),
                 Ok(None) => return,
-                Err(_) => return self.accepts_from = time::now() + LONG_REST,
+                Err(_) => return self.rest(LONG_REST),
             }
         }
+    }
+
+    /// Accepts nobody for so long.
+    fn rest(&mut self, time: Time) {
+        if self.accepts_from.is_none() {
+            let _ = self.epoll.remove(self.listener.as_fd().as_raw_fd());
+        }
+        self.accepts_from = Some(time::now() + time);
     }
 
     fn seat(&mut self, connection: Connection) {
         let Ok(Credentials { process, user, .. }) = connection.peer() else { return };
-        let preferred = user == 0 || self.registry.control(user).is_ok();
+        let preferred = self.registry.is_preferred(user);
         let peer = Peer { process: process as i32, user, preferred };
-        let seated = self.clients.iter().filter(|client| client.turned_away.is_none());
-        let place = PLACES.find(user, preferred, seated.map(|client| client.peer.user));
-        let (process, turned_away) = match place {
+        self.comers += 1;
+        let number = self.comers;
+        let (process, turned_away) = match self.places.take(user, preferred) {
             Ok(()) => (Process::peer(&connection).ok(), None),
             Err(why) => {
-                self.keep_few_turned_away();
+                self.turned_away.push_back(number);
                 (None, Some(why))
             }
         };
-        let (greeted, table) = (false, None);
-        self.clients.push(Client { connection, peer, process, greeted, table, turned_away });
+        let seated = turned_away.is_none();
+        let (greeted, table, asked) = (false, None, time::now());
+        let client =
+            Client { connection, peer, process, greeted, table, seated, turned_away, asked };
+        self.clients.insert(number, client);
+        self.watch(number);
+        if self.turned_away.len() > TURNED_AWAY
+            && let Some(first) = self.turned_away.pop_front()
+        {
+            self.leave(first);
+        }
         self.charge(peer);
-        let now = time::now();
-        if self.served_from(peer) > now {
-            self.accepts_from = now + REST;
+        if self.served_from(peer) > time::now() {
+            self.rest(REST);
         }
     }
 
-    fn keep_few_turned_away(&mut self) {
-        let turned_away = |&place: &usize| self.clients[place].turned_away.is_some();
-        let mut waiting = (0..self.clients.len()).filter(turned_away);
-        if let Some(first) = waiting.next()
-            && waiting.count() + 1 >= TURNED_AWAY
-        {
-            self.clients.remove(first);
+    /// The client's connection is over.
+    fn leave(&mut self, number: u64) {
+        let Some(client) = self.clients.remove(&number) else { return };
+        if client.seated {
+            self.places.give_back(client.peer.user);
         }
+        if self.supplying.get(&client.peer.process) == Some(&number) {
+            self.supplying.remove(&client.peer.process);
+            self.registry.farewell(client.peer.process);
+            self.changed.get_or_insert_with(time::now);
+        }
+        if let Some(table) = client.table {
+            self.registry.close_table(table);
+        }
+    }
+
+    /// Something has come from the client.
+    fn hear(&mut self, number: u64) {
+        let Some(client) = self.clients.get_mut(&number) else { return };
+        let (peer, now) = (client.peer, time::now());
+        client.asked = now;
+        let from = self.served_from(peer);
+        if from > now {
+            self.watch_no_more(number);
+            self.put_off.insert((from, number));
+            return;
+        }
+        if !self.serve(number) {
+            self.leave(number);
+        }
+        self.notice(peer.process);
+        self.charge(peer);
     }
 
     /// Serves one request. False: the connection is over.
-    fn serve(&mut self, index: usize) -> bool {
-        let (request, descriptor) = match self.clients[index].connection.receive::<Request>() {
+    fn serve(&mut self, number: u64) -> bool {
+        let Some(client) = self.clients.get_mut(&number) else { return false };
+        let (request, descriptor) = match client.connection.receive::<Request>() {
             Ok(Received::Message(request, descriptor)) => (request, descriptor),
             Ok(Received::Nothing) => return true,
             Ok(Received::Garbled) => {
                 let reply =
                     Refused::new(Refusal::Garbled, "this is no request that is known here").into();
-                return self.reply(index, &reply);
+                return self.reply(number, &reply, None);
             }
             Ok(Received::Ended) | Err(_) => return false,
         };
-        if let Some(why) = self.clients[index].turned_away.take() {
-            self.reply(index, &Refused::new(Refusal::Full, why).into());
+        if let Some(why) = client.turned_away.take() {
+            self.turned_away.retain(|other| *other != number);
+            self.reply(number, &Refused::new(Refusal::Full, why).into(), None);
             return false;
         }
         let control =
             matches!(request, Request::Set { .. } | Request::Tunables | Request::Snapshot);
-        let answer = self.answer(index, request, descriptor);
+        let answer = self.answer(number, request, descriptor);
         // What is refused changes nothing, however often it is asked.
         if answer.is_ok() && !control {
             self.changed.get_or_insert_with(time::now);
         }
         match answer {
-            Ok(Some(reply)) => self.reply(index, &reply),
+            Ok(Some((reply, memory))) => self.reply(number, &reply, memory),
             Ok(None) => true,
-            Err(refused) => self.reply(index, &refused.into()),
+            Err(refused) => self.reply(number, &refused.into(), None),
         }
     }
 
-    /// Answers one request; None: the answer is sent already.
+    /// Answers one request, with the descriptor that goes along; None: the answer comes later.
     fn answer(
         &mut self,
-        index: usize,
+        number: u64,
         request: Request,
         descriptor: Option<OwnedFd>,
-    ) -> Answer<Option<Reply>> {
-        let peer = self.clients[index].peer;
+    ) -> Answer<Option<(Reply, Option<OwnedFd>)>> {
+        let Some(peer) = self.clients.get(&number).map(|client| client.peer) else {
+            return Ok(None);
+        };
         match request {
-            Request::Hello { version: VERSION } => return self.welcome(index).map(|()| None),
+            Request::Hello { version: VERSION } => return self.welcome(number).map(Some),
             Request::Table { version: VERSION, columns } => {
-                return self.table(index, descriptor, &columns).map(Some);
+                return self.table(number, descriptor, &columns).map(|reply| Some((reply, None)));
             }
             Request::Hello { version } | Request::Table { version, .. } => {
                 let message = format!("version {version} of the protocol; here it is {VERSION}");
                 return Err(Refused::new(Refusal::Garbled, message));
             }
-            Request::Hint { process, thread, values } => {
-                self.registry.hint(peer.user, process, thread, &values)?
-            }
+            Request::Hint(hint) => self.registry.hint(peer.user, &hint)?,
+            Request::Hints => return self.begin_list(number, descriptor).map(|()| None),
             Request::Set { settings } => {
                 let control = self.registry.control(peer.user)?;
                 control.set(&settings).map_err(|why| Refused::new(Refusal::Unsuitable, why))?;
             }
             Request::Tunables => {
                 let tunables = self.registry.control(peer.user)?.tunables();
-                let text = serde_json::to_vec(&tunables).map_err(unable)?;
-                return self.enclose(index, &text).map(|()| None);
+                return enclosed(&serde_json::to_vec(&tunables).map_err(unable)?).map(Some);
             }
             Request::Snapshot => {
                 let text = self.registry.control(peer.user)?.snapshot().map_err(unable)?;
-                return self.enclose(index, &text).map(|()| None);
+                return enclosed(&text).map(Some);
             }
-            _ if !self.clients[index].greeted => {
+            // The newest connection of a process counts.
+            _ if self.supplying.get(&peer.process) != Some(&number) => {
                 return Err(Refused::new(Refusal::Garbled, "hello comes first"));
             }
             Request::Declare { word, name } => self.registry.declare(peer.process, word, &name)?,
             Request::Bind { row, thread } => self.registry.bind(peer.process, row, thread)?,
             Request::Unbind { row } => self.registry.unbind(peer.process, row)?,
         }
-        Ok(Some(Reply::Done))
+        Ok(Some((Reply::Done, None)))
+    }
+
+    /// Takes a list of hints. Its client is not heard until they are given.
+    fn begin_list(&mut self, number: u64, list: Option<OwnedFd>) -> Answer<()> {
+        let hints = enclosed::read_hints(list).map_err(|it| Refused::new(Refusal::Garbled, it))?;
+        self.watch_no_more(number);
+        let (hints, refused) = (hints.into_iter(), Vec::new());
+        self.lists.push_back(List { client: number, hints, given: 0, refused });
+        Ok(())
+    }
+
+    /// Gives some hints of each list whose user is served now.
+    fn work_on_lists(&mut self) {
+        for _ in 0..self.lists.len() {
+            let Some(mut list) = self.lists.pop_front() else { return };
+            let Some(client) = self.clients.get(&list.client) else { continue };
+            let peer = client.peer;
+            if self.served_from(peer) > time::now() {
+                self.lists.push_back(list);
+                continue;
+            }
+            for hint in list.hints.by_ref().take(HINTS_AT_ONCE) {
+                if let Err(Refused(why, message)) = self.registry.hint(peer.user, &hint) {
+                    list.refused.push(wire::Refused { index: list.given, why, message });
+                }
+                list.given += 1;
+            }
+            self.changed.get_or_insert_with(time::now);
+            if list.hints.len() > 0 {
+                self.lists.push_back(list);
+            } else {
+                self.end_list(&list);
+            }
+            self.charge(peer);
+        }
+    }
+
+    fn end_list(&mut self, list: &List) {
+        let text = serde_json::to_vec(&list.refused).map_err(unable);
+        let sent = match text.and_then(|text| enclosed(&text)) {
+            Ok((reply, memory)) => self.reply(list.client, &reply, memory),
+            Err(refused) => self.reply(list.client, &refused.into(), None),
+        };
+        match sent {
+            true => self.watch(list.client),
+            false => self.leave(list.client),
+        }
     }
 
     fn table(
         &mut self,
-        index: usize,
+        number: u64,
         map: Option<OwnedFd>,
         columns: &[Option<String>],
     ) -> Answer<Reply> {
-        let client = &mut self.clients[index];
+        let unknown = || Refused::new(Refusal::Garbled, "the connection is over");
+        let client = self.clients.get_mut(&number).ok_or_else(unknown)?;
         if client.table.is_some() {
             let message = "this connection supplies a table already: open another one";
             return Err(Refused::new(Refusal::Garbled, message));
@@ -389,9 +601,7 @@ impl<S: Store> Service<S> {
         Ok(Reply::Reads { scheduler, columns })
     }
 
-    fn welcome(&mut self, index: usize) -> Answer<()> {
-        let client = &mut self.clients[index];
-        let peer = client.peer;
+    fn welcome(&mut self, number: u64) -> Answer<(Reply, Option<OwnedFd>)> {
         let unknown = || {
             Refused::new(
                 Refusal::Forbidden,
@@ -399,32 +609,33 @@ impl<S: Store> Service<S> {
                  twice",
             )
         };
-        let process = client.process.take().ok_or_else(unknown)?;
-        // The newest connection of a process counts.
-        for other in self.clients.iter_mut().filter(|other| other.peer.process == peer.process) {
-            other.greeted = false;
+        let client = self.clients.get_mut(&number).ok_or_else(unknown)?;
+        let (peer, process) = (client.peer, client.process.take().ok_or_else(unknown)?);
+        let page = self.registry.welcome(peer.process, peer.user, process)?;
+        let page = page.try_clone_to_owned().map_err(unable)?;
+        client.greeted = true;
+        // From now on it holds one of the slots.
+        if std::mem::take(&mut client.seated) {
+            self.places.give_back(peer.user);
         }
+        self.supplying.insert(peer.process, number);
         let reply = Reply::Welcome {
             scheduler: self.registry.store().scheduler().to_owned(),
             imports: self.registry.store().imports().to_vec(),
         };
-        let page = self.registry.welcome(peer.process, peer.user, process)?;
-        let sent = self.clients[index].connection.send(&reply, Some(page.as_fd()));
-        self.clients[index].greeted = true;
-        // A client that does not take the answer will be found gone.
-        drop(sent);
-        Ok(())
-    }
-
-    fn enclose(&self, index: usize, text: &[u8]) -> Answer<()> {
-        let memory = enclosed::enclose(text).map_err(unable)?;
-        // A client that does not take the answer will be found gone.
-        let _ = self.clients[index].connection.send(&Reply::Enclosed, Some(memory.as_fd()));
-        Ok(())
+        Ok((reply, Some(page)))
     }
 
     /// Sends a reply. False: it cannot be delivered.
-    fn reply(&self, index: usize, reply: &Reply) -> bool {
-        self.clients[index].connection.send(reply, None).is_ok()
+    fn reply(&self, number: u64, reply: &Reply, memory: Option<OwnedFd>) -> bool {
+        let memory = memory.as_ref().map(AsFd::as_fd);
+        self.clients
+            .get(&number)
+            .is_some_and(|client| client.connection.send(reply, memory).is_ok())
     }
+}
+
+fn enclosed(text: &[u8]) -> Answer<(Reply, Option<OwnedFd>)> {
+    let memory = enclosed::enclose(text).map_err(unable)?;
+    Ok((Reply::Enclosed, Some(memory)))
 }

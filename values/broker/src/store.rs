@@ -1,7 +1,7 @@
 //! What an engine must offer for values to reach it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use attune_values::wire::Import;
 
@@ -24,9 +24,9 @@ pub trait Store: Send {
     /// How many pages there can be; 0 for a scheduler without imports.
     fn slots(&self) -> u32;
 
-    /// A fresh page, all zero, for all threads of the process, present and future. The memory
-    /// behind the descriptor is `attune_values::page::PAGE_BYTES` long.
-    fn open(&mut self, slot: u32, process: i32) -> io::Result<OwnedFd>;
+    /// From now on the values of all threads of the process, present and future, lie in that
+    /// memory, a page of `attune_values::page`.
+    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()>;
 
     /// Whether the slot's page is still read. The engine gives one up whose process has gained
     /// rights by an exec.
@@ -36,8 +36,16 @@ pub trait Store: Send {
     /// [`Store::imports`]); None: no word does.
     fn declare(&mut self, slot: u32, import: usize, word: Option<u8>) -> io::Result<()>;
 
-    /// The row holds the thread's own values. `NotFound` if the process has no such thread.
-    fn bind(&mut self, slot: u32, row: u16, process: i32, thread: i32) -> io::Result<()>;
+    /// The row of the process's page holds the thread's own values. `NotFound` if the process has
+    /// no such thread.
+    fn bind(
+        &mut self,
+        slot: u32,
+        page: BorrowedFd<'_>,
+        row: u16,
+        process: i32,
+        thread: i32,
+    ) -> io::Result<()>;
 
     /// The thread has no row of its own any more. It may be gone.
     fn unbind(&mut self, slot: u32, process: i32, thread: i32);

@@ -56,9 +56,9 @@ impl State {
         let row = self.row(thread)?;
         if self.cells.insert((row, word)) {
             let default = self.link.as_ref().and_then(|link| link.default_of(name)).unwrap_or(0);
-            self.page.set(row.into(), word.into(), Some(default));
+            self.page.row(row.into()).set(word.into(), Some(default));
         }
-        let value: *const AtomicI64 = self.page.word(row.into(), word.into());
+        let value: *const AtomicI64 = self.page.row(row.into()).word(word.into());
         // SAFETY: the page is never unmapped: the state lives as long as the process, and other
         // memory takes its place at the same address.
         Ok(unsafe { &*value })
@@ -74,7 +74,7 @@ impl State {
         }
         for (row, word) in cells {
             self.cells.remove(&(row, word));
-            self.page.set(row.into(), word.into(), None);
+            self.page.row(row.into()).set(word.into(), None);
         }
         Ok(())
     }
@@ -87,7 +87,7 @@ impl State {
         };
         self.rows.remove(&row);
         self.cells.retain(|(own, _)| *own != row);
-        self.page.clear(row.into());
+        self.page.row(row.into()).clear();
         self.ask(&Request::Unbind { row });
     }
 
@@ -225,11 +225,11 @@ impl State {
         }
         // A value that was never stored becomes the scheduler's default. All values are supplied.
         for &(row, word) in &self.cells {
-            let cell = self.page.word(row.into(), word.into());
+            let cell = self.page.row(row.into()).word(word.into());
             if let Some(default) = defaults.get(word as usize - 1).copied().flatten() {
                 let _ = cell.compare_exchange(0, default, Ordering::Relaxed, Ordering::Relaxed);
             }
-            self.page.set(row.into(), word.into(), Some(cell.load(Ordering::Relaxed)));
+            self.page.row(row.into()).set(word.into(), Some(cell.load(Ordering::Relaxed)));
         }
     }
 
@@ -247,7 +247,7 @@ impl State {
         for row in theirs {
             self.rows.remove(&row);
             self.cells.retain(|(own, _)| *own != row);
-            self.page.clear(row.into());
+            self.page.row(row.into()).clear();
         }
         self.rows.values_mut().for_each(|own| *own = me);
     }

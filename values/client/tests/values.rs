@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use attune_broker::{Broker, Memory};
 use attune_values::socket::{Connection, Received};
-use attune_values::wire::{Reply, Request};
+use attune_values::wire::{Hint, Reply, Request};
 
 /// tests/programs/values.c, compiled once.
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -275,7 +275,7 @@ fn a_client_without_a_page_is_told_so_once_and_gets_one_when_another_leaves() {
     becomes(Some(2), || memory.value(number, number, "urgent"));
     let said = late.end();
     let told = said.matches("attune: values: the scheduler does not hear this process: ").count();
-    assert!(told == 1 && said.contains("page"), "{said}");
+    assert!(told == 1 && said.contains("no place is left"), "{said}");
 }
 
 /// An engine that begins after `wait_for_clients` finds all values that the one before had.
@@ -297,7 +297,8 @@ fn the_next_engine_has_hints_and_values_before_it_begins() {
     let hint = |name: &str, value| {
         let connection = Connection::to(&socket, Duration::from_secs(90)).unwrap();
         let values = vec![(name.to_owned(), value)];
-        connection.send(&Request::Hint { process: hinted, thread: None, values }, None).unwrap();
+        let hint = Hint { process: hinted, thread: None, values };
+        connection.send(&Request::Hint(hint), None).unwrap();
         assert!(matches!(connection.receive().unwrap(), Received::Message(Reply::Done, _)));
     };
     hint("urgent", Some(4));

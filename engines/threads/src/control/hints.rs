@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use attune_abi::Variable;
-use attune_values::wire::Refusal;
+use attune_values::wire::{self, Refusal};
 
 use super::variables::{self, is_linked, storage, write};
 use super::{Answer, Refused, everywhere};
@@ -30,13 +30,9 @@ impl Hint {
 
 /// Follows a request for this process, or for the thread of that number in it; None as a value: the
 /// default holds again.
-pub fn hint(
-    loaded: Loaded,
-    process: i32,
-    thread: Option<i32>,
-    values: &[(String, Option<i64>)],
-) -> Answer<()> {
-    let own = std::process::id();
+pub fn hint(loaded: Loaded, hint: &wire::Hint) -> Answer<()> {
+    let wire::Hint { process, thread, values } = hint;
+    let (process, thread, own) = (*process, *thread, std::process::id());
     if process as u32 != own {
         let message = format!("this program is process {own}, not {process}");
         return Err(Refused(Refusal::NoSuchThread, message));

@@ -15,7 +15,7 @@ mod variables;
 pub use hints::{Hint, read};
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use attune_linux::{poll, process, signal, time};
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Listener, Received};
-use attune_values::wire::{Refusal, Reply, Request};
+use attune_values::wire::{self, Refusal, Reply, Request};
 
 use crate::engine::Engine;
 use crate::engine::worker::{self, Message, Worker};
@@ -85,7 +85,7 @@ impl Service {
     /// Serves one request. False: the connection is over.
     fn serve(&self, client: &Connection) -> bool {
         let answer = match client.receive::<Request>() {
-            Ok(Received::Message(request, _)) => self.answer(client, request),
+            Ok(Received::Message(request, list)) => self.answer(client, request, list),
             Ok(Received::Nothing) => return true,
             Ok(Received::Garbled) => {
                 Err(Refused(Refusal::Garbled, "this is no request that is known here".into()))
@@ -102,7 +102,12 @@ impl Service {
     }
 
     /// The text to be enclosed, if there is one.
-    fn answer(&self, client: &Connection, request: Request) -> Answer<Option<Vec<u8>>> {
+    fn answer(
+        &self,
+        client: &Connection,
+        request: Request,
+        list: Option<OwnedFd>,
+    ) -> Answer<Option<Vec<u8>>> {
         let user = client.peer().map(|peer| peer.user).unwrap_or(u32::MAX);
         if user != 0 && user != process::effective_user() {
             let message = "the program runs as another user";
@@ -115,15 +120,29 @@ impl Service {
             }
             Request::Snapshot => return json(&snapshot::take()?).map(Some),
             Request::Set { settings } => tunables::set(self.loaded, &settings)?,
-            Request::Hint { process, thread, values } => {
-                hints::hint(self.loaded, process, thread, &values)?
-            }
+            Request::Hint(hint) => hints::hint(self.loaded, &hint)?,
+            Request::Hints => return json(&self.hints(list)?).map(Some),
             _ => {
                 let message = "a program takes values of its own threads only: it registers them";
                 return Err(Refused(Refusal::Garbled, message.into()));
             }
         }
         Ok(None)
+    }
+
+    /// Follows a list of hints; those that it refuses.
+    fn hints(&self, list: Option<OwnedFd>) -> Answer<Vec<wire::Refused>> {
+        let hints = enclosed::read_hints(list).map_err(|why| Refused(Refusal::Garbled, why))?;
+        let mut refused = Vec::new();
+        for (index, hint) in hints.iter().enumerate() {
+            match hints::hint(self.loaded, hint) {
+                Ok(()) => {}
+                // Each of the others would wait as long.
+                Err(unable @ Refused(Refusal::Unable, _)) => return Err(unable),
+                Err(Refused(why, message)) => refused.push(wire::Refused { index, why, message }),
+            }
+        }
+        Ok(refused)
     }
 }
 
