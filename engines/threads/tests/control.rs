@@ -222,7 +222,8 @@ fn a_list_of_hints_is_followed_but_for_those_that_are_refused() {
         controlled.connection.send(&Request::Hints, Some(list.as_fd())).expect("sent");
         match controlled.connection.receive().expect("an answer") {
             Received::Message(Reply::Enclosed, Some(memory)) => {
-                serde_json::from_slice::<Vec<Refused>>(&enclosed::read(memory).expect("a text")).ok()
+                let text = enclosed::read(memory).expect("a text");
+                serde_json::from_slice::<Vec<Refused>>(&text).ok()
             }
             _ => None,
         }
