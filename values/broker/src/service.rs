@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use attune_linux::event::Event;
+use attune_linux::namespace;
 use attune_linux::places::Places;
 use attune_linux::poll;
 use attune_linux::process::{self, Process};
@@ -124,6 +125,24 @@ struct Peer {
     user: u32,
     /// Root, or the user who runs the scheduler: it always finds a place and is never kept waiting.
     preferred: bool,
+}
+
+impl Peer {
+    /// The process that it calls `process`, and the thread of that process. In a container numbers
+    /// differ from those here.
+    fn means(self, process: i32, thread: Option<i32>) -> Answer<(i32, Option<i32>)> {
+        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no process {process}"));
+        let here = namespace::process(self.process as u32, process as u32).ok_or_else(none)? as i32;
+        let thread = thread.map(|thread| self.thread(here, thread)).transpose()?;
+        Ok((here, thread))
+    }
+
+    /// The thread of `process` that it calls `thread`.
+    fn thread(self, process: i32, thread: i32) -> Answer<i32> {
+        let here = namespace::thread(self.process as u32, process as u32, thread as u32);
+        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no thread {thread}"));
+        Ok(here.ok_or_else(none)? as i32)
+    }
 }
 
 struct Client {
@@ -345,6 +364,7 @@ impl<S: Store> Service<S> {
                 return Err(Refused::new(Refusal::Garbled, message));
             }
             Request::Hint { process, thread, values } => {
+                let (process, thread) = peer.means(process, thread)?;
                 self.registry.hint(peer.user, process, thread, &values)?
             }
             Request::Set { settings } => {
@@ -364,7 +384,10 @@ impl<S: Store> Service<S> {
                 return Err(Refused::new(Refusal::Garbled, "hello comes first"));
             }
             Request::Declare { word, name } => self.registry.declare(peer.process, word, &name)?,
-            Request::Bind { row, thread } => self.registry.bind(peer.process, row, thread)?,
+            Request::Bind { row, thread } => {
+                let thread = peer.thread(peer.process, thread)?;
+                self.registry.bind(peer.process, row, thread)?
+            }
             Request::Unbind { row } => self.registry.unbind(peer.process, row)?,
         }
         Ok(Some(Reply::Done))
