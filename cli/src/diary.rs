@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -69,8 +68,8 @@ impl Diary {
 
     /// Waits until the process is gone that holds the service's policy. False: this one is not to
     /// take its place.
-    pub fn stands_by(&mut self, stop: &AtomicBool) -> Result<bool, Failure> {
-        let Some(turn) = turn::stand_by(&self.folder, stop).map_err(unable)? else {
+    pub fn stands_by(&mut self) -> Result<bool, Failure> {
+        let Some(turn) = turn::stand_by(&self.folder).map_err(unable)? else {
             return Ok(false);
         };
         self.has_turn(turn);

@@ -95,9 +95,10 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
         implicit: args.implicit,
     };
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
+    // A process that stands by holds nothing, so a signal ends it at once. Loading may take
+    // seconds, for which the service's end would wait.
+    if !args.standby {
+        stops_at_signals(&stop)?;
     }
     let c = text.as_ref().map(|text| text.c.as_str());
     let instances = settings.division.instances();
@@ -108,8 +109,11 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
         fits(&image, alone)?;
         Ok(attune_kernel::prepare(image, &settings))
     })?;
-    if args.standby && !diary.stands_by(&stop)? {
-        return Ok(ExitCode::SUCCESS);
+    if args.standby {
+        if !diary.stands_by()? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        stops_at_signals(&stop)?;
     }
     if let Some(borrower) = &mut borrower {
         diary.joins();
@@ -140,6 +144,15 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     let mut run = Run { args, running, values, lender, borrower, member };
     let ended = watch(&mut run, child.as_mut(), &stop, diary)?;
     finish(run, child, ended, diary)
+}
+
+/// Ctrl-C and SIGTERM end the run in good order from now on.
+fn stops_at_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
+    }
+    Ok(())
 }
 
 /// A policy in the kernel, and to which processes it speaks.

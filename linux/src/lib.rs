@@ -18,6 +18,7 @@ pub mod event;
 pub mod futex;
 pub mod line;
 pub mod memory;
+pub mod namespace;
 mod number;
 pub mod places;
 pub mod poll;

@@ -16,6 +16,15 @@ pub struct Packing(BTreeSet<PathBuf>);
 impl Packing {
     /// A file, or a folder with all that is in it; programs among them bring what they need.
     pub fn add(&mut self, path: &Path) -> Result<()> {
+        self.add_with(path, Packing::needs_of)
+    }
+
+    /// The same, with `needs` for what each file needs.
+    fn add_with(
+        &mut self,
+        path: &Path,
+        needs: fn(&mut Packing, &Path) -> Result<()>,
+    ) -> Result<()> {
         let told = || format!("cannot pack {}", path.display());
         let path = &plain(&std::path::absolute(path)?);
         self.add_links_above(path).with_context(told)?;
@@ -28,14 +37,14 @@ impl Packing {
         }
         if about.is_symlink() {
             // The link after this one, and so on to the file itself.
-            return self.add(&above.join(fs::read_link(&path)?)).with_context(told);
+            return self.add_with(&above.join(fs::read_link(&path)?), needs).with_context(told);
         }
         if about.is_dir() {
             let mut inside: Vec<_> = fs::read_dir(&path)?.collect::<Result<_, _>>()?;
             inside.sort_by_key(|entry| entry.file_name());
-            return inside.iter().try_for_each(|entry| self.add(&entry.path()));
+            return inside.iter().try_for_each(|entry| self.add_with(&entry.path(), needs));
         }
-        self.needs_of(&path)
+        needs(self, &path)
     }
 
     /// A program by its name, found by `search` (a PATH) unless it holds a `/`. Returns its place.
@@ -92,7 +101,9 @@ impl Packing {
             }
         } else if start.starts_with(b"\x7fELF") {
             for library in libraries(path)? {
-                self.add(&library)?;
+                // The linker has listed what libraries need, too. It may find that only where this
+                // program says: `systemd` names the folder of its own libraries.
+                self.add_with(&library, |_, _| Ok(()))?;
             }
         }
         Ok(())

@@ -81,10 +81,16 @@ fn install(folder: &Path) -> Result<(), String> {
 }
 
 fn run(args: &Args) -> Result<(), String> {
+    // A terminal that was closed is no reason to end.
+    let say = |text: &str| drop(writeln!(std::io::stderr(), "attuned: {text}"));
     let path = args.config.as_deref().unwrap_or(Path::new(CONFIG));
     let config = match &args.config {
         None if !path.exists() => Config::default(),
-        _ => read(path)?,
+        _ => read(path).inspect_err(|_| {
+            if let Some(scheduler) = daemon::end_left_over() {
+                say(&format!("ended {scheduler}, which an earlier service had left"));
+            }
+        })?,
     };
     let home = path.parent().filter(|home| home.exists()).unwrap_or(Path::new("."));
     let end = Arc::new(AtomicBool::new(false));
@@ -92,8 +98,6 @@ fn run(args: &Args) -> Result<(), String> {
         signal_hook::flag::register(signal, Arc::clone(&end))
             .map_err(|error| format!("cannot listen to signals: {error}"))?;
     }
-    // A terminal that was closed is no reason to end.
-    let say = |text: &str| drop(writeln!(std::io::stderr(), "attuned: {text}"));
     daemon::run(&config, home, &end, &say).map_err(|error| error.to_string())
 }
 

@@ -103,6 +103,14 @@ pub fn run(
     Ok(())
 }
 
+/// For a service that cannot run: ends the policy that an earlier one has left, for no service
+/// would end it. Its name.
+pub fn end_left_over() -> Option<String> {
+    let state = crate::state_folder();
+    let _alone = alone(&state).ok()?;
+    keeper::end_left_over(&state)
+}
+
 /// A second service would quarrel with the first, wherever each listens.
 fn alone(folder: &Path) -> Result<File, DaemonError> {
     let lost = |error| Error::State { folder: folder.display().to_string(), error };

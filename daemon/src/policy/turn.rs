@@ -9,7 +9,6 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::process::parent_id;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -32,15 +31,14 @@ pub fn take(folder: &Path) -> io::Result<Option<Turn>> {
     }
 }
 
-/// Waits until the holder has been killed. None: it ended by itself, the service is gone, or `stop`
-/// was set.
-pub fn stand_by(folder: &Path, stop: &AtomicBool) -> io::Result<Option<Turn>> {
+/// Waits until the holder has been killed. None: it ended by itself, or the service is gone.
+pub fn stand_by(folder: &Path) -> io::Result<Option<Turn>> {
     let service = parent_id();
     loop {
         if let Some(turn) = take(folder)? {
             return Ok(holder_was_killed(folder).then_some(turn));
         }
-        if stop.load(Ordering::Relaxed) || parent_id() != service {
+        if parent_id() != service {
             return Ok(None);
         }
         sleep(LOOK);
@@ -64,7 +62,6 @@ fn holder_was_killed(folder: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::policy::Record;
-    use std::sync::Arc;
 
     fn ended(folder: &Path, cause: Cause) {
         Record::new("fair".to_owned(), None).end(folder, cause, "so it was".to_owned()).unwrap();
@@ -76,7 +73,7 @@ mod tests {
         let holder = take(folder.path()).unwrap().expect("nobody has it");
         assert!(take(folder.path()).unwrap().is_none());
         let place = folder.path().to_owned();
-        let stands = std::thread::spawn(move || stand_by(&place, &AtomicBool::new(false)).unwrap());
+        let stands = std::thread::spawn(move || stand_by(&place).unwrap());
         ended(folder.path(), cause);
         drop(holder);
         stands.join().unwrap().is_some()
@@ -88,13 +85,5 @@ mod tests {
         for cause in [Cause::Kernel, Cause::Asked, Cause::Start] {
             assert!(!takes_over_after(cause), "{cause:?}");
         }
-    }
-
-    #[test]
-    fn a_process_that_stands_by_can_be_asked_to_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let _holder = take(folder.path()).unwrap().unwrap();
-        let stop = Arc::new(AtomicBool::new(true));
-        assert!(stand_by(folder.path(), &stop).unwrap().is_none());
     }
 }

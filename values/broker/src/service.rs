@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use attune_linux::epoll::{Epoll, Readiness};
 use attune_linux::event::Event;
+use attune_linux::namespace;
 use attune_linux::places::Places;
 use attune_linux::poll;
 use attune_linux::process::{self, Process};
@@ -180,6 +181,38 @@ struct Peer {
     user: u32,
     /// Root, or the user who runs the scheduler: it always finds a place and is never kept waiting.
     preferred: bool,
+    /// It lives in a PID namespace of its own, as in a container: numbers differ from those here.
+    foreign: bool,
+}
+
+impl Peer {
+    /// The hint with the numbers that the process and the thread have here.
+    fn means(self, hint: Hint) -> Answer<Hint> {
+        if !self.foreign {
+            return Ok(hint);
+        }
+        let (speaker, said) = (self.process as u32, hint.process);
+        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no process {said}"));
+        let process = namespace::process(speaker, said as u32).ok_or_else(none)? as i32;
+        let thread = hint.thread.map(|thread| self.thread(process, thread)).transpose()?;
+        Ok(Hint { process, thread, values: hint.values })
+    }
+
+    /// The thread of `process` that it calls `thread`.
+    fn thread(self, process: i32, thread: i32) -> Answer<i32> {
+        if !self.foreign {
+            return Ok(thread);
+        }
+        let here = namespace::thread(self.process as u32, process as u32, thread as u32);
+        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no thread {thread}"));
+        Ok(here.ok_or_else(none)? as i32)
+    }
+
+    /// How many hints of a list are given in one round.
+    fn at_once(self) -> usize {
+        // To find a process by its number in a container takes a look at all there are.
+        if self.foreign { 1 } else { HINTS_AT_ONCE }
+    }
 }
 
 struct Client {
@@ -397,7 +430,8 @@ impl<S: Store> Service<S> {
     fn seat(&mut self, connection: Connection) {
         let Ok(Credentials { process, user, .. }) = connection.peer() else { return };
         let preferred = self.registry.is_preferred(user);
-        let peer = Peer { process: process as i32, user, preferred };
+        let foreign = namespace::is_foreign(process);
+        let peer = Peer { process: process as i32, user, preferred, foreign };
         self.comers += 1;
         let number = self.comers;
         let (process, turned_away) = match self.places.take(user, preferred) {
@@ -509,7 +543,7 @@ impl<S: Store> Service<S> {
                 let message = format!("version {version} of the protocol; here it is {VERSION}");
                 return Err(Refused::new(Refusal::Garbled, message));
             }
-            Request::Hint(hint) => self.registry.hint(peer.user, &hint)?,
+            Request::Hint(hint) => self.registry.hint(peer.user, &peer.means(hint)?)?,
             Request::Hints => return self.begin_list(number, descriptor).map(|()| None),
             Request::Set { settings } => {
                 let control = self.registry.control(peer.user)?;
@@ -528,7 +562,10 @@ impl<S: Store> Service<S> {
                 return Err(Refused::new(Refusal::Garbled, "hello comes first"));
             }
             Request::Declare { word, name } => self.registry.declare(peer.process, word, &name)?,
-            Request::Bind { row, thread } => self.registry.bind(peer.process, row, thread)?,
+            Request::Bind { row, thread } => {
+                let thread = peer.thread(peer.process, thread)?;
+                self.registry.bind(peer.process, row, thread)?
+            }
             Request::Unbind { row } => self.registry.unbind(peer.process, row)?,
         }
         Ok(Some((Reply::Done, None)))
@@ -553,8 +590,9 @@ impl<S: Store> Service<S> {
                 self.lists.push_back(list);
                 continue;
             }
-            for hint in list.hints.by_ref().take(HINTS_AT_ONCE) {
-                if let Err(Refused(why, message)) = self.registry.hint(peer.user, &hint) {
+            for hint in list.hints.by_ref().take(peer.at_once()) {
+                let given = peer.means(hint).and_then(|hint| self.registry.hint(peer.user, &hint));
+                if let Err(Refused(why, message)) = given {
                     list.refused.push(wire::Refused { index: list.given, why, message });
                 }
                 list.given += 1;
