@@ -40,12 +40,12 @@ embedded)
     ;;
 # stress-ng and rt-app run under the kernel engine, in the virtual machine; ffmpeg makes films for
 # the example player, Xvfb shows them, pulseaudio plays and parec records their sound;
-# tools/suites.pl needs all of Perl, of which `prove` is a part;
-# openbox, xterm, vim and xdotool are the desktop of knowledge/desktop's tests, sway, foot, wtype
-# and Xwayland the one of Wayland, PipeWire and wireplumber (with a message bus) its other sound
-# server; valgrind watches threads and gdb lists them, and g++ compiles theirs in C++; MariaDB loads
-# the function of examples/database; etcd joins clusters of several machines, for which openssl
-# makes certificates;
+# tools/suites.pl needs all of Perl, of which `prove` is a part; openbox, xterm, vim and xdotool are
+# the desktop of knowledge/desktop's tests, sway, foot, wtype and Xwayland the one of Wayland,
+# PipeWire and wireplumber (with a message bus) its other sound server; valgrind watches threads and
+# gdb lists them, and g++ compiles theirs in C++; MariaDB loads the function of examples/database;
+# systemd and crun run in the virtual machine, where dbus-send asks systemd for what systemctl asks
+# through a bus; etcd joins clusters of several machines, for which openssl makes certificates;
 # `make lint` checks the C with clang-format, so that all machines agree on its version.
 test)
     packages="$packages dot:graphviz curl:curl prove:perl setpriv:util-linux taskset:util-linux \
@@ -55,7 +55,8 @@ test)
         openbox:openbox xterm:xterm vim:vim xdotool:xdotool \
         sway:sway foot:foot wtype:wtype Xwayland:xwayland pipewire:pipewire \
         pipewire-pulse:pipewire-pulse pw-cat:pipewire-bin wireplumber:wireplumber \
-        dbus-daemon:dbus-daemon systemd-analyze:systemd valgrind:valgrind gdb:gdb c++:g++ \
+        dbus-daemon:dbus-daemon systemd-analyze:systemd dbus-send:dbus-bin \
+        crun:crun valgrind:valgrind gdb:gdb c++:g++ \
         mariadbd:mariadb-server mariadb:mariadb-client mariadb_config:libmariadb-dev \
         clang-format-19:clang-format-19 \
         arm-none-eabi-gcc:gcc-arm-none-eabi qemu-system-arm:qemu-system-arm"

@@ -30,7 +30,7 @@ my $most_again = 3;
 
 # These take longest, so they begin first.
 my @first =
-    qw(attune/kernel attune/runs attune/cli attune/library attune-vm/machine fuzz
+    qw(attune/kernel attune/runs attune/cli attune/library attune/system attune-vm/machine fuzz
     attune-daemon/tuning);
 # These reserve CPU time, of which this machine has only so much: never two of them at a time.
 my %reserves = map { $_ => 1 } qw(attune/cli attune-daemon/tuning attune-load/workloads);
