@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::common::machine::{between, build};
 use crate::systemd::session;
 
-/// `hogs UNIT SLICE WORD..` starts a unit with three processes that compute. `measure MARK CGROUP..`
-/// says how many microseconds each has used, and how many have passed.
+/// `hogs UNIT SLICE WORD..` starts a unit with three processes that compute. `measure MARK
+/// CGROUP..` says how many microseconds each has used, and how many have passed.
 const TOOLS: &str = r#"
 lab=/sys/fs/cgroup/lab.slice
 hogs() {

@@ -1,5 +1,5 @@
-//! One machine in which a real systemd runs ([`BOOT`] starts it), for all tests of what systemd does
-//! with the service and with slices. It has one CPU, and no other load disturbs its time.
+//! One machine in which a real systemd runs ([`BOOT`] starts it), for all tests of what systemd
+//! does with the service and with slices. It has one CPU, and no other load disturbs its time.
 
 use std::fs;
 use std::path::Path;

@@ -27,8 +27,8 @@ pub const EXPERIMENT: Description = Description {
         one for each of the processes. A hint takes the whole time of `attune hint`."],
     published: "nothing.",
     parts: &[Part {
-        title: "Two CPUs in real time",
-        place: Place::TwoCpus,
+        title: "One CPU",
+        place: Place::ONE_CPU,
         contestants: ours,
         workloads: &[Workload::new("clients", "clients --count {seconds}")
             .lasting(10_000, 1_000)

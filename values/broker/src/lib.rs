@@ -25,11 +25,14 @@
 //! its connection.
 
 mod account;
+mod broker;
 mod control;
 mod kept;
 mod limits;
 mod memory;
 mod meter;
+mod peer;
+mod ready;
 mod refused;
 mod registry;
 mod rows;
@@ -38,7 +41,7 @@ mod slots;
 mod store;
 mod tables;
 
+pub use broker::Broker;
 pub use control::Control;
 pub use memory::Memory;
-pub use service::Broker;
 pub use store::Store;

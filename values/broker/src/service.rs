@@ -1,33 +1,30 @@
 //! The socket: connections in, requests to the registry, answers out. One thread serves all clients
 //! and never blocks on one of them.
 //!
-//! Invariant: what one round costs does not depend on how many clients and processes there are. A
-//! client is watched, or its user has used up its part and the client is put off, or its list of
-//! hints is at work.
+//! Invariant: what one round costs does not depend on how many clients and processes there are, but
+//! for the rare ones that look for idle clients or write down what the next engine needs. A client
+//! is watched, or its user has used up its part and the client is put off, or its list of hints is
+//! at work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use attune_linux::epoll::{Epoll, Readiness};
-use attune_linux::event::Event;
-use attune_linux::namespace;
 use attune_linux::places::Places;
-use attune_linux::poll;
-use attune_linux::process::{self, Process};
+use attune_linux::process::Process;
 use attune_linux::time::{self, MILLISECOND, NEVER, SECOND, Time};
+use attune_linux::{namespace, poll};
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Credentials, Listener, Received};
 use attune_values::wire::{self, Hint, Refusal, Reply, Request, VERSION};
 
-use crate::kept::{Kept, Known};
-use crate::limits;
+use crate::kept::Known;
 use crate::meter::Meter;
+use crate::peer::Peer;
+use crate::ready::Ready;
 use crate::refused::{Answer, Refused};
 use crate::registry::Registry;
 use crate::store::Store;
@@ -57,162 +54,8 @@ const WRITE_SELDOM: Time = 20;
 /// Hints of a list that are given in one round.
 const HINTS_AT_ONCE: usize = 64;
 
-/// What [`Epoll`] says is ready.
-#[derive(Clone, Copy)]
-enum Ready {
-    Stop,
-    Listener,
-    /// A process has ended, by its number.
-    Process(i32),
-    /// By its number, which no other client ever has.
-    Client(u64),
-}
-
-impl Ready {
-    const KIND: u32 = 62;
-
-    fn key(self) -> u64 {
-        match self {
-            Ready::Stop => 0,
-            Ready::Listener => 1,
-            Ready::Process(number) => 1 << Ready::KIND | u64::from(number as u32),
-            Ready::Client(number) => 2 << Ready::KIND | number,
-        }
-    }
-
-    fn of(key: u64) -> Ready {
-        let number = key & ((1 << Ready::KIND) - 1);
-        match (key >> Ready::KIND, number) {
-            (0, 0) => Ready::Stop,
-            (0, _) => Ready::Listener,
-            (1, _) => Ready::Process(number as u32 as i32),
-            _ => Ready::Client(number),
-        }
-    }
-}
-
-/// A service that runs until this is dropped.
-#[derive(Debug)]
-pub struct Broker {
-    stop: Event,
-    /// Clients of the engine before that have not come yet.
-    missing: Arc<AtomicUsize>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Broker {
-    /// Listens at `path`. Errors: the socket cannot be made, another engine listens there
-    /// (`AddrInUse`).
-    pub fn start(path: &Path, store: impl Store + 'static) -> io::Result<Broker> {
-        Broker::keeping(None, path, store)
-    }
-
-    /// The same, with a file for what the next engine needs ([`Kept`]). What is there already
-    /// counts from the start.
-    pub fn keeping(
-        kept: Option<&Path>,
-        path: &Path,
-        store: impl Store + 'static,
-    ) -> io::Result<Broker> {
-        let (places, processes) = limits::within(process::raise_descriptor_limit(limits::WANTED));
-        let listener = Listener::at(path)?;
-        let (stop, epoll) = (Event::new()?, Epoll::new()?);
-        epoll.add(stop.as_fd().as_raw_fd(), Ready::Stop.key(), Readiness::IN)?;
-        epoll.add(listener.as_fd().as_raw_fd(), Ready::Listener.key(), Readiness::IN)?;
-        let before = kept.map(Kept::read).unwrap_or_default();
-        let missing = Arc::new(AtomicUsize::new(before.clients.len()));
-        let mut registry = Registry::new(store, processes);
-        before.hints.iter().for_each(|hint| registry.hint_again(hint));
-        let awaited = before.clients.into_iter().map(|known| (known.process.0, known));
-        let mut service = Service {
-            registry,
-            listener,
-            epoll,
-            clients: BTreeMap::new(),
-            comers: 0,
-            supplying: BTreeMap::new(),
-            places: Places::new(places, "connections"),
-            turned_away: VecDeque::new(),
-            put_off: BTreeSet::new(),
-            lists: VecDeque::new(),
-            idle_at: time::now() + LOOK_FOR_IDLE,
-            kept: kept.map(Path::to_owned),
-            awaited: awaited.collect(),
-            missing: missing.clone(),
-            changed: None,
-            write_after: WRITE_AFTER,
-            meter: Meter::default(),
-            computed: 0,
-            accepts_from: None,
-        };
-        let thread = std::thread::Builder::new()
-            .name("attune-values".to_owned())
-            .spawn(move || service.run())?;
-        Ok(Broker { stop, missing, thread: Some(thread) })
-    }
-
-    /// Waits until the clients of the engine before have come, those that still live, but no longer
-    /// than that.
-    pub fn wait_for_clients(&self, at_most: Duration) {
-        let end = Instant::now() + at_most;
-        while self.missing.load(Ordering::Acquire) > 0 && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-impl Drop for Broker {
-    fn drop(&mut self) {
-        self.stop.set();
-        if let Some(thread) = self.thread.take() {
-            // A panic there has been reported already.
-            let _ = thread.join();
-        }
-    }
-}
-
 fn unable(error: impl ToString) -> Refused {
     Refused::new(Refusal::Unable, error.to_string())
-}
-
-#[derive(Clone, Copy)]
-struct Peer {
-    process: i32,
-    user: u32,
-    /// Root, or the user who runs the scheduler: it always finds a place and is never kept waiting.
-    preferred: bool,
-    /// It lives in a PID namespace of its own, as in a container: numbers differ from those here.
-    foreign: bool,
-}
-
-impl Peer {
-    /// The hint with the numbers that the process and the thread have here.
-    fn means(self, hint: Hint) -> Answer<Hint> {
-        if !self.foreign {
-            return Ok(hint);
-        }
-        let (speaker, said) = (self.process as u32, hint.process);
-        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no process {said}"));
-        let process = namespace::process(speaker, said as u32).ok_or_else(none)? as i32;
-        let thread = hint.thread.map(|thread| self.thread(process, thread)).transpose()?;
-        Ok(Hint { process, thread, values: hint.values })
-    }
-
-    /// The thread of `process` that it calls `thread`.
-    fn thread(self, process: i32, thread: i32) -> Answer<i32> {
-        if !self.foreign {
-            return Ok(thread);
-        }
-        let here = namespace::thread(self.process as u32, process as u32, thread as u32);
-        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no thread {thread}"));
-        Ok(here.ok_or_else(none)? as i32)
-    }
-
-    /// How many hints of a list are given in one round.
-    fn at_once(self) -> usize {
-        // To find a process by its number in a container takes a look at all there are.
-        if self.foreign { 1 } else { HINTS_AT_ONCE }
-    }
 }
 
 struct Client {
@@ -241,7 +84,7 @@ struct List {
     refused: Vec<wire::Refused>,
 }
 
-struct Service<S: Store> {
+pub struct Service<S: Store> {
     registry: Registry<S>,
     listener: Listener,
     epoll: Epoll,
@@ -272,7 +115,44 @@ struct Service<S: Store> {
 }
 
 impl<S: Store> Service<S> {
-    fn run(&mut self) {
+    /// `places`: those for connections that supply nothing. `awaited`: clients of the engine
+    /// before; `missing` says how many of them have not come yet.
+    pub fn new(
+        registry: Registry<S>,
+        listener: Listener,
+        epoll: Epoll,
+        places: Places,
+        kept: Option<PathBuf>,
+        awaited: Vec<Known>,
+        missing: Arc<AtomicUsize>,
+    ) -> Service<S> {
+        Service {
+            registry,
+            listener,
+            epoll,
+            clients: BTreeMap::new(),
+            comers: 0,
+            supplying: BTreeMap::new(),
+            places,
+            turned_away: VecDeque::new(),
+            put_off: BTreeSet::new(),
+            lists: VecDeque::new(),
+            idle_at: time::now() + LOOK_FOR_IDLE,
+            kept,
+            awaited: awaited.into_iter().map(|known| (known.process.0, known)).collect(),
+            missing,
+            changed: None,
+            write_after: WRITE_AFTER,
+            meter: Meter::default(),
+            computed: 0,
+            accepts_from: None,
+        }
+    }
+
+    /// Until [`Ready::Stop`].
+    pub fn run(&mut self) {
+        // Those that have hints of the engine before.
+        self.watch_processes();
         loop {
             let next = self.write_down().min(self.next_due());
             if poll::wait(&mut [poll::readable(self.epoll.as_fd().as_raw_fd())], next).is_err() {
@@ -590,7 +470,9 @@ impl<S: Store> Service<S> {
                 self.lists.push_back(list);
                 continue;
             }
-            for hint in list.hints.by_ref().take(peer.at_once()) {
+            // To find a process by its number in a container takes a look at all there are.
+            let at_once = if peer.foreign { 1 } else { HINTS_AT_ONCE };
+            for hint in list.hints.by_ref().take(at_once) {
                 let given = peer.means(hint).and_then(|hint| self.registry.hint(peer.user, &hint));
                 if let Err(Refused(why, message)) = given {
                     list.refused.push(wire::Refused { index: list.given, why, message });
