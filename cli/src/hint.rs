@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use attune_values::text;
-use attune_values::wire::{Hint, Refused, Request};
+use attune_values::wire::{self, Hint, Refused, Request};
 
 use crate::args::HintArgs;
 use crate::engine::{Engine, LONG_PATIENCE};
@@ -23,7 +23,8 @@ pub fn run(args: &HintArgs) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Those of a file, all in one request. A line with wrong words keeps them all from being given.
+/// Those of a file, in as few requests as they fit. A line with wrong words keeps them all from
+/// being given.
 fn many(file: &Path) -> Result<ExitCode, Failure> {
     let text = match file.to_str() {
         Some("-") => {
@@ -36,18 +37,33 @@ fn many(file: &Path) -> Result<ExitCode, Failure> {
     let text = text.map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
     let (lines, hints) = hints(&text, &name.to_string())?;
     let engine = Engine::connect_for(LONG_PATIENCE)?;
-    let refused: Vec<Refused> = engine.ask_about(&Request::Hints, &hints)?;
-    for one in &refused {
-        let line = lines.get(one.index).copied().unwrap_or(0);
-        eprintln!("attune: {name}:{line}: {}", one.message);
+    let (mut refused, mut begin) = (0, 0);
+    while begin < hints.len() {
+        let end = begin + fitting(&hints[begin..]);
+        let those: Vec<Refused> = engine.ask_about(&Request::Hints, &&hints[begin..end])?;
+        for one in &those {
+            let line = lines.get(begin + one.index).copied().unwrap_or(0);
+            eprintln!("attune: {name}:{line}: {}", one.message);
+        }
+        (refused, begin) = (refused + those.len(), end);
     }
-    match refused.len() {
+    match refused {
         0 => Ok(ExitCode::SUCCESS),
         some => {
-            let given = hints.len() - some.min(hints.len());
+            let given = hints.len().saturating_sub(some);
             Err(Failure::wrong(format!("{some} hints are refused, {given} are given")))
         }
     }
+}
+
+/// How many of the first hints one list takes; at least one.
+fn fitting(hints: &[Hint]) -> usize {
+    let lengths = hints.iter().map(|hint| serde_json::to_vec(hint).map_or(0, |it| it.len() + 1));
+    let ends = lengths.scan(2, |sum, length| {
+        *sum += length;
+        Some(*sum as u64)
+    });
+    ends.take_while(|end| *end <= wire::HINTS).count().max(1)
 }
 
 /// The hints of a text, and the line of each.
@@ -102,4 +118,24 @@ fn one(text: &str) -> Result<(String, Option<i64>), Failure> {
         value => Some(text::parse(value).ok_or_else(wrong)?),
     };
     Ok((name.trim().to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_as_long_as_an_engine_reads() {
+        let hints: Vec<Hint> = (1..100_000)
+            .filter_map(|process| hint(&process.to_string(), &["urgent=1"]).ok())
+            .collect();
+        let (mut begin, mut lists) = (0, 0);
+        while begin < hints.len() {
+            let end = begin + fitting(&hints[begin..]);
+            let length = serde_json::to_vec(&hints[begin..end]).map_or(0, |it| it.len() as u64);
+            assert!(length <= wire::HINTS && end > begin, "{length}");
+            (begin, lists) = (end, lists + 1);
+        }
+        assert!((2..10).contains(&lists), "{lists}");
+    }
 }

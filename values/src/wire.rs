@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: u32 = 2;
 /// The longest packet, in bytes.
 pub const PACKET: usize = 8192;
-/// The longest list of hints, in bytes.
-pub const HINTS: u64 = 8 << 20;
+/// The longest list of hints, in bytes: as much as an engine reads in between.
+pub const HINTS: u64 = 2 << 20;
 /// Where an engine listens, unless `ATTUNE_VALUES` says otherwise.
 pub const DEFAULT_PATH: &str = "/run/attune/values";
 /// The environment variable that names another place.

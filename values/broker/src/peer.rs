@@ -1,5 +1,5 @@
-//! Who is at the other end of a connection, by the kernel's word, and what that process means by the
-//! numbers that it says.
+//! The process at the other end of a connection, by the kernel's word, and what that process means
+//! by the numbers that it says.
 
 use attune_linux::namespace;
 use attune_values::wire::{Hint, Refusal};

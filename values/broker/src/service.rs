@@ -453,6 +453,14 @@ impl<S: Store> Service<S> {
 
     /// Takes a list of hints. Its client is not heard until they are given.
     fn begin_list(&mut self, number: u64, list: Option<OwnedFd>) -> Answer<()> {
+        let peer = self.clients.get(&number).map(|client| client.peer);
+        let has_one = |list: &List| {
+            self.clients.get(&list.client).map(|it| it.peer.user) == peer.map(|it| it.user)
+        };
+        if !peer.is_some_and(|peer| peer.preferred) && self.lists.iter().any(has_one) {
+            let message = "another list of hints of this user is at work: wait for its answer";
+            return Err(Refused::new(Refusal::Full, message));
+        }
         let hints = enclosed::read_hints(list).map_err(|it| Refused::new(Refusal::Garbled, it))?;
         self.watch_no_more(number);
         let (hints, refused) = (hints.into_iter(), Vec::new());
