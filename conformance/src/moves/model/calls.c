@@ -235,3 +235,8 @@ void scx_bpf_dsq_insert(struct task_struct *task, uint64_t dsq, uint64_t slice, 
         task->scx.slice = slice;
     }
 }
+
+void scx_bpf_dispatch_cancel(void)
+{
+    cpus[here].chosen = NULL;
+}
