@@ -86,13 +86,13 @@ fn hints(text: &str, name: &str) -> Result<(Vec<usize>, Vec<Hint>), Failure> {
 }
 
 fn hint(whom: &str, values: &[&str]) -> Result<Hint, Failure> {
-    let (process, thread) = one_of(whom)?;
+    let (process, thread) = numbers(whom)?;
     let values = values.iter().map(|value| one(value)).collect::<Result<_, Failure>>()?;
     Ok(Hint { process, thread, values })
 }
 
 /// `1234` or `1234/1240`.
-fn one_of(text: &str) -> Result<(i32, Option<i32>), Failure> {
+fn numbers(text: &str) -> Result<(i32, Option<i32>), Failure> {
     let number = |text: &str| text.parse::<i32>().ok().filter(|number| *number > 0);
     let (process, thread) = match text.split_once('/') {
         Some((process, thread)) => (number(process), Some(number(thread))),

@@ -88,11 +88,13 @@ impl<S: Store> Registry<S> {
         fresh.into_iter().filter_map(|number| Some((number, &accounts.get(&number)?.process)))
     }
 
-    /// The process seems to have ended. Another one may have its number by now.
-    pub fn ended(&mut self, number: i32) {
-        if self.accounts.get(&number).is_some_and(|account| !account.process.lives()) {
+    /// The process seems to have ended. False: another one has its number by now.
+    pub fn ended(&mut self, number: i32) -> bool {
+        let ended = self.accounts.get(&number).is_some_and(|account| !account.process.lives());
+        if ended {
             self.forget(number);
         }
+        ended
     }
 
     /// The process has a page of its own from now on.

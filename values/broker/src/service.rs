@@ -172,8 +172,7 @@ impl<S: Store> Service<S> {
                     }
                     Ready::Listener => comers = true,
                     Ready::Process(number) => {
-                        self.registry.ended(number);
-                        self.changed.get_or_insert_with(time::now);
+                        self.end(number);
                     }
                     Ready::Client(number) => self.hear(number),
                 }
@@ -336,6 +335,16 @@ impl<S: Store> Service<S> {
         if self.served_from(peer) > time::now() {
             self.rest(REST);
         }
+    }
+
+    /// The process has ended, and with it its connection, whoever else holds that.
+    fn end(&mut self, process: i32) {
+        if self.registry.ended(process)
+            && let Some(client) = self.supplying.get(&process).copied()
+        {
+            self.leave(client);
+        }
+        self.changed.get_or_insert_with(time::now);
     }
 
     /// The client's connection is over.
@@ -542,11 +551,15 @@ impl<S: Store> Service<S> {
         let page = self.registry.welcome(peer.process, peer.user, process)?;
         let page = page.try_clone_to_owned().map_err(unable)?;
         client.greeted = true;
-        // From now on it holds one of the slots.
-        if std::mem::take(&mut client.seated) {
-            self.places.give_back(peer.user);
+        // From now on it holds one of the slots. A connection of the process that held it before
+        // needs the place: else one process could have any number of connections.
+        let seated = std::mem::take(&mut client.seated);
+        let before = self.supplying.insert(peer.process, number);
+        match before.and_then(|before| self.clients.get_mut(&before)) {
+            Some(before) => before.seated = seated,
+            None if seated => self.places.give_back(peer.user),
+            None => {}
         }
-        self.supplying.insert(peer.process, number);
         let reply = Reply::Welcome {
             scheduler: self.registry.store().scheduler().to_owned(),
             imports: self.registry.store().imports().to_vec(),

@@ -256,6 +256,35 @@ fn one_users_connections_shut_nobody_else_out() {
     });
 }
 
+/// Each hello makes the one before count no more; the connections are there all the same.
+#[test]
+fn a_process_that_greets_again_and_again_has_no_more_connections_than_others() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, socket) = open_to_all();
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let stranger = std::thread::scope(|scope| {
+        let greets = || {
+            become_user(65534);
+            let mut kept = Vec::new();
+            for _ in 0..300 {
+                let connection = connect(&socket);
+                connection.send(&Request::Hello { version: VERSION }, None).unwrap();
+                let Ok(Received::Message(Reply::Welcome { .. }, _)) = connection.receive() else {
+                    break;
+                };
+                kept.push(connection);
+            }
+            kept
+        };
+        scope.spawn(greets).join().unwrap()
+    });
+    // 128 that supply nothing, and the one that does.
+    assert_eq!(stranger.len(), 129);
+    all_is_well(&socket);
+}
+
 #[test]
 fn two_engines_do_not_share_a_place() {
     let folder = tempfile::tempdir().unwrap();
