@@ -337,7 +337,7 @@ impl<S: Store> Service<S> {
         }
     }
 
-    /// The process has ended, and with it its connection, whoever else holds that.
+    /// The process has ended, and its connection with it, even if another process holds that.
     fn end(&mut self, process: i32) {
         if self.registry.ended(process)
             && let Some(client) = self.supplying.get(&process).copied()
