@@ -111,11 +111,12 @@ pub fn is_main_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-/// Whether this process has a thread of that number.
-pub fn has_thread(thread: u32) -> bool {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+/// Whether the process has a thread of that number.
+pub fn has_thread(process: u32, thread: u32) -> bool {
     // SAFETY: signal 0 is only asked about, never sent.
-    unsafe { libc::syscall(libc::SYS_tgkill, own, thread, 0) == 0 }
+    let asked = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, 0) };
+    // One that may not be signalled is there.
+    asked == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
 }
 
 /// Raises the limit of open descriptors to what this process is allowed, and returns it. One with
@@ -185,15 +186,17 @@ mod tests {
 
     #[test]
     fn threads_are_this_process_s_until_they_end() {
-        assert!(has_thread(this_thread()));
+        let own = std::process::id();
+        assert!(has_thread(own, this_thread()));
         assert!(!is_main_thread());
         let ended = std::thread::spawn(this_thread).join().unwrap();
         assert_ne!(ended, this_thread());
         // The kernel takes a thread out of its process a little after it was joined.
-        while has_thread(ended) {
+        while has_thread(own, ended) {
             std::thread::yield_now();
         }
-        assert!(!has_thread(1));
+        assert!(!has_thread(own, 1));
+        assert!(has_thread(1, 1));
     }
 
     #[test]

@@ -130,21 +130,35 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The rows of a page around one of them, mapped for a moment: the engine's side, which has very
-/// many pages.
+/// A page of which only the part that was asked for last is mapped: the engine's side, which has
+/// very many pages.
 #[derive(Debug)]
-pub struct Glimpse(Mapping, usize);
+pub struct PageInParts {
+    memory: OwnedFd,
+    /// The part and its number.
+    mapped: Option<(usize, Mapping)>,
+}
 
-impl Glimpse {
-    /// The row is taken modulo what there is.
-    pub fn of(memory: BorrowedFd, row: u16) -> io::Result<Glimpse> {
-        let row = usize::from(row) % ROWS;
-        let part = Mapping::part(memory, row / ROWS_AT_ONCE * PART_BYTES, PART_BYTES)?;
-        Ok(Glimpse(part, row % ROWS_AT_ONCE))
+impl PageInParts {
+    /// `memory`: [`PAGE_BYTES`] from its start.
+    pub fn of(memory: OwnedFd) -> PageInParts {
+        PageInParts { memory, mapped: None }
     }
 
-    pub fn row(&self) -> Row<'_> {
-        Row(&self.0.words()[self.1 * WORDS..][..WORDS])
+    pub fn memory(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+
+    /// The row is taken modulo what there is. Err: the machine has no memory for it.
+    pub fn row(&mut self, row: u16) -> io::Result<Row<'_>> {
+        let row = usize::from(row) % ROWS;
+        let number = row / ROWS_AT_ONCE;
+        let part = match self.mapped.take().filter(|(mapped, _)| *mapped == number) {
+            Some((_, part)) => part,
+            None => Mapping::part(self.memory.as_fd(), number * PART_BYTES, PART_BYTES)?,
+        };
+        let (_, part) = self.mapped.insert((number, part));
+        Ok(Row(&part.words()[row % ROWS_AT_ONCE * WORDS..][..WORDS]))
     }
 }
 
@@ -184,11 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_seen_alone() {
+    fn a_page_is_the_same_in_parts() {
         let memory = unshared().unwrap();
         let page = Page::of(memory.as_fd()).unwrap();
-        for row in [0, 31, 32, 16383] {
-            Glimpse::of(memory.as_fd(), row).unwrap().row().set(2, Some(row.into()));
+        let mut parts = PageInParts::of(memory);
+        for row in [0, 31, 32, 16383, 1] {
+            parts.row(row).unwrap().set(2, Some(row.into()));
             assert_eq!(page.row(row.into()).get(2), Some(row.into()));
         }
         assert_eq!(page.row(33).get(2), None);

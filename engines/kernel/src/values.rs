@@ -2,7 +2,7 @@
 //! reads them; and what its owner and root set and ask.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::program_call;
 use crate::tables::{self, Tables};
 use attune_broker::{Control, Store};
 use attune_linux::process::Process;
-use attune_values::page::Glimpse;
+use attune_values::page::PageInParts;
 use attune_values::wire::{Import, Tunable};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
@@ -110,7 +110,7 @@ impl Maps {
         program_call::with(self.bind.as_fd(), Binding { pid: thread, tgid: process, bound })
     }
 
-    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()> {
+    fn open(&mut self, slot: u32, process: i32, page: &mut PageInParts) -> io::Result<()> {
         let first = Process::open(process as u32).map_err(ended)?;
         hold(&self.shared, &first, page, 0)?;
         let nothing = vec![0u8; self.words.value_size() as usize];
@@ -125,7 +125,7 @@ impl Maps {
     fn bind(
         &self,
         slot: u32,
-        page: BorrowedFd<'_>,
+        page: &mut PageInParts,
         row: u16,
         process: i32,
         thread: i32,
@@ -170,9 +170,8 @@ impl Maps {
 
 /// A thread's row lies there from now on. The kernel holds that part of the page as long as the
 /// thread is there.
-fn hold(rows: &MapHandle, thread: &Process, page: BorrowedFd<'_>, row: u16) -> io::Result<()> {
-    let glimpse = Glimpse::of(page, row)?;
-    let address = ptr::from_ref(glimpse.row().word(0)) as u64;
+fn hold(rows: &MapHandle, thread: &Process, page: &mut PageInParts, row: u16) -> io::Result<()> {
+    let address = ptr::from_ref(page.row(row)?.word(0)) as u64;
     let thread = thread.as_fd().as_raw_fd().to_ne_bytes();
     rows.update(&thread, &address.to_ne_bytes(), MapFlags::ANY).map_err(told)
 }
@@ -213,7 +212,7 @@ impl Store for Values {
         if self.maps.is_some() { PAGES } else { 0 }
     }
 
-    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()> {
+    fn open(&mut self, slot: u32, process: i32, page: &mut PageInParts) -> io::Result<()> {
         self.maps()?.open(slot, process, page)
     }
 
@@ -228,7 +227,7 @@ impl Store for Values {
     fn bind(
         &mut self,
         slot: u32,
-        page: BorrowedFd<'_>,
+        page: &mut PageInParts,
         row: u16,
         process: i32,
         thread: i32,

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
-use attune_linux::process::Process;
+use attune_linux::process::{self, Process};
 use attune_linux::procfs;
-use attune_values::page::{Glimpse, WORDS, unshared};
+use attune_values::page::{PageInParts, WORDS, unshared};
 use attune_values::wire::Refusal;
 
 use crate::refused::{Answer, Refused};
@@ -20,7 +20,7 @@ pub struct Account {
     pub process: Process,
     /// When it started, in clock ticks since boot; None: the kernel does not say.
     pub start: Option<u64>,
-    page: OwnedFd,
+    page: PageInParts,
     /// Import to word.
     words: BTreeMap<usize, u8>,
     rows: Rows,
@@ -46,8 +46,8 @@ impl Account {
         user: u32,
         process: Process,
     ) -> Answer<Account> {
-        let page = unshared().map_err(unable)?;
-        store.open(slot, number, page.as_fd()).map_err(unable)?;
+        let mut page = PageInParts::of(unshared().map_err(unable)?);
+        store.open(slot, number, &mut page).map_err(unable)?;
         Ok(Account {
             slot,
             user,
@@ -73,7 +73,7 @@ impl Account {
 
     /// The memory of its values.
     pub fn page(&self) -> BorrowedFd<'_> {
-        self.page.as_fd()
+        self.page.memory()
     }
 
     /// How many words and rows the process itself has named.
@@ -142,7 +142,7 @@ impl Account {
         }
         for row in self.rows.taken().chain([0]) {
             // Its memory is there already: a row is written where it is made.
-            let _ = Glimpse::of(self.page(), row).map(|it| it.row().set(word.into(), None));
+            let _ = self.page.row(row).map(|row| row.set(word.into(), None));
         }
     }
 
@@ -150,12 +150,12 @@ impl Account {
         if let Some(thread) = self.rows.take_back(row) {
             store.unbind(self.slot, process, thread);
             // As above.
-            let _ = Glimpse::of(self.page(), row).map(|it| it.row().clear());
+            let _ = self.page.row(row).map(|row| row.clear());
         }
     }
 
     fn bind(&mut self, store: &mut impl Store, process: i32, row: u16, thread: i32) -> Answer<()> {
-        let bound = store.bind(self.slot, self.page.as_fd(), row, process, thread);
+        let bound = store.bind(self.slot, &mut self.page, row, process, thread);
         bound.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Refused::new(
                 Refusal::NoSuchThread,
@@ -176,10 +176,9 @@ impl Account {
         row: u16,
         values: impl Iterator<Item = (usize, Option<i64>)>,
     ) -> Answer<()> {
-        let glimpse = Glimpse::of(self.page(), row).map_err(unable)?;
         for (import, value) in values {
             let word = self.word_for(store, import)?;
-            glimpse.row().set(word.into(), value);
+            self.page.row(row).map_err(unable)?.set(word.into(), value);
         }
         Ok(())
     }
@@ -203,7 +202,7 @@ impl Account {
         if let Some(row) = self.rows.of(thread) {
             return Ok(row);
         }
-        for row in self.rows.ended(|| procfs::threads(process as u32)) {
+        for row in self.rows.ended(|thread| !process::has_thread(process as u32, thread as u32)) {
             self.own_rows.remove(&row);
             self.unbind(store, process, row);
         }
@@ -211,7 +210,7 @@ impl Account {
         let row =
             row.ok_or_else(|| Refused::new(Refusal::Full, "all rows of its page are taken"))?;
         // Whatever the process has written there.
-        Glimpse::of(self.page(), row).map_err(unable)?.row().clear();
+        self.page.row(row).map_err(unable)?.clear();
         self.bind(store, process, row, thread)?;
         Ok(row)
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use attune_values::page::Page;
+use attune_values::page::{Page, PageInParts};
 use attune_values::wire::{Import, Storage, Tunable, Type};
 
 use crate::control::Control;
@@ -146,8 +146,8 @@ impl Store for Memory {
         self.slots
     }
 
-    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()> {
-        let page = Page::of(page)?;
+    fn open(&mut self, slot: u32, process: i32, page: &mut PageInParts) -> io::Result<()> {
+        let page = Page::of(page.memory())?;
         self.lock()
             .insert(slot, Slot { process, page, words: BTreeMap::new(), rows: BTreeMap::new() });
         Ok(())
@@ -169,7 +169,7 @@ impl Store for Memory {
     fn bind(
         &mut self,
         slot: u32,
-        _page: BorrowedFd<'_>,
+        _page: &mut PageInParts,
         row: u16,
         process: i32,
         thread: i32,

@@ -167,9 +167,8 @@ impl<S: Store> Registry<S> {
 
     /// Values that `caller` (a user) gives for a process or one of its threads.
     pub fn hint(&mut self, caller: u32, hint: &wire::Hint) -> Answer<()> {
-        let wire::Hint { process: number, thread, values } = hint;
-        let (number, thread) = (*number, *thread);
-        let none = || Refused::new(Refusal::NoSuchThread, format!("there is no process {number}"));
+        let number = hint.process;
+        let none = || no_process(number);
         let process = Process::open(number as u32).map_err(|_| none())?;
         let user = process::user_of(number as u32).map_err(|_| none())?;
         if caller != 0 && caller != user {
@@ -181,13 +180,30 @@ impl<S: Store> Registry<S> {
         if !process.lives() {
             return Err(none());
         }
-        let imports =
-            values.iter().map(|(name, _)| self.import(name)).collect::<Answer<Vec<_>>>()?;
+        let imports = self.hinted_imports(caller, hint)?;
+        self.ensure(number, user, process)?;
+        self.give(caller, hint, imports)
+    }
+
+    /// The same right after a hint for the same process was taken: only the rest is asked anew.
+    pub fn hint_also(&mut self, caller: u32, hint: &wire::Hint) -> Answer<()> {
+        let imports = self.hinted_imports(caller, hint)?;
+        self.give(caller, hint, imports)
+    }
+
+    fn hinted_imports(&mut self, caller: u32, hint: &wire::Hint) -> Answer<Vec<usize>> {
+        let imports: Vec<usize> =
+            hint.values.iter().map(|(name, _)| self.import(name)).collect::<Answer<_>>()?;
         for import in &imports {
             self.may_supply(caller, *import)?;
         }
-        self.ensure(number, user, process)?;
-        let account = self.accounts.get_mut(&number).ok_or_else(none)?;
+        Ok(imports)
+    }
+
+    fn give(&mut self, caller: u32, hint: &wire::Hint, imports: Vec<usize>) -> Answer<()> {
+        let wire::Hint { process: number, thread, values } = hint;
+        let (number, thread) = (*number, *thread);
+        let account = self.accounts.get_mut(&number).ok_or_else(|| no_process(number))?;
         account.hinted = true;
         let row = match thread {
             Some(thread) => account.row_for(&mut self.store, number, thread)?,
@@ -298,6 +314,10 @@ impl<S: Store> Registry<S> {
     pub fn is_preferred(&mut self, user: u32) -> bool {
         user == 0 || self.store.control().is_some_and(|control| control.owner() == user)
     }
+}
+
+fn no_process(number: i32) -> Refused {
+    Refused::new(Refusal::NoSuchThread, format!("there is no process {number}"))
 }
 
 fn own<'a>(

@@ -71,15 +71,12 @@ impl Rows {
 
     /// The rows of threads that have ended, where there are so many rows that it is worth a look.
     /// The more there are, the rarer is one, so that each new row pays for a few old ones only.
-    pub fn ended(&mut self, living: impl FnOnce() -> Vec<u32>) -> Vec<u16> {
+    pub fn ended(&mut self, has_ended: impl Fn(i32) -> bool) -> Vec<u16> {
         if self.rows.len() < self.look_at {
             return Vec::new();
         }
-        let mut living = living();
-        living.sort_unstable();
-        let ended = |thread: i32| living.binary_search(&(thread as u32)).is_err();
         let rows: Vec<u16> =
-            self.threads.iter().filter(|it| ended(*it.1)).map(|(row, _)| *row).collect();
+            self.threads.iter().filter(|it| has_ended(*it.1)).map(|(row, _)| *row).collect();
         self.look_at = (2 * (self.rows.len() - rows.len())).clamp(FEW, ROWS - 1);
         rows
     }
@@ -132,7 +129,7 @@ mod tests {
         let mut rows = Rows::default();
         let mut highest = 0;
         for thread in 1..100_000 {
-            for row in rows.ended(|| vec![thread as u32 - 1]) {
+            for row in rows.ended(|it| it != thread - 1) {
                 rows.take_back(row);
             }
             let row = rows.free().unwrap();

@@ -489,9 +489,16 @@ impl<S: Store> Service<S> {
             }
             // To find a process by its number in a container takes a look at all there are.
             let at_once = if peer.foreign { 1 } else { HINTS_AT_ONCE };
+            let mut before = None;
             for hint in list.hints.by_ref().take(at_once) {
-                let given = peer.means(hint).and_then(|hint| self.registry.hint(peer.user, &hint));
+                let given = peer.means(hint).and_then(|hint| {
+                    match before.replace(hint.process) == Some(hint.process) {
+                        true => self.registry.hint_also(peer.user, &hint),
+                        false => self.registry.hint(peer.user, &hint),
+                    }
+                });
                 if let Err(Refused(why, message)) = given {
+                    before = None;
                     list.refused.push(wire::Refused { index: list.given, why, message });
                 }
                 list.given += 1;

@@ -1,8 +1,9 @@
 //! What an engine must offer for values to reach it.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
+use attune_values::page::PageInParts;
 use attune_values::wire::Import;
 
 use crate::control::Control;
@@ -25,8 +26,8 @@ pub trait Store: Send {
     fn slots(&self) -> u32;
 
     /// From now on the values of all threads of the process, present and future, lie in that
-    /// memory, a page of `attune_values::page`.
-    fn open(&mut self, slot: u32, process: i32, page: BorrowedFd<'_>) -> io::Result<()>;
+    /// page.
+    fn open(&mut self, slot: u32, process: i32, page: &mut PageInParts) -> io::Result<()>;
 
     /// Whether the slot's page is still read. The engine gives one up whose process has gained
     /// rights by an exec.
@@ -41,7 +42,7 @@ pub trait Store: Send {
     fn bind(
         &mut self,
         slot: u32,
-        page: BorrowedFd<'_>,
+        page: &mut PageInParts,
         row: u16,
         process: i32,
         thread: i32,

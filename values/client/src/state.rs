@@ -117,7 +117,7 @@ impl State {
         if let Some((row, _)) = self.rows.iter().find(|(_, own)| **own == thread) {
             return Ok(*row);
         }
-        if !process::has_thread(thread as u32) {
+        if !process::has_thread(std::process::id(), thread as u32) {
             return Err(Error::NoSuchThread(thread));
         }
         let row = match self.free_row() {
@@ -126,7 +126,7 @@ impl State {
                 let gone: Vec<i32> = self
                     .rows
                     .values()
-                    .filter(|own| !process::has_thread(**own as u32))
+                    .filter(|own| !process::has_thread(std::process::id(), **own as u32))
                     .copied()
                     .collect();
                 gone.into_iter().for_each(|thread| self.release(thread));
