@@ -107,6 +107,23 @@ pub fn between<'a>(said: &'a str, mark: &str) -> &'a str {
     part
 }
 
+/// How many CPUs a cgroup had between the two times at a mark: lines with the cgroup's name and its
+/// CPU time in us, and with `clock` and seconds.
+pub fn had(said: &str, mark: &str, cgroup: &str) -> f64 {
+    let grew = |what: &str| {
+        let said_of = |line: &str| line.strip_prefix(what)?.strip_prefix(' ')?.parse().ok();
+        let values: Vec<f64> = between(said, mark).lines().filter_map(said_of).collect();
+        let [before, after] = values[..] else { panic!("{mark}: {what}: {said}") };
+        after - before
+    };
+    grew(cgroup) / 1e6 / grew("clock")
+}
+
+/// The clock says hundredths of a second, and slices are a few of them.
+pub fn about(what: f64, expected: f64, said: &str) {
+    assert!((what / expected - 1.0).abs() < 0.05, "{what} and not {expected}:\n{said}");
+}
+
 /// A scheduler whose check fails when it has scheduled for a little while: the index grows until it
 /// is outside.
 pub const TRAPS: &str = "scheduler traps extends lifecycle {

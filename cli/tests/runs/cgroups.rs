@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use crate::common::machine::{between, build, build_for_each_cpu, folder, in_quiet_machine};
+use crate::common::machine::{about, build, build_for_each_cpu, folder, had, in_quiet_machine};
 use crate::common::set_up;
 
 /// `hog CGROUP..` starts a process that computes in each, and `end` ends them all. `measure MARK
@@ -48,22 +48,6 @@ fn under(test: &str, scheduler: &str, words: &str, script: &str) -> String {
     let said = in_quiet_machine(&folder, 2, &packed, &run);
     assert!(said.ends_with("exit 0\n") && !said.contains("has ended"), "{said}");
     said
-}
-
-/// How many CPUs a cgroup had between the two times that were said.
-fn had(said: &str, mark: &str, cgroup: &str) -> f64 {
-    let grew = |what: &str| {
-        let said_of = |line: &str| line.strip_prefix(what)?.strip_prefix(' ')?.parse().ok();
-        let values: Vec<f64> = between(said, mark).lines().filter_map(said_of).collect();
-        let [before, after] = values[..] else { panic!("{mark}: {what}: {said}") };
-        after - before
-    };
-    grew(cgroup) / 1e6 / grew("clock")
-}
-
-/// The clock says hundredths of a second, and slices are a few of them.
-fn about(what: f64, expected: f64, said: &str) {
-    assert!((what / expected - 1.0).abs() < 0.05, "{what} and not {expected}:\n{said}");
 }
 
 #[test]

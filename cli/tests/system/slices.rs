@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::machine::{between, build};
+use crate::common::machine::{about, build, had};
 use crate::systemd::session;
 
 /// `hogs UNIT SLICE WORD..` starts a unit with three processes that compute. `measure MARK
@@ -63,22 +63,6 @@ measure changed $limited
 systemctl stop lab.slice
 [ -e $lab ] || echo "all are gone"
 "#;
-
-/// The part of the machine's CPU that a cgroup had between the two times that were said.
-fn had(said: &str, mark: &str, cgroup: &str) -> f64 {
-    let grew = |what: &str| {
-        let said_of = |line: &str| line.strip_prefix(what)?.strip_prefix(' ')?.parse().ok();
-        let values: Vec<f64> = between(said, mark).lines().filter_map(said_of).collect();
-        let [before, after] = values[..] else { panic!("{mark}: {what}: {said}") };
-        after - before
-    };
-    grew(cgroup) / 1e6 / grew("clock")
-}
-
-/// The clock says hundredths of a second, and slices are a few of them.
-fn about(what: f64, expected: f64, said: &str) {
-    assert!((what / expected - 1.0).abs() < 0.05, "{what} and not {expected}:\n{said}");
-}
 
 /// The script and the policy that it needs, in this folder.
 pub fn prepare(folder: &Path) -> Vec<String> {
