@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use attune_linux::scheduling::Attributes;
+use attune_linux::affinity::Cpus;
+use attune_linux::scheduling::{Attributes, Class};
 use serde_json::{Value, json};
 
 use crate::child::Child;
@@ -61,7 +62,20 @@ pub fn start(nice: i32) -> Result<Child> {
     })?)
 }
 
-/// The same, counting what it has computed in [`clock::spin`]s, and scheduled under `reservation`.
+/// The same on that CPU, in SCHED_IDLE: for time that nobody else wants.
+pub fn start_idle(cpu: u32) -> Result<Child> {
+    Ok(Child::start(|| {
+        if Cpus::one(cpu).apply().and(Class::IDLE.apply()).is_err() {
+            return 1;
+        }
+        loop {
+            clock::spin();
+        }
+    })?)
+}
+
+/// The same as [`start`], counting what it has computed in [`clock::spin`]s, and scheduled under
+/// `reservation`.
 pub fn start_counting(spins: &'static AtomicU64, reservation: Option<Attributes>) -> Result<Child> {
     Ok(Child::start(|| {
         if let Some(Err(error)) = reservation.map(|reservation| reservation.apply_to(0)) {

@@ -26,6 +26,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use attune_linux::affinity::Cpus;
 use attune_linux::procfs;
 use serde_json::{Value, json};
 
@@ -40,6 +41,8 @@ use sound::Sound;
 
 /// From a change of what runs to the begin of a phase: ratings move half of their way each second.
 const SETTLE: Duration = Duration::from_secs(2);
+/// The name of processes that compute when nothing else does.
+const FILLER: &str = "filler";
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -78,6 +81,10 @@ pub struct Options {
     /// Processes that compute, in each phase; never fewer than in the one before
     #[arg(long, value_delimiter = ',', value_name = "N,..", default_value = "0,10")]
     hogs: Vec<usize>,
+    /// In the first phase a process of class SCHED_IDLE computes on each CPU, for machines whose
+    /// CPUs are slower while all of them are busy
+    #[arg(long)]
+    filled: bool,
     /// A program that runs from the second phase on
     #[arg(long, value_name = "PROGRAM ..")]
     beside: Option<String>,
@@ -110,6 +117,7 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
     without_huge_pages()?;
     let mut desktop = Desktop::start(options, favour)?;
     let mut hogs: Vec<Child> = vec![];
+    let mut fillers = if options.filled { fill()? } else { vec![] };
     let mut beside = None;
     let mut phases = vec![];
     for (number, count) in options.hogs.iter().enumerate() {
@@ -123,12 +131,19 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
             beside = Some(program);
         }
         desktop.favoured.known(&desktop.own_processes())?;
-        let mut figures = desktop.phase(options, &hogs)?;
+        let mut figures = desktop.phase(options, &hogs, &fillers)?;
+        fillers.clear();
         figures["hogs"] = json!(count);
         desktop.all_live(options, beside.as_mut())?;
         phases.push(figures);
     }
     Ok(json!({ "phases": phases }))
+}
+
+/// Keeps each CPU busy when nothing else does.
+fn fill() -> Result<Vec<Child>> {
+    let cpus = Cpus::of_this_thread()?;
+    cpus.iter().map(hogs::start_idle).collect()
 }
 
 impl Desktop {
@@ -174,7 +189,7 @@ impl Desktop {
         programs.map(|program| program.child.id()).chain(sound).chain(server).collect()
     }
 
-    fn phase(&self, options: &Options, hogs: &[Child]) -> Result<Value> {
+    fn phase(&self, options: &Options, hogs: &[Child], fillers: &[Child]) -> Result<Value> {
         thread::sleep(SETTLE);
         let mut watched = vec![
             Watch::Event("sched/sched_waking".to_owned()),
@@ -190,7 +205,7 @@ impl Desktop {
         let within = begin..begin + options.seconds.as_nanos() as u64;
         clock::sleep_until(within.end);
         let trace = tracer.stop()?;
-        let names = self.names(hogs);
+        let names = self.names(hogs, fillers);
         let mut programs = activity::by_program(&trace, &names, &within);
         let ratings = self.favoured.ratings();
         for (name, figures) in &mut programs {
@@ -202,14 +217,14 @@ impl Desktop {
             let of = |name: &&str| programs.get(*name)?["cpu_percent"].as_f64();
             names.iter().filter_map(of).sum()
         };
-        let busy: f64 =
+        let all: f64 =
             programs.values().filter_map(|program| program["cpu_percent"].as_f64()).sum();
         let screen = self.person.as_ref().map(|person| person.figures(&within));
         let sound = self.sound.as_ref().map(|sound| sound.figures(&trace, &within)).transpose()?;
         Ok(json!({
             "films": self.films(options, &trace, &within),
             "film_cpu_percent": sum(&[&self.player_name(), &self.server_name()]),
-            "busy_percent": busy,
+            "busy_percent": all - sum(&[FILLER]),
             "hogs_percent": sum(&["hog"]),
             "compile_percent": sum(&["cc", "cc1", "as", "attune-load"]),
             "programs": programs,
@@ -226,12 +241,16 @@ impl Desktop {
         procfs::name(self.server.child.id())
     }
 
-    /// The program of each thread that is there. All of ours that compute are `hog`.
-    fn names(&self, hogs: &[Child]) -> HashMap<u32, String> {
+    /// The program of each thread that is there. All of ours that compute are `hog`, those that
+    /// fill idle time [`FILLER`].
+    fn names(&self, hogs: &[Child], fillers: &[Child]) -> HashMap<u32, String> {
         let special = |process: u32| {
             let is = |of: Option<u32>| of == Some(process);
-            if hogs.iter().any(|hog| hog.pid() == process) {
+            let is_among = |all: &[Child]| all.iter().any(|child| child.pid() == process);
+            if is_among(hogs) {
                 Some("hog")
+            } else if is_among(fillers) {
+                Some(FILLER)
             } else if is(self.person.as_ref().map(person::Person::pid)) {
                 Some("person")
             } else if is(self.favoured.monitor()) {

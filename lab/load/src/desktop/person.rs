@@ -20,8 +20,8 @@ use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::damage::{ConnectionExt as _, ReportLevel};
 use x11rb::protocol::xproto::{
-    AtomEnum, ChangeWindowAttributesAux, ConnectionExt as _, EventMask, InputFocus, MapState,
-    Window,
+    AtomEnum, ChangeWindowAttributesAux, ConfigureWindowAux, ConnectionExt as _, EventMask,
+    InputFocus, MapState, StackMode, Window,
 };
 use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
@@ -34,7 +34,10 @@ use crate::{clock, numbers};
 const PERIOD: u64 = 125_000_000;
 /// Between two moves of the pointer.
 const MOVE: u64 = 40_000_000;
-const MOVES: usize = 25;
+const MOVES: usize = 24;
+/// Pixels of a move: more than a window manager holds a window at an edge of the screen or of
+/// another window, or the move would not be seen.
+const STEP: i16 = 24;
 /// From the end of a drag to the next key.
 const AFTER_DRAG: Duration = Duration::from_millis(500);
 /// A key or a move that is not shown by then is lost.
@@ -138,6 +141,9 @@ fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Resul
     let screen = Screen { connection, root, window, codes };
     // For the program behind it to begin; an editor drops what comes too early.
     thread::sleep(Duration::from_secs(3));
+    // A window that came later may lie on it, and a covered one shows no key.
+    let on_top = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
+    screen.connection.configure_window(window, &on_top)?;
     screen.connection.set_input_focus(InputFocus::POINTER_ROOT, window, 0u32)?;
     for key in [ESCAPE, u32::from(b'i')] {
         screen.key(key)?;
@@ -161,7 +167,6 @@ fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Resul
     };
     writeln!(log, "{READY}").context("cannot say that it begins")?;
     let mut keys = TEXT.iter().cycle().enumerate();
-    let mut right = true;
     loop {
         for (number, letter) in keys.by_ref().take(drag.unwrap_or(1)) {
             let begin = clock::now();
@@ -173,8 +178,7 @@ fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Resul
             clock::sleep_until(begin + PERIOD);
         }
         if drag.is_some() {
-            screen.drag(right, log, is_moved)?;
-            right = !right;
+            screen.drag(log, is_moved)?;
         }
     }
 }
@@ -231,17 +235,18 @@ impl Screen {
         }
     }
 
-    /// Drags the window to the right or back.
-    fn drag(&self, right: bool, log: &mut File, is_moved: impl Fn(&Event) -> bool) -> Result<()> {
+    /// Drags the window away from its corner and back.
+    fn drag(&self, log: &mut File, is_moved: impl Fn(&Event) -> bool) -> Result<()> {
         let place = reply!(self.connection.translate_coordinates(self.window, self.root, 20, 20));
         let alt = self.code(ALT)?;
         let (mut x, y) = (place.dst_x, place.dst_y);
+        let step = if x > MOVES as i16 / 2 * STEP { -STEP } else { STEP };
         self.fake(MOTION, 0, x, y)?;
         self.fake(KEY_PRESS, alt, 0, 0)?;
         self.fake(BUTTON_PRESS, 1, 0, 0)?;
         for number in 0..MOVES {
             let begin = clock::now();
-            x += if right { 8 } else { -8 };
+            x += if number < MOVES / 2 { step } else { -step };
             self.fake(MOTION, 0, x, y)?;
             let seen = self.sees(&is_moved, begin + PATIENCE)?;
             // The first ones tell the window manager that a drag begins.

@@ -3,7 +3,8 @@
 //! runs; pipewire-pulse is there to tell a monitor which streams play.
 //!
 //! A buffer is `late` (an xrun) if filling it takes longer than it lasts: from the clock's
-//! interrupt until the server sleeps after the player has woken it.
+//! interrupt, which wakes the server, until both the server and the player, which the server wakes
+//! for it, sleep again.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -246,23 +247,37 @@ fn late(took: &[u64], asked: u64, length: u64) -> u64 {
 /// with the server's and the player's data.
 fn filled(trace: &str, server: u32, player: u32, within: &Range<u64>) -> Vec<u64> {
     let mut took = vec![];
-    // When the buffer's time came; whether the player has filled it.
+    // Whether the server and the player sleep.
+    let mut sleeps = [true; 2];
+    // When the buffer's time came, and whether the player has been woken for it.
     let mut buffer: Option<(u64, bool)> = None;
     for line in trace.lines().filter_map(Line::read) {
-        let is_servers = |name: &str| line.number(name) == Some(u64::from(server));
+        let which = |name: &str| {
+            let thread = line.number(name)?;
+            [server, player].iter().position(|it| u64::from(*it) == thread)
+        };
         match line.event {
-            "sched_waking" if is_servers("pid") => match &mut buffer {
-                Some((_, full)) if line.thread == player => *full = true,
-                Some(_) => {}
-                None => buffer = Some((line.time, false)),
-            },
-            "sched_switch" if is_servers("prev_pid") => {
-                let sleeps = line.word("prev_state").is_some_and(|state| !state.starts_with('R'));
-                if let Some((begin, true)) = buffer.filter(|_| sleeps) {
-                    buffer = None;
-                    if within.contains(&begin) {
-                        took.push(line.time - begin);
-                    }
+            "sched_waking" => {
+                let Some(woken) = which("pid") else { continue };
+                sleeps[woken] = false;
+                let is_player = woken == 1;
+                match &mut buffer {
+                    Some((_, asked)) => *asked |= is_player,
+                    None if !is_player => buffer = Some((line.time, false)),
+                    None => {}
+                }
+            }
+            "sched_switch" => {
+                let Some(stopped) = which("prev_pid") else { continue };
+                sleeps[stopped] =
+                    line.word("prev_state").is_some_and(|state| !state.starts_with('R'));
+                if sleeps != [true; 2] {
+                    continue;
+                }
+                if let Some((begin, true)) = buffer.take()
+                    && within.contains(&begin)
+                {
+                    took.push(line.time - begin);
                 }
             }
             _ => {}
@@ -298,6 +313,25 @@ mod tests {
         assert_eq!(filled(TRACE, 7, 8, &(0..second)), [0; 0]);
         // Without the player's word it is not full.
         assert_eq!(filled(TRACE, 7, 9, &(second..2 * second)), [0; 0]);
+    }
+
+    /// The player ends its work on another CPU before the server sleeps.
+    const AT_ONCE: &str = "\
+  hog-9 [000] d.h1. 1.000000: sched_waking: comm=pipewire pid=7 prio=120 target_cpu=000
+  pipewire-7 [000] d..2. 1.000010: sched_waking: comm=pw-cat pid=8 prio=120 target_cpu=001
+  pw-cat-8 [001] d..2. 1.000040: sched_switch: prev_comm=pw-cat prev_pid=8 prev_prio=120 \
+      prev_state=S ==> next_comm=hog next_pid=9 next_prio=120
+  pipewire-7 [000] d..2. 1.000060: sched_switch: prev_comm=pipewire prev_pid=7 prev_prio=120 \
+      prev_state=S ==> next_comm=hog next_pid=9 next_prio=120
+  hog-9 [000] d.h1. 1.001000: sched_waking: comm=pipewire pid=7 prio=120 target_cpu=000
+  pipewire-7 [000] d..2. 1.001020: sched_switch: prev_comm=pipewire prev_pid=7 prev_prio=120 \
+      prev_state=S ==> next_comm=hog next_pid=9 next_prio=120
+";
+
+    #[test]
+    fn a_player_on_another_cpu_may_be_done_before_the_server_sleeps() {
+        // The second wake-up was for something else.
+        assert_eq!(filled(AT_ONCE, 7, 8, &(0..2_000_000_000)), [60_000]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Experiment `desktop-all`: a film, typing and dragging beside a compile, on two CPUs.
+//! Experiment `desktop-all`: a film, sound, typing and dragging beside a compile, on two CPUs.
 
 use super::{DESKTOP, FILM, HUMAN, PUBLISHED, everybody, player, typing, whole_desktop};
 use crate::kernel::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
@@ -6,6 +6,7 @@ use crate::report::Claim;
 
 const LOST: &str = "film: lost (%)";
 const KEY: [&str; 2] = ["alone: key to screen p99 (ms)", "key to screen p99 (ms)"];
+const LATE: [&str; 2] = ["alone: buffers late (%)", "buffers late (%)"];
 const BUSY: &str = "alone: busy (% CPU)";
 const COMPILE: &str = "compile (% CPU)";
 const EVERYTHING: &str = "attune desktop --implicit";
@@ -16,13 +17,18 @@ const CPUS: f64 = 200.0;
 
 pub const EXPERIMENT: Description = Description {
     name: "desktop-all",
-    about: "a film, typing into vim and dragging beside eight compilers at a time on two CPUs",
+    about: "a film, sound, typing into vim and dragging beside eight compilers at a time on two \
+        CPUs",
     title: "A desktop beside a compile",
     text: &[
-        "On two CPUs a person types into vim in xterm, drags its window, and looks at a film of \
-            60 % of a CPU; then a compile of eight files at a time goes on beside. The person is a \
+        "On two CPUs a person types into vim in xterm, drags its window, looks at a film of 60 % \
+            of a CPU, and hears PipeWire, which fills a buffer every 5 ms without real-time \
+            priority; then a compile of eight files at a time goes on beside. The person is a \
             process in SCHED_FIFO and sees the screen by DAMAGE. The share of the compile is what \
             the desktop leaves when it is alone.",
+        "The CPUs of a deterministic machine take turns, so a program runs half as fast while the \
+            other CPU is busy. Alone therefore means: beside one process of class SCHED_IDLE on \
+            each CPU, which is gone when the compile comes.",
         "`desktop` with its parts: `coop --implicit` knows releases and no ratings, `human` \
             ratings and no releases.",
     ],
@@ -45,15 +51,15 @@ pub const EXPERIMENT: Description = Description {
             "desktop",
             concat!(
                 "desktop --server 'Xvfb :9 -screen 0 1280x800x24 -nolisten tcp -ac' --hogs 0,0 \
-                 --beside 'attune-load compile --count 100000 --at-once 8' --seconds {seconds}",
-                player!("1216:684", "20:100"),
+                 --filled --sound 5 --beside 'attune-load compile --count 100000 --at-once 8' \
+                 --seconds {seconds}",
+                player!("768:432", "20:100"),
                 typing!()
             ),
         )
-        .playing(FILM, |options| {
-            Ok([whole_desktop(options)?, crate::kernel::compiler(options)?].concat())
-        })
-        .lasting(12, 4)],
+        .playing(FILM, whole_desktop)
+        .with_memory(2048)
+        .lasting(12, 8)],
         figures: &[
             Figure::new("alone: film: lost (%)", "desktop", "/phases/0/films/0/lost_percent", 1.0),
             Figure::new(LOST, "desktop", "/phases/1/films/0/lost_percent", 1.0),
@@ -64,6 +70,14 @@ pub const EXPERIMENT: Description = Description {
                 "desktop",
                 "/phases/1/screen/moves/to_screen_ns/p99",
                 1e6,
+            ),
+            Figure::new(LATE[0], "desktop", "/phases/0/sound/late_percent", 1.0),
+            Figure::new(LATE[1], "desktop", "/phases/1/sound/late_percent", 1.0),
+            Figure::new(
+                "alone: player and X (% CPU)",
+                "desktop",
+                "/phases/0/film_cpu_percent",
+                1.0,
             ),
             Figure::new(BUSY, "desktop", "/phases/0/busy_percent", 1.0),
             Figure::new(COMPILE, "desktop", "/phases/1/compile_percent", 1.0),
@@ -77,12 +91,17 @@ pub const EXPERIMENT: Description = Description {
 fn claims(results: &Results) -> Vec<Claim> {
     let of = |who: &'static str| {
         let lost = results.worst(who, LOST);
+        let late = results.worst(who, LATE[1]);
         let key = results.worst(who, KEY[1]).zip(results.worst(who, KEY[0]));
         let compile = results.median(who, COMPILE).zip(results.median(who, BUSY));
         vec![
             Claim::new(
                 format!("{who}: the film loses no frame"),
                 lost.map(|lost| (lost == 0.0, format!("{lost:.2} % lost"))),
+            ),
+            Claim::new(
+                format!("{who}: no buffer of 5 ms is late"),
+                late.map(|late| (late == 0.0, format!("{late:.2} % late"))),
             ),
             Claim::new(
                 format!(

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{FILM, MONITOR, player, typing, whole_desktop};
+use super::{FILM, MONITOR, player, typing, with_film};
 use crate::experiment::{Experiment, Options, Progress};
 use crate::kernel::{Contestant, Description, Part, Place, TWO_SEEDS, Workload};
 use crate::report::{Claim, Report, Table};
@@ -53,7 +53,7 @@ const MEASURED: Description = Description {
             ),
         )
         .playing(FILM, |options| {
-            Ok([whole_desktop(options)?, crate::kernel::compiler(options)?].concat())
+            Ok([with_film(options)?, crate::kernel::compiler(options)?].concat())
         })
         .lasting(12, 4)],
         figures: &[],

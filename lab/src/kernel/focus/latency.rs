@@ -2,7 +2,7 @@
 
 use super::{
     DESKTOP, FILM, HUMAN, MOST_CPU, PUBLISHED, at_most, everybody, player, punctual, sooner,
-    typing, whole_desktop,
+    typing, with_film,
 };
 use crate::kernel::{Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::report::Claim;
@@ -47,7 +47,7 @@ pub const EXPERIMENT: Description = Description {
                 typing!()
             ),
         )
-        .playing(FILM, whole_desktop)
+        .playing(FILM, with_film)
         .lasting(12, 4)],
         figures: &[
             Figure::new(LATE[0], "desktop", "/phases/1/programs/vim/wake_ns/p99", 1e6),

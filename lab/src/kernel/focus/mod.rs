@@ -119,8 +119,15 @@ fn editing(_: &Options) -> Result<Vec<PathBuf>> {
 }
 
 /// And a film player.
-fn whole_desktop(_: &Options) -> Result<Vec<PathBuf>> {
+fn with_film(_: &Options) -> Result<Vec<PathBuf>> {
     editing_beside(&["mplayer"])
+}
+
+/// And sound and a compiler.
+fn whole_desktop(options: &Options) -> Result<Vec<PathBuf>> {
+    let programs = [&sound::PROGRAMS[..], &["mplayer"]].concat();
+    let compiler = super::compiler(options)?;
+    Ok([editing_beside(&programs)?, sound::modules()?, compiler].concat())
 }
 
 fn editing_beside(programs: &[&str]) -> Result<Vec<PathBuf>> {

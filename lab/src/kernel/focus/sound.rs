@@ -61,8 +61,15 @@ pub const EXPERIMENT: Description = Description {
     claims,
 };
 
-/// Of PipeWire, what the servers and the player load.
+/// PipeWire's programs that take part.
+pub const PROGRAMS: [&str; 4] = ["pipewire", "pipewire-pulse", "pw-cat", "pw-link"];
+
 fn needs(options: &Options) -> Result<Vec<PathBuf>> {
+    Ok([x_server(&PROGRAMS)?, modules()?, crate::kernel::compiler(options)?].concat())
+}
+
+/// What [`PROGRAMS`] load.
+pub fn modules() -> Result<Vec<PathBuf>> {
     const MODULES: [&str; 8] = [
         "protocol-native",
         "metadata",
@@ -77,16 +84,14 @@ fn needs(options: &Options) -> Result<Vec<PathBuf>> {
     let modules =
         MODULES.map(|name| folder.join(format!("pipewire-0.3/libpipewire-module-{name}.so")));
     let plugins = ["support", "audioconvert"].map(|name| folder.join("spa-0.2").join(name));
-    let mut all = x_server(&["pipewire", "pipewire-pulse", "pw-cat", "pw-link"])?;
-    for file in modules.into_iter().chain(plugins) {
+    let all: Vec<PathBuf> = modules.into_iter().chain(plugins).collect();
+    for file in &all {
         ensure!(
             file.exists(),
             "PipeWire lacks {}; tools/setup.sh players installs it",
             file.display()
         );
-        all.push(file);
     }
-    all.extend(crate::kernel::compiler(options)?);
     Ok(all)
 }
 
