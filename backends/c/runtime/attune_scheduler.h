@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ATTUNE_ABI 5
+#define ATTUNE_ABI 6
 
 /* Qualifies pointers to records and containers where those live in an address space of their own (a
  * BPF arena). */
@@ -193,6 +193,9 @@ struct attune_container_info {
 
 struct attune_scheduler {
     uint32_t abi, thread_size, state_size;
+    /* 1: its text says what happens when a thread arrives from another instance, so threads may go
+     * from one to another */
+    uint32_t may_be_split;
     const char *name, *file;
     const struct attune_variable *globals, *attributes;
     uint32_t global_count, attribute_count;

@@ -97,6 +97,7 @@ fn wanted() -> Vec<(String, usize)> {
         abi = "abi",
         thread_size = "thread_size",
         state_size = "state_size",
+        may_be_split = "may_be_split",
         only = "only",
         name = "name",
         file = "file",
@@ -132,6 +133,8 @@ fn wanted() -> Vec<(String, usize)> {
         ("ALARM", abi::Event::Alarm),
         ("TIMESLICE_LEFT", abi::Event::TimesliceLeft),
         ("CAN_SWITCH_TO", abi::Event::CanSwitchTo),
+        ("LEAVES", abi::Event::Leaves),
+        ("ARRIVES", abi::Event::Arrives),
     ] {
         wanted.push((format!("ATTUNE_{name}"), event as usize));
     }

@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// What `attune_scheduler.abi` of a scheduler of this interface says.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// Number of events and queries.
 pub const EVENTS: usize = 25;
@@ -31,6 +31,8 @@ pub enum Event {
     Alarm,
     TimesliceLeft,
     CanSwitchTo = 21,
+    Leaves = 23,
+    Arrives = 24,
 }
 
 /// Whether a global is the scheduler's own or the application's.
@@ -161,6 +163,7 @@ pub struct Scheduler {
     pub abi: u32,
     pub thread_size: u32,
     pub state_size: u32,
+    pub may_be_split: u32,
     pub name: *const c_char,
     pub file: *const c_char,
     pub globals: *const Variable,

@@ -123,6 +123,8 @@ impl Writer<'_> {
             .line(".abi = ATTUNE_ABI, .thread_size = sizeof(struct thread), .cpus = ATTUNE_CPUS,");
         let only = if self.target.state == State::Only { "&attune_only.attune" } else { "NULL" };
         self.out.line(format!(".state_size = sizeof(struct state), .only = {only},"));
+        let split = u8::from(self.program.may_be_split && node.is_none());
+        self.out.line(format!(".may_be_split = {split},"));
         self.out.line(format!(
             ".name = {}, .file = {},",
             quoted(&self.program.name),
