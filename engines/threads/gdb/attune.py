@@ -19,8 +19,8 @@ import struct
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-VERSION = 2
-FIELDS = ("view", "id", "state", "suspended", "waits_for", "left", "times", "name", "stack",
+VERSION = 3
+FIELDS = ("view", "id", "at", "state", "suspended", "waits_for", "left", "times", "name", "stack",
           "container", "containers", "container_count")
 STATES = ("ready", "running", "waiting", "ended")
 WAITS_FOR = ("waiting", "sleeping", "waiting for the end of a thread", "waiting for a mutex",
@@ -70,7 +70,9 @@ class Engines:
 
     def threads(self):
         """All threads, by number."""
-        threads = [thread for worker in self.workers() for thread in worker.threads()]
+        workers = list(self.workers())
+        blocks = [block for worker in workers for block in worker.blocks()]
+        threads = [Thread(workers[word(block + self.places["at"])], block) for block in blocks]
         return sorted(threads, key=lambda thread: thread.id)
 
     def thread(self, number):
@@ -86,10 +88,9 @@ class Worker:
         view = read(at + self.places["view"], "<i4xQQQQ")
         self.os_thread, self.slots, self.slot_count, self.scheduler, self.instance = view
 
-    def threads(self):
-        for thread in read(self.slots, f"<{self.slot_count}Q"):
-            if thread:
-                yield Thread(self, thread)
+    def blocks(self):
+        """The blocks of the threads that were created here; `at` says which worker has each."""
+        return filter(None, read(self.slots, f"<{self.slot_count}Q"))
 
     def gdb_thread(self):
         """GDB's thread that this worker is."""

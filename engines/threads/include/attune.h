@@ -12,8 +12,9 @@
  * that is worker 1, and variables that threads of several workers use need a mutex or atomics. A
  * call from any other OS thread, from a forked child or from a signal handler fails with EPERM.
  *
- * A thread stays on its worker. What the functions below do to a thread of another worker is done
- * when that worker next switches threads; the caller waits for it, and others run meanwhile.
+ * A thread stays on its worker, unless the program says that threads may move (Moves, below). What
+ * the functions below do to a thread of another worker is done when that worker next switches
+ * threads; the caller waits for it, and others run meanwhile.
  *
  * Results are 0 or a count on success, and -1 with errno set on failure, as in POSIX. A call that
  *   succeeds leaves errno alone, also when other threads ran meanwhile. Each function lists its
@@ -74,6 +75,8 @@ struct attune_options {
     unsigned workers;
     /* non-zero: a thread whose slice is over gives way at its safe points, see attune_check */
     int preempt;
+    /* non-zero: ready threads may go to another worker, see Moves */
+    int moves;
 };
 
 /* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
@@ -81,9 +84,9 @@ struct attune_options {
  * The environment comes before the options: ATTUNE_SCHED (ignored, with a message, in set-uid and
  * otherwise privileged programs), ATTUNE_UNKNOWN_IMPORTS=error|warn|ignore, ATTUNE_SEED,
  * ATTUNE_CLUSTER (the cluster whose node this process is), ATTUNE_WORKERS (how many workers),
- * ATTUNE_IO=uring|epoll, ATTUNE_TRACE (the file of a trace). EALREADY: it runs already. EINVAL:
- * size is unknown, or too many workers. ENOMEM, EMFILE, ENFILE: no memory, no descriptors for
- * epoll. */
+ * ATTUNE_MOVES=0 (threads do not move), ATTUNE_IO=uring|epoll, ATTUNE_TRACE (the file of a
+ * trace). EALREADY: it runs already. EINVAL: size is unknown, or too many workers. ENOMEM, EMFILE,
+ * ENFILE: no memory, no descriptors for epoll. */
 int attune_init(const struct attune_options *options);
 
 /* The name of the scheduler that runs, or NULL with errno. */
@@ -101,8 +104,9 @@ struct attune_attributes {
     /* as with attune_set_userdata, in force before the scheduler sees the thread */
     void *userdata;
     int detached; /* non-zero: no thread will join it */
-    /* where it lives: 1 to attune_workers(), ATTUNE_LEAST_LOADED, or 0: the caller's worker */
+    /* where it begins: 1 to attune_workers(), ATTUNE_LEAST_LOADED, or 0: the caller's worker */
     int worker;
+    int pinned; /* non-zero: as if it began with attune_pin */
 };
 
 /* Starts a thread that runs start(argument) when the scheduler chooses it. attributes may be NULL,
@@ -180,6 +184,35 @@ int attune_check(void);
 /* How many nanoseconds the calling thread may still run: what the policy's query timeslice_left
  * answers, or else what is left of its slice. INT64_MAX: nothing ends its stay. -1 with errno. */
 int64_t attune_timeslice_left(void);
+
+/* ---- Moves ----
+ *
+ * For programs that say moves in their options, and have several workers. A thread that is ready
+ * may then go to another worker, one that has none or lastingly fewer. It finds itself there when a
+ * call of this library returns: any call in which it waited or gave way. A thread that waits does
+ * not move, and so none inside attune_blocking; the program's first thread and threads of Rust
+ * never do.
+ *
+ * The thread is on another OS thread then. So it must not keep from before such a call until after
+ * it what belongs to an OS thread: the address of a thread-local variable, a lock of pthreads, a
+ * signal mask, a locale. Compilers keep addresses of thread-local variables themselves, within one
+ * function; of errno, too. Define ATTUNE_MOVES before you include this header, and errno is asked
+ * for anew each time. Use other thread-local variables between attune_pin and attune_unpin, or in
+ * functions that do not call this library and are not inlined. */
+
+/* Keeps the calling thread on its worker until as many calls of attune_unpin. attune_pin:
+ * EOVERFLOW. attune_unpin: EINVAL: it is not pinned. */
+int attune_pin(void);
+int attune_unpin(void);
+
+/* Where the errno of the calling thread is until it next waits or gives way. */
+int *attune_errno(void);
+
+#ifdef ATTUNE_MOVES
+#include <errno.h>
+#undef errno
+#define errno (*attune_errno())
+#endif
 
 /* ---- Mutex, condition, semaphore ----
  *
@@ -449,6 +482,7 @@ struct attune_statistics {
     uint64_t stack_bytes;       /* address space of all stacks, cached ones included */
     uint64_t divisions_by_zero; /* in the scheduler */
     uint64_t clamped;           /* import values that did not fit their variable */
+    uint64_t moves;             /* times a thread went to another worker */
 };
 
 /* size is sizeof *statistics. */

@@ -1,9 +1,10 @@
 //! What a debugger finds in a process, or in its core file, without running anything in it.
 //!
 //! `gdb/attune.py` reads it: [`attune_debugger`] says at which byte of a block each field lies, so
-//! that the script needs no types, and where the workers are. Each worker's [`View`] says where its
-//! threads are. A thread that leaves writes down where it goes on ([`Left`]), since the fiber that
-//! is resumed there keeps this to itself.
+//! that the script needs no types, and where the workers are. Each worker's [`View`] says where the
+//! threads are that were created there, and a thread says which worker has it. A thread that leaves
+//! writes down where it goes on ([`Left`]), since the fiber that is resumed there keeps this to
+//! itself.
 //!
 //! Invariant: [`Places`] and the script agree on the order of the fields and on [`VERSION`].
 //! Units: bytes.
@@ -20,14 +21,14 @@ use crate::scheduler::Scheduler;
 use crate::thread::{RECORD_OFFSET, Thread, ThreadRef};
 
 /// To be raised whenever [`Places`], [`View`] or what they lead to changes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A worker, for a debugger.
 #[repr(C)]
 pub struct View {
     /// Its OS thread's number in the kernel.
     os_thread: AtomicI32,
-    /// The slots of its threads' table, and how many there are.
+    /// The slots of the table of the threads that were created there, and how many there are.
     slots: AtomicPtr<Option<ThreadRef>>,
     slot_count: AtomicUsize,
     scheduler: AtomicPtr<abi::Scheduler>,
@@ -97,7 +98,7 @@ impl Left {
 #[repr(C)]
 pub struct Places {
     version: u32,
-    fields: [u32; 12],
+    fields: [u32; 13],
     worker_count: AtomicUsize,
     workers: AtomicPtr<&'static Worker>,
 }
@@ -110,6 +111,7 @@ pub static attune_debugger: Places = Places {
     fields: [
         offset_of!(Worker, view) as u32,
         offset_of!(Thread, id) as u32,
+        offset_of!(Thread, at) as u32,
         offset_of!(Thread, state) as u32,
         offset_of!(Thread, suspended) as u32,
         offset_of!(Thread, waits_for) as u32,

@@ -1,6 +1,7 @@
 //! Failures as the C library names them. Functions inside the crate fail with an [`Errno`]; the C
 //! layer puts it into `errno`, the Rust layer into an [`std::io::Error`].
 
+use std::hint::black_box;
 use std::io;
 
 /// An `errno` value, never 0.
@@ -22,14 +23,32 @@ impl From<Errno> for io::Error {
     }
 }
 
+/// Where the errno of this OS thread is, until the thread next gives up the processor.
+///
+/// The compiler knows `__errno_location` and takes its result for the same throughout a function,
+/// also across a switch of stacks after which a thread is on another OS thread. So the function
+/// that is called here is hidden from it.
+pub fn place() -> *mut i32 {
+    let location: unsafe extern "C" fn() -> *mut i32 = black_box(libc::__errno_location);
+    // SAFETY: always allowed.
+    unsafe { location() }
+}
+
+/// As [`get`], where a call of the library begins: nothing is hidden, since no switch of stacks
+/// lies before it.
+pub fn at_entry() -> i32 {
+    // SAFETY: as below.
+    unsafe { *libc::__errno_location() }
+}
+
 pub fn get() -> i32 {
     // SAFETY: the C library's errno of this OS thread is always there.
-    unsafe { *libc::__errno_location() }
+    unsafe { *place() }
 }
 
 pub fn set(value: i32) {
     // SAFETY: as above.
-    unsafe { *libc::__errno_location() = value }
+    unsafe { *place() = value }
 }
 
 /// The result of a system call that says -1 when it fails.

@@ -3,14 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crate::instruments::Side;
+use crate::engine::worker;
 use crate::stack::GuardedStack;
 use crate::thread::{Body, Fiber, ThreadRef};
 
-/// A fiber that runs the thread's body when it is first resumed, from its worker's stack.
-pub fn new(stack: GuardedStack, thread: ThreadRef, host: &'static Side) -> Fiber {
+/// A fiber that runs the thread's body when it is first resumed, from the stack of the worker that
+/// has the thread by then.
+pub fn new(stack: GuardedStack, thread: ThreadRef) -> Fiber {
     Fiber::with_stack(stack, move |yielder, ()| {
-        thread.side.arrived(host);
+        thread.side.arrived(|| &worker::with(thread).side);
         thread.yielder.set(yielder);
         match thread.body.take() {
             Some(Body::C { start, argument }) => {
@@ -24,6 +25,6 @@ pub fn new(stack: GuardedStack, thread: ThreadRef, host: &'static Side) -> Fiber
             None => {}
         }
         thread.yielder.set(ptr::null());
-        thread.side.leaves(host, true);
+        thread.side.leaves(|| &worker::with(thread).side, true);
     })
 }

@@ -138,6 +138,50 @@ impl ImportBindings {
         bind(scheduler, import, storage, width).map(|()| storage)
     }
 
+    /// The engine owns the storage of a thread import, for the threads that ask for some. ENOENT,
+    /// EINVAL, EBUSY.
+    pub fn own_thread_import(
+        &mut self,
+        scheduler: &Scheduler,
+        threads: &ThreadTable,
+        name: &CStr,
+        width: Width,
+    ) -> Result<()> {
+        let import = self.find_known(scheduler, name, Scope::Thread)?;
+        if !self.is_owned(scheduler, import, width)? {
+            self.set_source(scheduler, import, Source::Engine, width);
+            // One may have asked on another worker, before it came.
+            threads.iter().for_each(|thread| bind_thread(import, Source::Engine, thread));
+        }
+        Ok(())
+    }
+
+    /// Whether [`ImportBindings::own_thread_import`] has been called here. ENOENT, EINVAL, EBUSY.
+    pub fn owns_thread_import(
+        &self,
+        scheduler: &Scheduler,
+        name: &CStr,
+        width: Width,
+    ) -> Result<bool> {
+        let import = self.find_known(scheduler, name, Scope::Thread)?;
+        self.is_owned(scheduler, import, width)
+    }
+
+    /// Whether the engine owns the thread import's storage already. EBUSY: it is registered
+    /// otherwise.
+    fn is_owned(&self, scheduler: &Scheduler, import: &Variable, width: Width) -> Result<bool> {
+        match self.thread_bindings.iter().find(|binding| ptr::eq(binding.variable, import)) {
+            Some(binding)
+                if binding.source != Source::Engine
+                    // SAFETY: the state holds a width there.
+                    || unsafe { *scheduler.place::<u32>(import.width) } != width as u32 =>
+            {
+                Err(Errno(libc::EBUSY))
+            }
+            binding => Ok(binding.is_some()),
+        }
+    }
+
     /// Storage that the engine owns for one thread's import, made at the first call.
     /// ENOENT, EINVAL, EBUSY.
     pub fn thread_import(
@@ -148,16 +192,8 @@ impl ImportBindings {
         width: Width,
     ) -> Result<*mut c_void> {
         let import = self.find_known(scheduler, name, Scope::Thread)?;
-        match self.thread_bindings.iter().find(|binding| ptr::eq(binding.variable, import)) {
-            Some(binding)
-                if binding.source != Source::Engine
-                    // SAFETY: the state holds a width there.
-                    || unsafe { *scheduler.place::<u32>(import.width) } != width as u32 =>
-            {
-                return Err(Errno(libc::EBUSY));
-            }
-            Some(_) => {}
-            None => self.set_source(scheduler, import, Source::Engine, width),
+        if !self.is_owned(scheduler, import, width)? {
+            self.set_source(scheduler, import, Source::Engine, width);
         }
         let mut cells = thread.cells.borrow_mut();
         let place =
@@ -177,6 +213,18 @@ impl ImportBindings {
     pub fn bind_thread_imports(&self, thread: ThreadRef) {
         for binding in &self.thread_bindings {
             bind_thread(binding.variable, binding.source, thread);
+        }
+    }
+
+    /// Binds all thread imports of a thread that comes from another worker, whose bindings may be
+    /// older or newer than these.
+    pub fn bind_again(&self, scheduler: &Scheduler, thread: ThreadRef) {
+        let imports = scheduler.attributes().iter();
+        for import in imports.filter(|it| it.imported == IMPORTED && Scope::is_usable(it)) {
+            match self.thread_bindings.iter().find(|it| ptr::eq(it.variable, import)) {
+                Some(binding) => bind_thread(import, binding.source, thread),
+                None => set_cell(import, thread, ptr::null_mut()),
+            }
         }
     }
 

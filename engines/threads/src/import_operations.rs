@@ -5,7 +5,9 @@ use std::ffi::{CStr, c_void};
 
 use attune_values::Width;
 
+use crate::engine::modes;
 use crate::errno::{Errno, Result};
+use crate::process::with;
 use crate::remote;
 use crate::thread::ThreadId;
 
@@ -39,6 +41,15 @@ pub fn import(name: &CStr, width: Width) -> Result<*mut c_void> {
 }
 
 pub fn thread_import(thread: ThreadId, name: &CStr, width: Width) -> Result<*mut c_void> {
+    // The thread takes its storage along to other workers. The first worker hears of it first, and
+    // decides; where this one knows of it already, the others do or are about to.
+    if modes::moves()
+        && !with(|engine| engine.bindings.owns_thread_import(&engine.scheduler, name, width))??
+    {
+        remote::everywhere(|engine| {
+            engine.bindings.own_thread_import(&engine.scheduler, &engine.threads, name, width)
+        })?;
+    }
     remote::on(thread, |engine| {
         let thread = engine.living_thread(thread)?;
         engine.bindings.thread_import(&engine.scheduler, thread, name, width)

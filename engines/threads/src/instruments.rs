@@ -138,17 +138,17 @@ impl Side {
 
     /// This side is about to give the processor to the other one, `for_good` when its thread ends.
     #[inline]
-    pub fn leaves(&self, other: &Side, for_good: bool) {
+    pub fn leaves<'a>(&self, other: impl FnOnce() -> &'a Side, for_good: bool) {
         if let Some(tools) = watched() {
-            self.tell_leave(tools, other, for_good);
+            self.tell_leave(tools, other(), for_good);
         }
     }
 
     /// This side has the processor, which the other one gave up.
     #[inline]
-    pub fn arrived(&self, from: &Side) {
+    pub fn arrived<'a>(&self, from: impl FnOnce() -> &'a Side) {
         if let Some(tools) = watched() {
-            self.tell_arrival(tools, from);
+            self.tell_arrival(tools, from());
         }
     }
 

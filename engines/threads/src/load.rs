@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::report;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, text};
 use attune_abi::{self as abi, Event};
 
 unsafe extern "C" {
@@ -36,6 +36,11 @@ impl Loaded {
     pub fn scheduler(self) -> &'static abi::Scheduler {
         self.0
     }
+
+    /// Whether its text says what happens when a thread arrives from another instance.
+    fn may_be_split(self) -> bool {
+        self.0.may_be_split != 0 && self.0.handler[Event::Arrives as usize].is_some()
+    }
 }
 
 /// Loads and checks; does not return if that fails.
@@ -58,6 +63,31 @@ pub fn load(from_options: Option<&CStr>) -> Loaded {
 pub fn cluster(from_options: Option<&CStr>) -> Option<String> {
     let wanted = std::env::var_os("ATTUNE_CLUSTER").filter(|name| !name.is_empty());
     choose("ATTUNE_CLUSTER", wanted, from_options, is_privileged())?.into_string().ok()
+}
+
+/// Whether threads may move between workers: the program says so, and its user does not forbid it.
+/// Ends the process where the scheduler does not know moves.
+pub fn moves(from_options: bool, loaded: Loaded) -> bool {
+    let forbidden = match std::env::var_os("ATTUNE_MOVES").filter(|wanted| !wanted.is_empty()) {
+        None => false,
+        Some(wanted) if wanted == "0" => true,
+        Some(wanted) => report::cannot_start(&format!(
+            "ATTUNE_MOVES={}: it may be 0, which keeps each thread on its worker; only the program \
+             itself can say that they may move",
+            wanted.to_string_lossy()
+        )),
+    };
+    let moves = from_options && !forbidden;
+    if moves && !loaded.may_be_split() {
+        let name = text(loaded.0.name).to_string_lossy();
+        report::cannot_start(&format!(
+            "this program lets threads move between its workers, and the scheduler {name} has no \
+             `arrives` of its own: say in it what happens to a thread that arrives from another \
+             instance, choose a scheduler that does (fair, round_robin), or start the program with \
+             ATTUNE_MOVES=0"
+        ));
+    }
+    moves
 }
 
 /// Where the user wants to see and change the scheduler.

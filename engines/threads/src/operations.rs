@@ -1,15 +1,15 @@
 //! What can be done to threads, for both interfaces. Errors stand in `include/attune.h`.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 use crate::clock::NEVER;
-use crate::engine::Engine;
 use crate::engine::worker::{self, Worker};
+use crate::engine::{Engine, New, modes};
 use crate::errno::{Errno, Result};
 use crate::preemption::safe_point;
 use crate::process::{here, leave, with};
 use crate::remote;
-use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
+use crate::thread::{Leave, State, ThreadId, ThreadRef, WaitsFor};
 
 /// On which worker a new thread is to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,23 +32,35 @@ impl Place {
     }
 }
 
-pub fn create(
-    name: &CStr,
-    stack_size: usize,
-    userdata: *mut c_void,
-    detached: bool,
-    place: Place,
-    body: Body,
-) -> Result<ThreadId> {
-    let create = |engine: &mut Engine| {
-        let thread = engine.create(name, stack_size, userdata, body)?;
-        thread.detached.set(detached);
-        Ok(thread.id)
-    };
+pub fn create(new: New, place: Place) -> Result<ThreadId> {
+    let create = |engine: &mut Engine| engine.create(new).map(|thread| thread.id);
     match place {
         Place::Here => with(create)?,
         _ => remote::on_worker(place.find()?, create)?,
     }
+}
+
+/// The caller has made a thread ready, which another worker may ask for.
+pub fn offer() -> Result<()> {
+    if modes::moves() { with(|engine| engine.give_if_asked()) } else { Ok(()) }
+}
+
+/// Until as many calls of [`unpin`] the calling thread stays on its worker. EOVERFLOW.
+pub fn pin() -> Result<()> {
+    with(|engine| {
+        let pins = &engine.current().pins;
+        pins.set(pins.get().checked_add(1).ok_or(Errno(libc::EOVERFLOW))?);
+        Ok(())
+    })?
+}
+
+/// EINVAL: it is not pinned.
+pub fn unpin() -> Result<()> {
+    with(|engine| {
+        let pins = &engine.current().pins;
+        pins.set(pins.get().checked_sub(1).ok_or(Errno(libc::EINVAL))?);
+        Ok(())
+    })?
 }
 
 /// Waits for the end of a thread and forgets it; what it returned.
@@ -58,7 +70,7 @@ pub fn join(id: ThreadId) -> Result<*mut c_void> {
         let me = with(|engine| engine.current())?;
         // The end of the thread ends this wait, or else the call does.
         let mut begun = Ok(false);
-        remote::ask(worker, WaitsFor::Join(id), |engine| {
+        remote::ask(worker, Some(id), WaitsFor::Join(id), |engine| {
             begun = begin_join(engine, id, me);
             begun != Ok(true)
         })?;

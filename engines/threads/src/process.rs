@@ -19,7 +19,7 @@ use std::thread;
 
 use crate::control;
 use crate::engine::Engine;
-use crate::engine::stay;
+use crate::engine::modes;
 use crate::engine::worker::{self, MOST_WORKERS, Worker};
 use crate::errno::{Errno, Result};
 use crate::instruments;
@@ -46,6 +46,7 @@ pub struct Settings<'a> {
     pub cluster: Option<&'a CStr>,
     pub workers: usize,
     pub preempt: bool,
+    pub moves: bool,
 }
 
 /// Starts the engines, the first on the calling OS thread. EALREADY: they run.
@@ -94,7 +95,9 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     }
     let control = load::control();
     worker::prepare(count, control.is_some())?;
-    stay::opt_in(settings.preempt);
+    // With one worker there is no other one to go to.
+    let moves = count > 1 && load::moves(settings.moves, loaded);
+    modes::opt_in(settings.preempt, moves);
     let first = worker::first();
     first.exceptions.find();
     let mut pens = trace::from_environment(count, loaded).into_iter();
@@ -234,15 +237,16 @@ fn not_first() -> Result<&'static Worker> {
 pub fn leave(leave: Leave) -> Result<()> {
     let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
     if worker.exceptions.are_pending() {
-        return leave_in_exception(worker, leave);
+        return leave_in_exception(me, worker, leave);
     }
     me.left.here();
     // SAFETY: set when the fiber began, valid until it ends; null in the main program.
     match unsafe { me.yielder.get().as_ref() } {
         Some(yielder) => {
-            me.side.leaves(&worker.side, matches!(leave, Leave::Exit));
+            me.side.leaves(|| &worker.side, matches!(leave, Leave::Exit));
             yielder.suspend(leave);
-            me.side.arrived(&worker.side);
+            // It may have moved.
+            me.side.arrived(|| &worker::with(me).side);
         }
         None => run_from(with(|engine| engine.switch(leave))),
     }
@@ -253,11 +257,14 @@ pub fn leave(leave: Leave) -> Result<()> {
     }
 }
 
-/// As [`leave`], while the running thread has C++ exceptions of its own.
+/// As [`leave`], while the running thread has C++ exceptions of its own. Until it goes on it stays
+/// on its worker, whose record they are put back into.
 #[cold]
-fn leave_in_exception(worker: &Worker, why: Leave) -> Result<()> {
+fn leave_in_exception(me: ThreadRef, worker: &Worker, why: Leave) -> Result<()> {
     let kept = worker.exceptions.put_aside();
+    me.pins.set(me.pins.get().saturating_add(1));
     let result = leave(why);
+    me.pins.set(me.pins.get().saturating_sub(1));
     worker.exceptions.put_back(kept);
     result
 }
@@ -283,9 +290,9 @@ fn run_from(mut next: Result<Option<ThreadRef>>) {
             return;
         };
         worker.runs(Some(chosen));
-        worker.side.leaves(&chosen.side, false);
+        worker.side.leaves(|| &chosen.side, false);
         let left = fiber.resume(()).as_yield();
-        worker.side.arrived(&chosen.side);
+        worker.side.arrived(|| &chosen.side);
         next = match left {
             // A thread that yields has just asked which worker this is.
             Some(leave) => enter(worker, |engine| engine.switch(leave)),

@@ -1,5 +1,7 @@
 //! Work on the engine of another worker: the calling thread waits, its worker's other threads go
-//! on, and the other worker does the work when it next switches threads.
+//! on, and the other worker does the work when it next switches threads. Work on a thread follows
+//! the thread: a worker that does not have it hands it to the thread's home, and that to the worker
+//! that has it.
 //!
 //! Invariant: what a call borrows lies on the stack of a thread that does not run before the call
 //! is over, since nothing but the end of the call ends its wait.
@@ -13,29 +15,29 @@ use crate::errno::{Errno, Result};
 use crate::process::{here, leave, with};
 use crate::thread::{Leave, ThreadId, WaitsFor};
 
-/// Runs `f` on the engine of the worker that the thread belongs to; 0 is the running thread.
+/// Runs `f` on the engine that has the thread; 0 is the running thread.
 #[inline]
 pub fn on<T>(thread: ThreadId, f: impl FnOnce(&mut Engine) -> T) -> Result<T> {
     match other(thread)? {
-        Some(worker) => call(worker, f),
+        Some(worker) => call(worker, Some(thread), f),
         None => with(f),
     }
 }
 
-/// The worker that the thread belongs to, if it is not the caller's.
+/// The worker to ask for the thread, if it is not the caller's.
 #[inline]
 pub fn other(thread: ThreadId) -> Result<Option<&'static Worker>> {
     // Before the engines start there is no other thread to name.
     if thread == 0 || !worker::several() {
         return Ok(None);
     }
-    let here = here()?;
-    Ok(Some(worker::of(thread)?).filter(|worker| !ptr::eq(*worker, here)))
+    worker::home_of(thread)?;
+    with(|engine| engine.whereabouts(thread))
 }
 
 /// Runs `f` on the engine of that worker, which may be the caller's.
 pub fn on_worker<T>(worker: &'static Worker, f: impl FnOnce(&mut Engine) -> T) -> Result<T> {
-    if ptr::eq(worker, here()?) { with(f) } else { call(worker, f) }
+    if ptr::eq(worker, here()?) { with(f) } else { call(worker, None, f) }
 }
 
 /// Runs `f` on every engine, the first worker's first, until one fails.
@@ -48,22 +50,28 @@ pub fn everywhere(mut f: impl FnMut(&mut Engine) -> Result<()>) -> Result<()> {
 pub fn elsewhere(mut f: impl FnMut(&mut Engine)) -> Result<()> {
     let here = here()?;
     let mut others = worker::all().iter().filter(|worker| !ptr::eq(**worker, here));
-    others.try_for_each(|worker| call(worker, &mut f))
+    others.try_for_each(|worker| call(worker, None, &mut f))
 }
 
-fn call<T>(worker: &'static Worker, f: impl FnOnce(&mut Engine) -> T) -> Result<T> {
+fn call<T>(
+    worker: &'static Worker,
+    about: Option<ThreadId>,
+    f: impl FnOnce(&mut Engine) -> T,
+) -> Result<T> {
     let mut result = None;
-    ask(worker, WaitsFor::Worker(worker.index), |engine| {
+    ask(worker, about, WaitsFor::Worker(worker.index), |engine| {
         result = Some(f(engine));
         true
     })?;
     result.ok_or(Errno(libc::EPERM))
 }
 
-/// Runs `f` on the engine of another worker. The wait ends at once where `f` says so, and else
-/// when something there wakes the calling thread.
+/// Runs `f` on the engine of another worker or, if it is about a thread, of the worker that has it
+/// by then. The wait ends at once where `f` says so, and else when something there wakes the
+/// calling thread.
 pub fn ask(
     worker: &'static Worker,
+    about: Option<ThreadId>,
     waits_for: WaitsFor,
     f: impl FnOnce(&mut Engine) -> bool,
 ) -> Result<()> {
@@ -81,7 +89,10 @@ pub fn ask(
                 run,
             )
         };
-        worker.post(Message::Call(run));
+        worker.post(match about {
+            Some(thread) => Message::About(thread, run),
+            None => Message::Call(run),
+        });
     })?;
     leave(Leave::Wait)
 }

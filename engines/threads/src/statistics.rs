@@ -28,6 +28,8 @@ pub struct Statistics {
     pub divisions_by_zero: u64,
     /// Import values that did not fit their variable.
     pub clamped: u64,
+    /// Times a thread went to another worker.
+    pub moves: u64,
 }
 
 impl Statistics {
@@ -43,6 +45,7 @@ impl Statistics {
         self.stack_bytes += other.stack_bytes;
         self.divisions_by_zero += other.divisions_by_zero;
         self.clamped += other.clamped;
+        self.moves += other.moves;
     }
 }
 
@@ -70,5 +73,6 @@ fn of(engine: &Engine) -> Statistics {
         stack_bytes: engine.stacks.mapped_bytes(),
         divisions_by_zero: engine.scheduler.divisions_by_zero(),
         clamped: engine.scheduler.clamped(),
+        moves: counts.moves,
     }
 }

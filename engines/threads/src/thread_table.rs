@@ -1,11 +1,16 @@
-//! Threads by their numbers.
+//! Threads by their numbers: those of this worker, and those that are away from home.
 //!
 //! Numbers grow and are never used again, so that an old number names no new thread. With one
 //! worker, the slot of number n is `(n - 1) % slots`; a number whose slot is taken is passed over,
 //! so no two threads ever share one, and doubling the slots keeps it so.
 //!
+//! A thread that was created here keeps its slot as long as its block lives, on whichever worker it
+//! is: here its `at` can be looked up. A worker's threads that were created elsewhere are guests.
+//!
 //! Invariant: `slots` is a power of two and at most half full. Lookup is one comparison; numbering
 //! is O(1) on average.
+
+use std::collections::HashMap;
 
 use crate::thread::{ThreadId, ThreadRef};
 
@@ -16,11 +21,13 @@ pub struct ThreadTable {
     /// The lowest so many bits of `number - 1` are the same for all numbers of this table: they say
     /// which worker the threads belong to.
     worker_bits: u32,
+    guests: HashMap<ThreadId, ThreadRef>,
 }
 
 impl ThreadTable {
     pub fn new(worker: usize, worker_bits: u32) -> ThreadTable {
-        ThreadTable { slots: vec![None; 64], next: worker as ThreadId + 1, used: 0, worker_bits }
+        let next = worker as ThreadId + 1;
+        ThreadTable { slots: vec![None; 64], next, used: 0, worker_bits, guests: HashMap::new() }
     }
 
     /// A number for the thread that is inserted next.
@@ -48,13 +55,53 @@ impl ThreadTable {
         self.used -= 1;
     }
 
+    /// The thread of that number, if the worker has it.
     pub fn get(&self, id: ThreadId) -> Option<ThreadRef> {
-        self.slots[self.slot(id)].filter(|thread| thread.id == id)
+        match self.created_here(id) {
+            Some(thread) => (!thread.is_away.get()).then_some(thread),
+            None if self.guests.is_empty() => None,
+            None => self.guests.get(&id).copied(),
+        }
     }
 
-    /// All threads, in no particular order.
+    /// The thread of that number, if it was created here and another worker has it.
+    pub fn away(&self, id: ThreadId) -> Option<ThreadRef> {
+        self.created_here(id).filter(|thread| thread.is_away.get())
+    }
+
+    /// All threads that the worker has, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = ThreadRef> {
-        self.slots.iter().flatten().copied()
+        let own = self.slots.iter().flatten().copied().filter(|thread| !thread.is_away.get());
+        own.chain(self.guests.values().copied())
+    }
+
+    /// All threads that were created here and that another worker has.
+    pub fn all_away(&self) -> impl Iterator<Item = ThreadRef> {
+        self.slots.iter().flatten().copied().filter(|thread| thread.is_away.get())
+    }
+
+    /// Whether the thread, which the worker has, was created elsewhere.
+    pub fn is_guest(&self, thread: ThreadRef) -> bool {
+        !self.guests.is_empty() && self.guests.contains_key(&thread.id)
+    }
+
+    /// The worker has the thread no longer, which lives on.
+    pub fn goes(&mut self, thread: ThreadRef) {
+        if self.guests.remove(&thread.id).is_none() {
+            thread.is_away.set(true);
+        }
+    }
+
+    /// The worker has the thread from now on.
+    pub fn comes(&mut self, thread: ThreadRef) {
+        match self.away(thread.id) {
+            Some(thread) => thread.is_away.set(false),
+            None => _ = self.guests.insert(thread.id, thread),
+        }
+    }
+
+    fn created_here(&self, id: ThreadId) -> Option<ThreadRef> {
+        self.slots[self.slot(id)].filter(|thread| thread.id == id)
     }
 
     pub fn slots(&self) -> &[Option<ThreadRef>] {
@@ -89,6 +136,27 @@ mod tests {
         table.remove(thread);
         // SAFETY: the table was its only holder.
         unsafe { thread.free() };
+    }
+
+    #[test]
+    fn a_guest_and_a_thread_that_is_away_are_found_where_they_are() {
+        let (mut here, mut there) = (ThreadTable::new(0, 1), ThreadTable::new(1, 1));
+        let moves = add(&mut here);
+        let all = |table: &ThreadTable| table.iter().map(|thread| thread.id).collect::<Vec<_>>();
+        here.goes(moves);
+        there.comes(moves);
+        assert!(here.get(moves.id).is_none() && here.away(moves.id) == Some(moves));
+        assert!(there.get(moves.id) == Some(moves) && there.away(moves.id).is_none());
+        assert_eq!((all(&here), all(&there)), (vec![], vec![moves.id]));
+        assert!(there.is_guest(moves) && here.all_away().eq([moves]));
+        let next = add(&mut here);
+        assert_ne!(next.id, moves.id);
+        there.goes(moves);
+        here.comes(moves);
+        assert!(here.get(moves.id) == Some(moves) && !here.is_guest(moves));
+        assert!(there.get(moves.id).is_none() && all(&there).is_empty());
+        drop_thread(&mut here, moves);
+        drop_thread(&mut here, next);
     }
 
     #[test]

@@ -40,9 +40,15 @@ impl Timers {
     }
 
     pub fn cancel(&mut self, thread: ThreadRef, kind: Kind) {
-        if let Some(place) = (thread.timer_places[kind as usize].get() as usize).checked_sub(1) {
-            self.remove(place);
-        }
+        self.take(thread, kind);
+    }
+
+    /// Cancels, and says when it would have come.
+    pub fn take(&mut self, thread: ThreadRef, kind: Kind) -> Option<i64> {
+        let place = (thread.timer_places[kind as usize].get() as usize).checked_sub(1)?;
+        let at = self.heap[place].at;
+        self.remove(place);
+        Some(at)
     }
 
     /// The earliest time of all.
@@ -124,8 +130,8 @@ mod tests {
             let key = (thread.id, kind == Kind::Wake);
             match random >> 50 & 3 {
                 0 => {
-                    timers.cancel(thread, kind);
-                    wanted.remove(&key);
+                    let at = wanted.remove(&key).map(|(at, _)| at);
+                    assert_eq!(timers.take(thread, kind), at);
                 }
                 1 => {
                     let first = timers

@@ -139,6 +139,22 @@ fn gdb_sees_threads_of_every_worker() {
 }
 
 #[test]
+fn gdb_sees_a_thread_that_has_moved_on_the_worker_that_has_it() {
+    if missing() {
+        return;
+    }
+    let directory = directory();
+    let program = program(directory.path(), "stopped");
+    let so = directory.path().join("policy.so");
+    common::compile(Path::new("round_robin"), &so);
+    let environment = [("ATTUNE_WORKERS", Path::new("2")), ("ATTUNE_SCHED", &so)];
+    let text = gdb(&[&program], &["run moved", "attune threads", "attune bt 5"], &environment);
+    let line = about(&text, "     5  moved")[0];
+    assert!(line.contains("  moved         2  sleeping") && line.contains("  WQ  "), "{line}");
+    assert!(functions(&about(&text, "thread 5 \"moved\"")).contains(&"goes_away"), "{text}");
+}
+
+#[test]
 fn a_program_without_threads_is_told_from_one_with() {
     if missing() {
         return;

@@ -131,6 +131,18 @@ fn the_manual_s_lines_about_workers_compile() {
     common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
 }
 
+/// The lines that let threads move are C, and `errno` works in them.
+#[test]
+fn the_manual_s_lines_about_moves_compile() {
+    let folder = directory();
+    let page = page();
+    let lines = block_with(&page, ".moves = 1");
+    let text = format!("{lines}\nint main(void) {{ start(); return errno; }}\n");
+    let file = folder.path().join("lines.c");
+    std::fs::write(&file, text).expect("written");
+    common::cc(&[&"-fsyntax-only", &"-I", &here("include"), &file]);
+}
+
 #[test]
 fn the_manual_s_lines_about_calls_that_block_compile() {
     let folder = directory();

@@ -7,14 +7,15 @@ use std::cell::{Cell, RefCell};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::Duration;
 
 use attune_threads::net::{self, TcpListener, TcpStream};
 use attune_threads::{
-    Builder, Condvar, Mutex, Options, Poller, Semaphore, ThreadId, blocking, current, end_trace,
-    imports, init, now, poller, read_at, resume, spawn, statistics, suspend, trace, write_at,
-    yield_now, yield_to,
+    Builder, Condvar, Mutex, Options, Poller, Semaphore, ThreadId, Worker, blocking, current,
+    end_trace, imports, init, now, poller, read_at, resume, spawn, spawn_on, statistics, suspend,
+    trace, worker, workers, write_at, yield_now, yield_to,
 };
 use common::alone;
 
@@ -40,6 +41,70 @@ fn threads_return_values_and_interleave() {
         assert_eq!((a.join().unwrap(), b.join().unwrap()), ('a', 'b'));
         assert_eq!(*order.borrow(), "baba");
         assert_eq!(current().unwrap(), ThreadId(1));
+    });
+}
+
+#[test]
+fn threads_live_on_the_worker_that_their_creator_names() {
+    alone("threads_live_on_the_worker_that_their_creator_names", || {
+        init(&Options { workers: 2, ..Options::default() }).unwrap();
+        assert_eq!((workers().unwrap(), worker().unwrap()), (2, 1));
+        let system = || std::thread::current().id();
+        let there = spawn_on(Worker::Number(2), move || {
+            yield_now().unwrap();
+            (worker().unwrap(), system())
+        });
+        let (number, its_system) = there.unwrap().join().unwrap();
+        assert!(number == 2 && its_system != system());
+        for nowhere in [0, 3] {
+            let refused = spawn_on(Worker::Number(nowhere), || ()).err().unwrap();
+            assert_eq!(refused.raw_os_error(), Some(libc::EINVAL), "{nowhere}");
+        }
+        // The program is worker 1's.
+        let gate = Arc::new(Semaphore::new(0));
+        let waits = || {
+            let gate = gate.clone();
+            let waits = move || gate.acquire().map(|()| worker().unwrap()).unwrap();
+            Builder::new().name("waits").spawn_on(Worker::LeastLoaded, waits).unwrap()
+        };
+        let waiting = [waits(), waits(), waits()];
+        waiting.iter().for_each(|_| gate.release().unwrap());
+        let mut on = waiting.map(|thread| thread.join().unwrap());
+        on.sort();
+        assert_eq!(on, [1, 2, 2]);
+        let panics = spawn_on(Worker::Number(2), || panic!("on purpose"));
+        let error = panics.unwrap().join().unwrap_err();
+        assert_eq!(error.downcast_ref::<&str>(), Some(&"on purpose"));
+    });
+}
+
+#[test]
+fn objects_are_shared_between_workers() {
+    alone("objects_are_shared_between_workers", || {
+        init(&Options { workers: 2, ..Options::default() }).unwrap();
+        let shared = Arc::new((Mutex::new(0), Condvar::new()));
+        let threads: Vec<_> = (0..8)
+            .map(|i| {
+                let shared = shared.clone();
+                spawn_on(Worker::Number(i % 2 + 1), move || {
+                    for _ in 0..500 {
+                        let mut count = shared.0.lock().unwrap();
+                        let before = *count;
+                        yield_now().unwrap();
+                        *count = before + 1;
+                        shared.1.notify_all().unwrap();
+                    }
+                })
+                .unwrap()
+            })
+            .collect();
+        let mut count = shared.0.lock().unwrap();
+        while *count < 8 * 500 {
+            shared.1.wait(&mut count).unwrap();
+        }
+        drop(count);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(*shared.0.lock().unwrap(), 8 * 500);
     });
 }
 

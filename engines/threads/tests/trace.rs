@@ -291,6 +291,30 @@ fn arrows_lead_from_one_worker_to_the_other() {
     assert!(workers(&trace).iter().all(|worker| !worker.slices.is_empty()));
 }
 
+#[test]
+fn a_thread_that_moves_is_shown_on_one_worker_after_the_other() {
+    let traced = Traced::new();
+    let policy = traced.path("round_robin.so");
+    compile(Path::new("round_robin"), &policy);
+    let mut command = traced.command("moves", &traced.file());
+    let ended = run(command.env("ATTUNE_WORKERS", "2").env("ATTUNE_SCHED", policy));
+    quiet(&ended);
+    let trace = traced.read();
+    sound(&trace);
+    let goer = trace.track("5 goer");
+    let on = |number: &str| {
+        goer.slices_named("running").filter(|it| it.event.arguments["worker"] == number).count()
+    };
+    // It may have gone before it ran.
+    assert!(on("2") > 5 && on("1") + on("2") == goer.slices_named("running").count());
+    let moves = goer.instants.iter().filter(|it| it.name == "moves");
+    let moves: Vec<_> =
+        moves.map(|it| (&*it.arguments["from worker"], &*it.arguments["to worker"])).collect();
+    assert_eq!(moves, [("1", "2")]);
+    let ready = trace.track("ready on worker 2");
+    assert!(ready.values.iter().all(|(_, threads)| *threads <= 1), "{:?}", ready.values);
+}
+
 /// A pipe that is read late stands for a slow disk.
 #[test]
 fn records_that_find_no_room_are_counted_where_they_are_missing() {

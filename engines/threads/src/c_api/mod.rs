@@ -17,7 +17,7 @@ use crate::errno::{self, Result};
 
 /// -1 with errno, or what `f` says with errno as it was.
 fn posix<T>(failure: T, f: impl FnOnce() -> Result<T>) -> T {
-    let before = errno::get();
+    let before = errno::at_entry();
     match f() {
         Ok(value) => {
             errno::set(before);

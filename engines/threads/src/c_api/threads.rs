@@ -5,8 +5,8 @@ use std::ptr;
 
 use super::{posix, status};
 use crate::clock;
-use crate::engine::{stay, worker};
-use crate::errno::Errno;
+use crate::engine::{New, modes, worker};
+use crate::errno::{self, Errno};
 use crate::io;
 use crate::operations::{self, Place};
 use crate::preemption;
@@ -30,6 +30,7 @@ pub struct Options {
     cluster: *const c_char,
     workers: c_uint,
     preempt: c_int,
+    moves: c_int,
 }
 
 /// `struct attune_attributes`.
@@ -40,6 +41,7 @@ pub struct Attributes {
     userdata: *mut c_void,
     detached: c_int,
     worker: c_int,
+    pinned: c_int,
 }
 
 #[unsafe(no_mangle)]
@@ -63,6 +65,7 @@ unsafe extern "C" fn attune_init(options: *const Options) -> c_int {
             cluster: text(options.cluster),
             workers: options.workers as usize,
             preempt: options.preempt != 0,
+            moves: options.moves != 0,
         })
     })
 }
@@ -92,18 +95,21 @@ unsafe extern "C" fn attune_create(
         let stack_size = attributes.map_or(0, |attributes| attributes.stack_size);
         let userdata = attributes.map_or(ptr::null_mut(), |attributes| attributes.userdata);
         let detached = attributes.is_some_and(|attributes| attributes.detached != 0);
+        let pinned = attributes.is_some_and(|attributes| attributes.pinned != 0);
         let place = match attributes.map_or(0, |attributes| attributes.worker) {
             0 => Place::Here,
             LEAST_LOADED => Place::LeastLoaded,
             number => Place::Worker(usize::try_from(number - 1).unwrap_or(usize::MAX)),
         };
         let body = Body::C { start, argument };
-        let id = operations::create(name, stack_size, userdata, detached, place, body)?;
+        let new = New { name, stack_size, userdata, detached, pinned, body };
+        let id = operations::create(new, place)?;
         if !thread.is_null() {
             // SAFETY: a place for the number.
             unsafe { thread.write(id) };
         }
-        Ok(())
+        // Only now: it may run elsewhere at once.
+        operations::offer()
     })
 }
 
@@ -147,6 +153,21 @@ extern "C" fn attune_worker() -> c_int {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn attune_pin() -> c_int {
+    status(operations::pin)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_unpin() -> c_int {
+    status(operations::unpin)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn attune_errno() -> *mut c_int {
+    errno::place()
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn attune_name(thread: ThreadId) -> *const c_char {
     posix(ptr::null(), || {
         let address = remote::on(thread, |engine| {
@@ -171,12 +192,12 @@ extern "C" fn attune_yield_to(thread: ThreadId) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn attune_check() -> c_int {
-    if stay::is_bounded() { bounded_check() } else { 0 }
+    if modes::any() { opted_check() } else { 0 }
 }
 
 /// Apart, so that programs that have not opted in do not pay for the registers that it needs.
 #[inline(never)]
-fn bounded_check() -> c_int {
+fn opted_check() -> c_int {
     status(preemption::check)
 }
 

@@ -2,6 +2,7 @@
 //! `attune hint`.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use attune_abi::Variable;
 use attune_values::wire::{self, Refusal};
@@ -13,18 +14,39 @@ use crate::load::Loaded;
 use crate::scheduler::{self, Scheduler};
 use crate::thread::ThreadRef;
 
+/// Requests for all threads so far.
+static REQUESTS: AtomicU64 = AtomicU64::new(0);
+
 /// A value for all threads of a worker, of now and later.
 pub struct Hint {
     variable: &'static Variable,
     value: i64,
+    /// The user has given it. Else it is the default, in place of one that was given before.
+    given: bool,
+    /// The requests of the user in their order, the same on all workers.
+    request: u64,
+}
+
+/// Gives a thread that is new to the worker what it has not been given: it may have been on another
+/// worker until now, and may have a value of its own since.
+pub fn catch_up(hints: &[Hint], thread: ThreadRef) {
+    let seen = thread.hinted.get();
+    for hint in hints.iter().filter(|hint| hint.request > seen) {
+        hint.give(thread);
+        thread.hinted.set(thread.hinted.get().max(hint.request));
+    }
 }
 
 impl Hint {
-    pub fn give(&self, thread: ThreadRef) {
-        let place = place(self.variable, thread);
-        if !is_linked(self.variable, place) {
-            write(self.variable, place, self.value);
-        }
+    fn give(&self, thread: ThreadRef) {
+        give(self.variable, self.value, thread);
+    }
+}
+
+fn give(variable: &Variable, value: i64, thread: ThreadRef) {
+    let place = place(variable, thread);
+    if !is_linked(variable, place) {
+        write(variable, place, value);
     }
 }
 
@@ -42,14 +64,18 @@ pub fn hint(loaded: Loaded, hint: &wire::Hint) -> Answer<()> {
         .map(|(name, value)| Ok((find(loaded, name)?, *value)))
         .collect::<Answer<_>>()?;
     let results = match thread {
-        None => everywhere(move |engine| all(engine, &values))?,
+        None => {
+            let request = REQUESTS.fetch_add(1, Relaxed) + 1;
+            everywhere(move |engine| all(engine, request, &values))?
+        }
         Some(number) => {
             let unknown = move || {
                 Refused(Refusal::NoSuchThread, format!("the program has no thread {number}"))
             };
-            let worker = worker::of(number as u64).map_err(|_| unknown())?;
-            vec![super::on(worker, move |engine| {
-                let living = engine.living_thread(number as u64);
+            let number = number as u64;
+            let home = worker::home_of(number).map_err(|_| unknown())?;
+            vec![super::about(number, home, move |engine| {
+                let living = engine.living_thread(number);
                 one(engine, living.map_err(|_| unknown())?, &values)
             })?]
         }
@@ -69,7 +95,7 @@ fn find(loaded: Loaded, name: &str) -> Answer<usize> {
     })
 }
 
-fn all(engine: &mut Engine, values: &[(usize, Option<i64>)]) -> Answer<()> {
+fn all(engine: &mut Engine, request: u64, values: &[(usize, Option<i64>)]) -> Answer<()> {
     for &(import, value) in values {
         let variable = &engine.scheduler.attributes()[import];
         if engine.bindings.supplies(variable) {
@@ -77,10 +103,14 @@ fn all(engine: &mut Engine, values: &[(usize, Option<i64>)]) -> Answer<()> {
         }
         let default = engine.default_of(variable);
         engine.hints.retain(|hint| !std::ptr::eq(hint.variable, variable));
-        let hint = Hint { variable, value: value.unwrap_or(default) };
-        engine.threads.iter().for_each(|thread| hint.give(thread));
+        let given = value.is_some();
+        let hint = Hint { variable, value: value.unwrap_or(default), given, request };
+        for thread in engine.threads.iter() {
+            hint.give(thread);
+            thread.hinted.set(request);
+        }
         engine.trace_hint(None, import, hint.value);
-        engine.hints.extend(value.map(|_| hint));
+        engine.hints.push(hint);
     }
     Ok(())
 }
@@ -91,10 +121,11 @@ fn one(engine: &mut Engine, thread: ThreadRef, values: &[(usize, Option<i64>)]) 
         if is_linked(variable, place(variable, thread)) {
             return Err(taken(variable));
         }
-        let of_all = engine.hints.iter().find(|hint| std::ptr::eq(hint.variable, variable));
+        let mut of_all = engine.hints.iter().filter(|hint| hint.given);
+        let of_all = of_all.find(|hint| std::ptr::eq(hint.variable, variable));
         let of_all = of_all.map(|hint| hint.value);
         let value = value.or(of_all).unwrap_or_else(|| engine.default_of(variable));
-        Hint { variable, value }.give(thread);
+        give(variable, value, thread);
         engine.trace_hint(Some(thread), import, value);
     }
     Ok(())

@@ -12,7 +12,7 @@ mod snapshot;
 mod tunables;
 mod variables;
 
-pub use hints::{Hint, read};
+pub use hints::{Hint, catch_up, read};
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -27,8 +27,9 @@ use attune_values::socket::{Connection, Listener, Received};
 use attune_values::wire::{self, Refusal, Reply, Request};
 
 use crate::engine::Engine;
-use crate::engine::worker::{self, Message, Worker};
+use crate::engine::worker::{self, Call, Message, Worker};
 use crate::load::Loaded;
+use crate::thread::ThreadId;
 
 /// How long a worker may take until it switches threads.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -169,16 +170,36 @@ fn everywhere<T: Send + 'static>(
     asked.iter().map(|(worker, answers)| receive(worker, answers, end)).collect()
 }
 
+/// The same on the worker that has the thread; its home is asked first.
+fn about<T: Send + 'static>(
+    thread: ThreadId,
+    home: &'static Worker,
+    f: impl FnOnce(&mut Engine) -> T + Send + 'static,
+) -> Answer<T> {
+    let (call, answers) = call(f);
+    home.post(Message::About(thread, call));
+    receive(home, &answers, Instant::now() + PATIENCE)
+}
+
 fn send<T: Send + 'static>(
     worker: &'static Worker,
     f: impl FnOnce(&mut Engine) -> T + Send + 'static,
 ) -> Receiver<T> {
+    let (call, answers) = call(f);
+    worker.post(Message::Call(call));
+    answers
+}
+
+/// A call for an engine, and where its result comes out.
+fn call<T: Send + 'static>(
+    f: impl FnOnce(&mut Engine) -> T + Send + 'static,
+) -> (Call, Receiver<T>) {
     let (answer, answers) = mpsc::channel();
-    worker.post(Message::Call(Box::new(move |engine| {
+    let call = Box::new(move |engine: &mut Engine| {
         // Nobody may wait for it any more.
         let _ = answer.send(f(engine));
-    })));
-    answers
+    });
+    (call, answers)
 }
 
 fn receive<T>(worker: &Worker, answers: &Receiver<T>, end: Instant) -> Answer<T> {

@@ -8,7 +8,8 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::{Engine, Pending};
 use crate::diagnosis::{self, Described};
-use crate::engine::worker::{self, Message};
+use crate::engine::modes;
+use crate::engine::worker::{self, Call, Message};
 
 /// By worker, whether it is hopeless.
 static HOPELESS: Mutex<[bool; worker::MOST_WORKERS]> = Mutex::new([false; worker::MOST_WORKERS]);
@@ -17,10 +18,15 @@ static DESCRIBED: Mutex<Vec<Vec<Described>>> = Mutex::new(Vec::new());
 static ONE_MORE_DESCRIBED: Condvar = Condvar::new();
 
 impl Engine {
-    /// Follows all messages that have come, while a thread counts as running.
+    /// Follows all messages that have come, while a thread counts as running. Where threads may
+    /// move, some are given away when the scheduler has heard of all that has come.
     #[cold]
-    pub(super) fn read_mail(&mut self) {
+    pub(super) fn read_mail(&mut self, now: i64) {
         while self.read_one_message().is_some() {}
+        while self.raise_next(now) {}
+        if modes::moves() {
+            self.give_away(now);
+        }
     }
 
     /// Follows one message. Some(true): handlers may have run.
@@ -35,14 +41,35 @@ impl Engine {
                 self.pending.push_back(Pending::Ready(thread));
                 Some(false)
             }
-            Message::Call(run) => {
-                self.serves = true;
-                run(self);
-                self.serves = false;
+            Message::Call(run) => Some(self.serve(run)),
+            Message::About(thread, run) => match self.whereabouts(thread) {
+                None => Some(self.serve(run)),
+                Some(other) => {
+                    other.post(Message::About(thread, run));
+                    Some(false)
+                }
+            },
+            // While a thread runs, what follows the reading of the mail.
+            Message::Asks => Some(false),
+            Message::Arrives { thread, alarm, from } => {
+                self.take_in(thread, alarm, from);
                 Some(true)
+            }
+            Message::Ended(thread) => {
+                self.threads.comes(thread);
+                self.bury(thread);
+                Some(false)
             }
             Message::Describe => self.describe_and_stay(),
         }
+    }
+
+    /// True: handlers may have run.
+    fn serve(&mut self, run: Call) -> bool {
+        self.serves = true;
+        run(self);
+        self.serves = false;
+        true
     }
 
     /// Sleeps until a descriptor, the time or a message. False: the time ran out.

@@ -14,17 +14,22 @@
 //! that has opted in (stay.rs). In others `dispatch t for d` does not bound the stay,
 //! `quantum_expired` never comes and `preempt` has no effect.
 
+pub mod board;
 mod calls;
 mod mail;
+pub mod modes;
+mod moves;
 mod node;
 mod outside;
-pub mod stay;
+mod ready;
+mod stay;
 mod traced;
 mod waits;
 pub mod worker;
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{CStr, c_void};
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
 use crate::cluster::Cluster;
@@ -42,9 +47,22 @@ use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
 use crate::trace::recorder::Recorder;
 use attune_abi::{Event, Variable};
+use moves::Moves;
 use node::Asking;
 use stay::Stay;
 use worker::{Message, Worker};
+
+/// A thread that is to be.
+pub struct New<'a> {
+    pub name: &'a CStr,
+    /// 0: the default.
+    pub stack_size: usize,
+    pub userdata: *mut c_void,
+    pub detached: bool,
+    /// As if it had pinned itself.
+    pub pinned: bool,
+    pub body: Body,
+}
 
 /// An event that the scheduler has not been told of.
 enum Pending {
@@ -68,6 +86,7 @@ pub struct Engine {
     current: ThreadRef,
     /// The running thread's.
     stay: Stay,
+    moves: Moves,
     /// None: nothing is traced.
     trace: Option<Box<Recorder>>,
     /// A call of another worker runs, and not the current thread.
@@ -83,6 +102,7 @@ pub struct Engine {
     next_sweep: i64,
     /// Threads ran since all descriptors were swept, so some may have been closed.
     unswept: bool,
+    /// Threads that were created here and have not ended.
     living: u64,
     created: u64,
     switches: u64,
@@ -103,6 +123,8 @@ impl Engine {
         let id = if runs_program { threads.next_id() } else { 0 };
         // Elsewhere it stands for the OS thread until the first thread runs: no handler sees it.
         let main = ThreadRef::allocate(id, c"main", std::ptr::null_mut(), size);
+        // It runs on the stack of the worker's OS thread.
+        main.stays.set(true);
         let mut descriptors = Descriptors::new()?;
         if let Some(bell) = worker.bell() {
             descriptors.watch_bell(bell);
@@ -119,6 +141,7 @@ impl Engine {
             timers: Timers::default(),
             current: main,
             stay: Stay::ENDLESS,
+            moves: Moves::default(),
             trace: None,
             serves: false,
             pending: VecDeque::new(),
@@ -139,6 +162,7 @@ impl Engine {
             engine.insert(main, now);
             engine.scheduler.init_thread(main, now);
             engine.raise(Event::NewThread, Some(main), now);
+            engine.note_ready(main);
             engine.choose(now);
         }
         Ok(engine)
@@ -158,7 +182,7 @@ impl Engine {
         self.worker
     }
 
-    /// Whether the thread belongs to this engine.
+    /// Whether the thread, which waits or which this engine has, is this engine's.
     pub fn has(&self, thread: ThreadRef) -> bool {
         self.worker.has(thread)
     }
@@ -185,20 +209,19 @@ impl Engine {
     }
 
     /// A new thread, ready to be chosen. EAGAIN, EINVAL: no such stack.
-    pub fn create(
-        &mut self,
-        name: &CStr,
-        stack_size: usize,
-        userdata: *mut c_void,
-        body: Body,
-    ) -> Result<ThreadRef> {
+    pub fn create(&mut self, new: New) -> Result<ThreadRef> {
+        let New { name, stack_size, userdata, detached, pinned, body } = new;
         let stack = self.stacks.take(stack_size)?;
         let id = self.threads.next_id();
         let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
+        thread.detached.set(detached);
+        // What a Rust thread holds from one call to the next need not be Send.
+        thread.stays.set(matches!(body, Body::Rust(_)));
+        thread.pins.set(pinned.into());
         thread.body.set(Some(body));
         thread.stack.set(stack.extent());
         thread.side.has_stack(stack.extent().lowest(), stack.extent().usable());
-        let fiber = fiber::new(stack, thread, &self.worker.side);
+        let fiber = fiber::new(stack, thread);
         // SAFETY: nothing runs on the fiber yet.
         unsafe { *thread.fiber.get() = Some(fiber) };
         let now = clock::now();
@@ -208,8 +231,9 @@ impl Engine {
         self.worker.count_in();
         self.scheduler.init_thread(thread, now);
         self.bindings.bind_thread_imports(thread);
-        self.hints.iter().for_each(|hint| hint.give(thread));
+        control::catch_up(&self.hints, thread);
         self.raise(Event::NewThread, Some(thread), now);
+        self.note_ready(thread);
         self.trace_state(thread, now);
         Ok(thread)
     }
@@ -226,6 +250,7 @@ impl Engine {
     }
 
     fn insert(&mut self, thread: ThreadRef, now: i64) {
+        thread.at.store(self.worker.index, Relaxed);
         self.threads.insert(thread);
         self.worker.view.has_threads(self.threads.slots());
         thread.times.becomes_ready(now);
@@ -243,6 +268,7 @@ impl Engine {
         let now = clock::now();
         if thread.state.get() == State::Ready {
             thread.times.stops_being_ready(now);
+            self.note_unready(thread);
         }
         // A scheduler that knows blocking as suspending has been told already.
         if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
@@ -271,6 +297,9 @@ impl Engine {
         thread.times.becomes_ready(now);
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
             self.raise(Event::ResumeThread, Some(thread), now);
+        }
+        if thread.state.get() == State::Ready {
+            self.note_ready(thread);
         }
         self.trace_state(thread, now);
         Ok(())
@@ -354,6 +383,7 @@ impl Engine {
         let mut counts = Counts {
             created: self.created,
             living: self.living,
+            moves: self.moves.given,
             switches: self.switches,
             ..Counts::default()
         };
@@ -376,8 +406,8 @@ impl Engine {
                 now = self.idle(now);
                 continue;
             }
-            let chosen = match stay::is_bounded() {
-                true => self.schedule_a_stay(now),
+            let chosen = match modes::any() {
+                true => self.schedule_as_opted(now),
                 false => self.scheduler.schedule(now),
             };
             self.take_alarms();
@@ -409,6 +439,18 @@ impl Engine {
         self.timers.cancel(thread, Kind::Alarm);
         self.pending
             .retain(|pending| !matches!(pending, Pending::Alarm(other) if *other == thread));
+        self.worker.runs(None);
+        if modes::moves() {
+            self.note_end();
+            if self.threads.is_guest(thread) {
+                return self.send_home(thread);
+            }
+        }
+        self.bury(thread);
+    }
+
+    /// Keeps the stack of a thread that has ended and was created here.
+    fn bury(&mut self, thread: ThreadRef) {
         // SAFETY: it has left its stack for the last time.
         if let Some(mut fiber) = unsafe { (*thread.fiber.get()).take() } {
             // SAFETY: nothing is resumed on it again; a thread that called attune_exit gives up
@@ -418,7 +460,6 @@ impl Engine {
             thread.side.ends();
         }
         thread.stack.set(Extent::NONE);
-        self.worker.runs(None);
         self.living -= 1;
         if thread.detached.get() {
             self.forget(thread);
@@ -465,4 +506,5 @@ pub struct Counts {
     pub waiting: u64,
     pub suspended: u64,
     pub switches: u64,
+    pub moves: u64,
 }

@@ -5,7 +5,7 @@ use super::{Engine, Pending};
 use crate::clock;
 use crate::cluster::Cluster;
 use crate::diagnosis;
-use crate::engine::worker;
+use crate::engine::{modes, worker};
 use crate::sync;
 use crate::thread::{self, State, ThreadRef, Waiter, WaitsFor};
 use crate::timers::Kind;
@@ -51,6 +51,9 @@ impl Engine {
             if sweep {
                 timeout = SWEEP_EVERY;
             }
+            if modes::moves() {
+                self.ask_for_thread();
+            }
             let heard = self.sleep(timeout, hopeless);
             if sweep && !heard {
                 self.sweep(usize::MAX);
@@ -79,11 +82,11 @@ impl Engine {
                 self.sweep(SWEEP_SOME);
             }
         }
-        if self.worker.has_mail() {
-            self.read_mail();
-        }
         while !self.pending.is_empty() {
             self.raise_next(now);
+        }
+        if self.worker.has_mail() {
+            self.read_mail(now);
         }
     }
 
@@ -163,6 +166,9 @@ impl Engine {
             self.raise(Event::EventRaised, Some(thread), now);
         } else if !thread.suspended.get() {
             self.raise(Event::ResumeThread, Some(thread), now);
+        }
+        if !thread.suspended.get() {
+            self.note_ready(thread);
         }
         self.trace_state(thread, now);
     }

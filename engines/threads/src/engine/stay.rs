@@ -7,25 +7,10 @@
 //! Invariant: in a program that has not opted in no stay is ever over, and none is looked at.
 //! Units: nanoseconds of the engine's clock.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-use super::Engine;
+use super::{Engine, modes};
 use crate::clock::{self, NEVER};
 use crate::thread::ThreadRef;
 use attune_abi::Event;
-
-static OPTED_IN: AtomicBool = AtomicBool::new(false);
-
-/// Before the first engine starts.
-pub fn opt_in(wanted: bool) {
-    OPTED_IN.store(wanted, Relaxed);
-}
-
-/// Whether the program has opted into preemption.
-#[inline]
-pub fn is_bounded() -> bool {
-    OPTED_IN.load(Relaxed)
-}
 
 pub struct Stay {
     /// When the slice is used up; NEVER: the policy has named none.
@@ -82,7 +67,7 @@ impl Engine {
     /// How long the running thread may still run: what the policy answers, or else what is left of
     /// its slice. NEVER: its stay has no end.
     pub fn slice_left(&mut self) -> i64 {
-        if !is_bounded() {
+        if !modes::preemption() {
             return NEVER;
         }
         let now = clock::now();

@@ -69,6 +69,25 @@ impl Engine {
         self.traced(|trace| trace.ends(thread, now));
     }
 
+    /// The thread leaves for another worker.
+    #[inline]
+    pub(super) fn trace_leaving(&mut self, thread: ThreadRef, now: i64) {
+        let leaves = What::Leaves { turn: thread.moves.get() };
+        self.traced(|trace| trace.tell(thread, now, leaves));
+    }
+
+    /// The thread comes from another worker, and is ready.
+    #[inline]
+    pub(super) fn trace_arrival(&mut self, thread: ThreadRef, from: usize, now: i64) {
+        let what = What::Arrives { from: from as u32, turn: thread.moves.get() };
+        self.traced(|trace| {
+            trace.push(&[Record { at: now, thread: thread.id, what }]);
+            // Its name may have been told to an earlier trace.
+            thread.is_told.set(false);
+            tell(trace, thread, now);
+        });
+    }
+
     /// The running thread, or else this worker, ends the wait of a thread of any worker.
     #[inline]
     pub(super) fn trace_wakes(&mut self, thread: ThreadRef, now: i64) {
@@ -106,7 +125,7 @@ impl Engine {
     /// one, and of others when they do something else.
     fn tell_all(&mut self, at: impl Fn(ThreadRef) -> i64) {
         let Some(trace) = &mut self.trace else { return };
-        let all = self.living <= MOST_TOLD;
+        let all = self.threads.iter().count() as u64 <= MOST_TOLD;
         for thread in self.threads.iter() {
             thread.is_told.set(false);
             match thread.state.get() {

@@ -39,8 +39,8 @@ impl Engine {
         if self.worker.has(thread) {
             self.end_wait(thread, outcome);
             self.raise_ready(thread, now);
-        } else if let Ok(other) = worker::of(thread.id) {
-            other.post(Message::Wake(thread, outcome));
+        } else {
+            worker::with(thread).post(Message::Wake(thread, outcome));
         }
     }
 

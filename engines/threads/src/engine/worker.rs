@@ -1,13 +1,14 @@
 //! A worker: an OS thread with an engine of its own, and the inbox by which other workers reach it.
 //!
 //! The first worker is the OS thread that started the library, and a program has only this one
-//! unless it asks for more. Threads stay on the worker on which they were created; a thread's
-//! number says which that is.
+//! unless it asks for more. A thread's number says on which worker it was created, its *home*, and
+//! there it stays unless threads may move (moves.rs).
 //!
-//! Invariants: only its own OS thread touches a worker's engine and the threads that belong to it,
-//! apart from a thread's place in the queue of a mutex, a condition or a semaphore (see sync.rs).
-//! Other workers post messages, which the engine takes when it switches threads. A worker sleeps
-//! only after it has said so and has then found its inbox empty, so no message waits for a sleeper.
+//! Invariants: only its own OS thread touches a worker's engine and the threads that it has, apart
+//! from a thread's place in the queue of a mutex, a condition or a semaphore (see sync.rs). Other
+//! workers post messages, which the engine takes when it switches threads. A worker sleeps only
+//! after it has said so and has then found its inbox empty, so no message waits for a sleeper.
+//! A message to the worker that `at` names comes behind the thread.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr;
@@ -18,6 +19,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::debugger::{self, View};
 use crate::engine::Engine;
+use crate::engine::board::Board;
 use crate::errno::{Errno, Result, check};
 use crate::instruments::{self, Side};
 use crate::thread::{Thread, ThreadId, ThreadRef};
@@ -25,12 +27,23 @@ use crate::unwinding::Exceptions;
 
 pub const MOST_WORKERS: usize = 64;
 
+pub type Call = Box<dyn FnOnce(&mut Engine)>;
+
 /// What one worker tells another.
 pub enum Message {
     /// The thread's wait is over, with this outcome.
     Wake(ThreadRef, i32),
     /// To be run on the engine.
-    Call(Box<dyn FnOnce(&mut Engine)>),
+    Call(Call),
+    /// To be run on the engine that has the thread of that number.
+    About(ThreadId, Call),
+    /// A worker without ready threads asks for one.
+    Asks,
+    /// A thread is this worker's from now on. `alarm`: when it comes. `from`: the index of the
+    /// worker that had it.
+    Arrives { thread: ThreadRef, alarm: Option<i64>, from: usize },
+    /// A thread that was created here has ended elsewhere.
+    Ended(ThreadRef),
     /// No thread of the process can ever run again: say what yours are doing.
     Describe,
 }
@@ -55,6 +68,8 @@ pub struct Worker {
     /// C++ exceptions of the running thread.
     pub exceptions: Exceptions,
     pub engine: UnsafeCell<Option<Engine>>,
+    /// What other workers see of its ready threads.
+    pub board: Board,
     /// Threads that have not ended. Kept only where there are several workers.
     load: AtomicUsize,
     has_mail: AtomicBool,
@@ -121,8 +136,14 @@ pub fn this_os_thread() -> usize {
     (unsafe { libc::pthread_self() }) as usize
 }
 
-/// The worker that the thread of that number belongs to. ESRCH: there is no such worker.
-pub fn of(thread: ThreadId) -> Result<&'static Worker> {
+/// The worker that has the thread or, while it moves, is to have it.
+#[inline]
+pub fn with(thread: ThreadRef) -> &'static Worker {
+    all().get(thread.at.load(Relaxed)).copied().unwrap_or(&FIRST)
+}
+
+/// The worker that created the thread of that number. ESRCH: there is no such worker.
+pub fn home_of(thread: ThreadId) -> Result<&'static Worker> {
     let index = (thread.wrapping_sub(1) & ((1 << number_bits()) - 1)) as usize;
     all().get(index).copied().ok_or(Errno(libc::ESRCH))
 }
@@ -165,6 +186,7 @@ impl Worker {
             exceptions: Exceptions::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),
+            board: Board::new(),
             load: AtomicUsize::new(0),
             has_mail: AtomicBool::new(false),
             messages: Mutex::new(Vec::new()),
@@ -173,10 +195,10 @@ impl Worker {
         }
     }
 
-    /// Whether the thread belongs to this worker.
+    /// Whether the thread, which waits or which this worker has, is this worker's.
     #[inline]
     pub fn has(&self, thread: ThreadRef) -> bool {
-        !several() || of(thread.id).is_ok_and(|worker| ptr::eq(worker, self))
+        thread.at.load(Relaxed) == self.index
     }
 
     /// The thread that runs from now on; None: the program's first one, whose stack the system
@@ -193,6 +215,13 @@ impl Worker {
             self.load.fetch_add(1, Relaxed);
             LIVING.fetch_add(1, SeqCst);
         }
+    }
+
+    /// A thread that was counted here is counted there from now on.
+    pub fn passes_load_to(&self, other: &Worker) {
+        self.load.fetch_sub(1, Relaxed);
+        other.load.fetch_add(1, Relaxed);
+        other.board.gets_one_more();
     }
 
     /// A thread has ended, and so many are left here. True: it was the last of the process.
@@ -225,8 +254,19 @@ impl Worker {
     }
 
     pub fn post(&self, message: Message) {
+        self.deliver(message, || {});
+    }
+
+    /// As [`Worker::post`], of a message with which this worker gets the thread.
+    pub fn receive(&self, thread: ThreadRef, message: Message) {
+        self.deliver(message, || thread.at.store(self.index, Relaxed));
+    }
+
+    /// `meanwhile`: what happens together with the message.
+    fn deliver(&self, message: Message, meanwhile: impl FnOnce()) {
         let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         instruments::acquired(self);
+        meanwhile();
         messages.push(message);
         instruments::released(self);
         drop(messages);
@@ -236,6 +276,11 @@ impl Worker {
             // SAFETY: eight readable bytes. It fails only where the counter is full, which rings.
             unsafe { libc::write(self.bell.load(Relaxed), (&raw const one).cast(), 8) };
         }
+    }
+
+    /// Has this worker, which is the caller's, look into its inbox at its next switch.
+    pub fn reminds_itself(&self) {
+        self.has_mail.store(true, Relaxed);
     }
 
     #[inline]

@@ -3,6 +3,15 @@
 //!
 //! Times are nanoseconds of CLOCK_MONOTONIC ([`now`]), timeouts are
 //! [`Duration`](std::time::Duration)s.
+//!
+//! # Threads do not move
+//!
+//! A thread stays on the worker on which it was created: that of its creator ([`spawn`]), or
+//! another one if its closure and its result are `Send` ([`spawn_on`]). In C a ready thread may go
+//! to another worker. Here it may not, since each call would then be a place where a thread changes
+//! its OS thread: it may hold an `Rc`, a guard or a reference to a thread-local across the call,
+//! which no bound on its closure can see. An `unsafe` promise would not help: the compiler itself
+//! keeps addresses of thread-locals across calls, those of std's too.
 
 mod files;
 pub mod imports;
@@ -15,8 +24,9 @@ mod trace;
 pub use files::{Poller, blocking, poller, read_at, write_at};
 pub use sync::{Condvar, Mutex, MutexGuard, Semaphore};
 pub use threads::{
-    Builder, JoinHandle, Options, ThreadId, check, current, init, now, resume, scheduler_name,
-    sleep, sleep_until, spawn, statistics, suspend, timeslice_left, yield_now, yield_to,
+    Builder, JoinHandle, Options, ThreadId, Worker, check, current, init, now, resume,
+    scheduler_name, sleep, sleep_until, spawn, spawn_on, statistics, suspend, timeslice_left,
+    worker, workers, yield_now, yield_to,
 };
 pub use trace::{end_trace, trace};
 

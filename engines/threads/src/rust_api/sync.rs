@@ -1,10 +1,12 @@
 //! Mutex, condition and semaphore with Rust's guards.
 //!
-//! They live on one OS thread, so they are shared with `Rc` or as plain references, and are neither
-//! Send nor Sync.
+//! Threads of all workers may share them: whatever is in a raw object is touched under the lock of
+//! `crate::sync` where there are several workers, and by one OS thread where there is one. A guard
+//! stays with its thread.
 
 use std::cell::UnsafeCell;
 use std::io;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
@@ -19,6 +21,11 @@ pub struct Mutex<T: ?Sized> {
     raw: RawMutex,
     value: UnsafeCell<T>,
 }
+
+// SAFETY: see the module; the lock orders the threads that use the value.
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
+// SAFETY: as above; one thread at a time has a reference to the value.
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
     pub const fn new(value: T) -> Mutex<T> {
@@ -37,7 +44,7 @@ impl<T: ?Sized> Mutex<T> {
     /// EDEADLK: the calling thread has it. EPERM: a foreign OS thread.
     pub fn lock(&self) -> io::Result<MutexGuard<'_, T>> {
         self.raw.lock(|| NEVER)?;
-        Ok(MutexGuard { mutex: self })
+        Ok(MutexGuard::new(self))
     }
 
     /// None: somebody has it.
@@ -52,16 +59,29 @@ impl<T: ?Sized> Mutex<T> {
 
     fn or_none(&self, locked: Result<()>, none: i32) -> io::Result<Option<MutexGuard<'_, T>>> {
         match locked {
-            Ok(()) => Ok(Some(MutexGuard { mutex: self })),
+            Ok(()) => Ok(Some(MutexGuard::new(self))),
             Err(Errno(errno)) if errno == none => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// The lock, given back when it is dropped.
+/// The lock, given back when it is dropped. It does not leave its worker:
+///
+/// ```compile_fail
+/// let mutex: &'static _ = Box::leak(Box::new(attune_threads::Mutex::new(1)));
+/// let guard = mutex.lock().unwrap();
+/// attune_threads::spawn_on(attune_threads::Worker::LeastLoaded, move || drop(guard));
+/// ```
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    fn new(mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+        MutexGuard { mutex, not_send: PhantomData }
+    }
 }
 
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
@@ -92,6 +112,11 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
 pub struct Condvar {
     raw: RawCondition,
 }
+
+// SAFETY: see the module.
+unsafe impl Send for Condvar {}
+// SAFETY: see the module.
+unsafe impl Sync for Condvar {}
 
 impl Default for Condvar {
     fn default() -> Condvar {
@@ -135,6 +160,11 @@ impl Condvar {
 pub struct Semaphore {
     raw: RawSemaphore,
 }
+
+// SAFETY: see the module.
+unsafe impl Send for Semaphore {}
+// SAFETY: see the module.
+unsafe impl Sync for Semaphore {}
 
 impl Semaphore {
     pub const fn new(value: u64) -> Semaphore {

@@ -7,17 +7,18 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{ptr, thread};
 
 use super::nanoseconds;
 use crate::clock::{self, NEVER};
+use crate::engine::{New, worker};
 use crate::errno::Errno;
 use crate::io::sleep_until as sleep_to;
 use crate::operations::{self, Place};
 use crate::preemption;
-use crate::process::{self, Settings, leave, with};
+use crate::process::{self, Settings, here, leave, with};
 use crate::statistics::{self, Statistics};
 use crate::thread::{Body, Leave};
 
@@ -67,6 +68,8 @@ pub fn init(options: &Options) -> io::Result<()> {
         cluster: cluster.as_deref(),
         workers: options.workers,
         preempt: options.preempt,
+        // A Rust thread may hold what is not Send from one call to the next, so it stays.
+        moves: false,
     })?)
 }
 
@@ -102,23 +105,79 @@ impl Builder {
         self
     }
 
-    /// A thread that runs `f` when the scheduler chooses it.
+    /// A thread that runs `f` when the scheduler chooses it, on the caller's worker.
     ///
     /// # Errors
     /// EAGAIN: no memory for its stack. EINVAL: stack size too large, or a NUL in the name. EPERM:
     /// a foreign OS thread.
     pub fn spawn<T: 'static>(self, f: impl FnOnce() -> T + 'static) -> io::Result<JoinHandle<T>> {
+        self.start(Place::Here, f)
+    }
+
+    /// As [`Builder::spawn`], on any worker, where the thread stays: another OS thread may run `f`
+    /// and make its result. The caller waits until that worker next switches threads.
+    ///
+    /// ```compile_fail
+    /// # use attune_threads::{Builder, Worker};
+    /// let here = std::rc::Rc::new(1);
+    /// Builder::new().spawn_on(Worker::LeastLoaded, move || println!("{here}"));
+    /// ```
+    ///
+    /// # Errors
+    /// As there. EINVAL: no such worker, too.
+    pub fn spawn_on<T: Send + 'static>(
+        self,
+        worker: Worker,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<JoinHandle<T>> {
+        self.start(worker.place(), f)
+    }
+
+    /// What `f` is, and its result, may go to the OS thread of that place.
+    fn start<T: 'static>(
+        self,
+        place: Place,
+        f: impl FnOnce() -> T + 'static,
+    ) -> io::Result<JoinHandle<T>> {
         let name = CString::new(if self.name.is_empty() { "thread".into() } else { self.name })?;
-        let packet: Packet<T> = Rc::new(Cell::new(None));
+        let packet: Packet<T> = Arc::new(Cell::new(None));
         let ours = packet.clone();
-        let body = Body::Rust(Box::new(move || ours.set(Some(catch_unwind(AssertUnwindSafe(f))))));
-        let userdata = self.userdata.map_or(ptr::null_mut(), ptr::NonNull::as_ptr);
-        let id = operations::create(&name, self.stack_size, userdata, false, Place::Here, body)?;
+        let run = move || ours.set(Some(catch_unwind(AssertUnwindSafe(f))));
+        let new = New {
+            name: &name,
+            stack_size: self.stack_size,
+            userdata: self.userdata.map_or(ptr::null_mut(), ptr::NonNull::as_ptr),
+            detached: false,
+            pinned: false,
+            body: Body::Rust(Box::new(run)),
+        };
+        let id = operations::create(new, place)?;
         Ok(JoinHandle { id: ThreadId(id), packet, joined: false })
     }
 }
 
-type Packet<T> = Rc<Cell<Option<thread::Result<T>>>>;
+/// Where a new thread lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worker {
+    /// The one with the fewest threads that have not ended.
+    LeastLoaded,
+    /// From 1 to [`workers`].
+    Number(usize),
+}
+
+impl Worker {
+    fn place(self) -> Place {
+        match self {
+            Worker::LeastLoaded => Place::LeastLoaded,
+            // 0 is none either.
+            Worker::Number(number) => Place::Worker(number.wrapping_sub(1)),
+        }
+    }
+}
+
+/// Set by the thread before it ends, on its worker, and taken by the thread that has joined it,
+/// which its end precedes. If none does, the last of the two drops what is there.
+type Packet<T> = Arc<Cell<Option<thread::Result<T>>>>;
 
 /// The right to a thread's result. Dropped, it lets the thread go on unjoined.
 pub struct JoinHandle<T> {
@@ -160,6 +219,27 @@ impl<T> Drop for JoinHandle<T> {
 /// As there.
 pub fn spawn<T: 'static>(f: impl FnOnce() -> T + 'static) -> io::Result<JoinHandle<T>> {
     Builder::new().spawn(f)
+}
+
+/// [`Builder::spawn_on`] with the defaults.
+///
+/// # Errors
+/// As there.
+pub fn spawn_on<T: Send + 'static>(
+    worker: Worker,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().spawn_on(worker, f)
+}
+
+/// How many workers there are. EPERM: a foreign OS thread.
+pub fn workers() -> io::Result<usize> {
+    Ok(here().map(|_| worker::all().len())?)
+}
+
+/// The number of the worker on which the calling thread runs, from 1. EPERM: a foreign OS thread.
+pub fn worker() -> io::Result<usize> {
+    Ok(here().map(|worker| worker.index + 1)?)
 }
 
 /// The running thread. EPERM: a foreign OS thread.

@@ -9,14 +9,17 @@
 //! Invariant: a [`ThreadRef`] is held only by structures that the engine clears before it frees the
 //! thread: the table, the wait queue, the timers, the descriptors' waiters, `joiner`. Fields are
 //! cells because several of these structures refer to a thread at a time, all on the OS thread of
-//! its worker. `waits_for`, `outcome`, `retakes`, `untimed` and the places in a queue may change by
-//! the hand of another worker while the thread is in a queue, under the lock of sync.rs.
+//! the worker that has it. `waits_for`, `outcome`, `retakes`, `untimed` and the places in a queue
+//! may change by the hand of another worker while the thread is in a queue, under the lock of
+//! sync.rs. A thread that moves is in none of these structures but its home's table; `id`, `name`
+//! and `at` may be read there, and `is_away` is its home's own.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::{CStr, c_void};
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicUsize;
 
 use corosensei::{Coroutine, Yielder};
 
@@ -80,6 +83,16 @@ pub enum WaitsFor {
     Call,
 }
 
+/// Whether a thread is among the ready ones of its engine. Kept only where threads may move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    Not,
+    /// It is counted, and stays.
+    Pinned,
+    /// It is in the list of those that may move.
+    Movable,
+}
+
 /// What a new thread runs.
 pub enum Body {
     C { start: extern "C-unwind" fn(*mut c_void) -> *mut c_void, argument: *mut c_void },
@@ -122,6 +135,23 @@ pub struct Thread {
     pub panicked: Cell<bool>,
     pub detached: Cell<bool>,
     pub joiner: Cell<Option<ThreadRef>>,
+
+    /// The worker that has it or, while it moves, that is to have it.
+    pub at: AtomicUsize,
+    /// The worker that created it, its home, has given it away.
+    pub is_away: Cell<bool>,
+    /// Reasons for which it stays on its worker at the moment.
+    pub pins: Cell<u32>,
+    /// It never leaves its worker: the program's first thread, and those of Rust.
+    pub stays: Cell<bool>,
+    /// Times that it went to another worker.
+    pub moves: Cell<u32>,
+    /// The last of the user's values for all threads that it has been given.
+    pub hinted: Cell<u64>,
+    /// Its place among the ready threads, see engine/ready.rs.
+    pub listed: Cell<Listed>,
+    pub ready_before: Cell<Option<ThreadRef>>,
+    pub ready_behind: Cell<Option<ThreadRef>>,
 
     /// Places in the timer heap, see timers.rs.
     pub timer_places: [Cell<u32>; 2],
@@ -187,6 +217,15 @@ impl ThreadRef {
             panicked: Cell::new(false),
             detached: Cell::new(false),
             joiner: Cell::new(None),
+            at: AtomicUsize::new(0),
+            is_away: Cell::new(false),
+            pins: Cell::new(0),
+            stays: Cell::new(false),
+            moves: Cell::new(0),
+            hinted: Cell::new(0),
+            listed: Cell::new(Listed::Not),
+            ready_before: Cell::new(None),
+            ready_behind: Cell::new(None),
             timer_places: Default::default(),
             untimed: Cell::new(false),
             queue: Cell::new(ptr::null()),
@@ -266,6 +305,11 @@ impl ThreadRef {
 }
 
 impl Thread {
+    /// Whether it may go to another worker when it is ready.
+    pub fn may_move(&self) -> bool {
+        self.pins.get() == 0 && !self.stays.get()
+    }
+
     pub fn name(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.name).unwrap_or_default()
     }

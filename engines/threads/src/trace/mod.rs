@@ -30,7 +30,7 @@ use crate::load::{self, Loaded};
 use crate::report;
 use recorder::{Eye, Pen};
 use story::Story;
-use writer::{Writer, Writing};
+use writer::{Order, Writer, Writing};
 
 /// How long a process that ends waits for its trace.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -117,7 +117,8 @@ fn begin(file: File, path: &Path, workers: usize, loaded: Loaded) -> Result<Vec<
     };
     let story = Story::new(clocks, &report::program(), loaded, workers);
     let (pens, eyes): (Vec<Pen>, Vec<Eye>) = (0..workers).map(|_| recorder::ring()).unzip();
-    let writer = Writer { file, path: path.to_owned(), story, eyes };
+    let order = Order::new(eyes.len());
+    let writer = Writer { file, path: path.to_owned(), story, eyes, order };
     state().writing = Some(writer.start().map_err(|_| Errno(libc::EAGAIN))?);
     PROCESS.store(std::process::id(), Relaxed);
     report::at_the_end(finish);

@@ -32,6 +32,15 @@ pub enum What {
         waits_for: WaitsFor,
     },
     Ended,
+    /// The thread goes to another worker, for the time of that number.
+    Leaves {
+        turn: u32,
+    },
+    /// It comes from the worker of that index, where [`What::Leaves`] of that number stands.
+    Arrives {
+        from: u32,
+        turn: u32,
+    },
     /// The thread `by` (0: no thread, but the worker) ends its wait. `turn` is the number of the
     /// wait among those of the thread.
     Wakes {

@@ -54,6 +54,8 @@ struct OfThread {
     since: i64,
     /// The arrow that ends where it is ready.
     arrow: Option<u64>,
+    /// The number of the last move to another worker that its worker has told.
+    left: u32,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -145,11 +147,24 @@ impl Story {
                 self.change(worker, thread, at, None, &[]);
                 self.threads.remove(&thread);
             }
+            What::Leaves { turn } => {
+                self.change(worker, thread, at, None, &[]);
+                self.threads.entry(thread).and_modify(|it| it.left = turn);
+            }
+            What::Arrives { from, .. } => self.arrives(worker, thread, at, from),
             What::Wakes { by, turn } => self.wakes(worker, thread, at, by, arrow(thread, turn)),
             What::Woken { turn } => self.is_woken(thread, at, arrow(thread, turn)),
             What::Hint { import, value } => self.hint(worker, thread, at, import, value),
             What::Lost { until, count } => self.lost(worker, at, until, count),
         }
+    }
+
+    /// The worker whose records go before this one, if it is not known yet that the thread has left
+    /// that worker.
+    pub fn waits_for(&self, record: &Record) -> Option<usize> {
+        let What::Arrives { from, turn } = record.what else { return None };
+        let left = self.threads.get(&record.thread).map(|it| it.left);
+        (left != Some(turn)).then_some(from as usize)
     }
 
     /// The trace ends now.
@@ -170,7 +185,7 @@ impl Story {
         }
         let label = format!("{thread} {name}");
         let track = self.timeline.track(self.group, &label);
-        let met = OfThread { track, label, worker, does: None, since: at, arrow: None };
+        let met = OfThread { track, label, worker, does: None, since: at, arrow: None, left: 0 };
         self.threads.insert(thread, met);
     }
 
@@ -206,7 +221,7 @@ impl Story {
         arguments: &[(&str, Value<'_>)],
     ) {
         let Some(it) = self.threads.get_mut(&thread) else { return };
-        if does == it.does && does != Some(Does::Run) {
+        if does == it.does && worker == it.worker && does != Some(Does::Run) {
             return;
         }
         let timeline = &mut self.timeline;
@@ -240,6 +255,17 @@ impl Story {
             Does::Wait(_) => {}
         }
         timeline.begin(at, it.track, &event);
+    }
+
+    fn arrives(&mut self, worker: usize, thread: ThreadId, at: i64, from: u32) {
+        let Some(it) = self.threads.get_mut(&thread) else { return };
+        it.since = it.since.max(at);
+        let places = [
+            ("from worker", Value::Int(i64::from(from) + 1)),
+            ("to worker", Value::Int(worker as i64 + 1)),
+        ];
+        let moves = Event { arguments: &places, ..Event::named("moves") };
+        self.timeline.instant(it.since, it.track, &moves);
     }
 
     /// What ended the wait of a thread that is ready now.

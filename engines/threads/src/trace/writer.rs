@@ -1,6 +1,10 @@
 //! The OS thread that writes a trace: it empties the workers' rings, turns records into packets and
 //! writes whole packets to the file, every few milliseconds.
 //!
+//! A thread that moves is in the records of two workers. Those of its new worker wait, from its
+//! arrival on, until its old worker's say that it has left; or until that worker's records have
+//! been read once, where these were lost.
+//!
 //! Invariant: it takes no lock that a worker ever waits for, and workers never wake it.
 
 use std::fs::File;
@@ -62,6 +66,45 @@ pub struct Writer {
     pub story: Story,
     /// By worker.
     pub eyes: Vec<Eye>,
+    pub order: Order,
+}
+
+/// Which rings were read to their ends when. Counts readings of rings.
+#[derive(Default)]
+pub struct Order {
+    readings: u64,
+    /// By worker, when all of its ring was read last.
+    read: Vec<u64>,
+    /// By worker, since when a record waits for those of another one.
+    waits_since: Vec<Option<u64>>,
+}
+
+impl Order {
+    pub fn new(workers: usize) -> Order {
+        Order { readings: 0, read: vec![0; workers], waits_since: vec![None; workers] }
+    }
+
+    /// The next record of the worker's ring waits for those of another worker, which may have come.
+    /// True: it still waits.
+    fn holds(&mut self, worker: usize, before: usize) -> bool {
+        let since = *self.waits_since[worker].get_or_insert(self.readings);
+        self.read.get(before).is_some_and(|read| *read <= since)
+    }
+
+    fn goes_on(&mut self, worker: usize) {
+        self.waits_since[worker] = None;
+    }
+
+    fn has_read(&mut self, worker: usize, all: bool) {
+        self.readings += 1;
+        if all {
+            self.read[worker] = self.readings;
+        }
+    }
+
+    fn nothing_waits(&self) -> bool {
+        self.waits_since.iter().all(Option::is_none)
+    }
 }
 
 impl Writer {
@@ -101,6 +144,7 @@ impl Writer {
             for worker in 0..self.eyes.len() {
                 busy |= self.read(worker)?;
             }
+            let last = last && self.order.nothing_waits();
             if last {
                 self.end();
             }
@@ -108,7 +152,7 @@ impl Writer {
             if last {
                 return Ok(());
             }
-            if !busy {
+            if !busy && self.order.nothing_waits() {
                 thread::park_timeout(REST);
             }
         }
@@ -131,11 +175,20 @@ impl Writer {
         let there = self.eyes[worker].ring.slots();
         let mut left = there;
         while left > 0 {
-            let Ok(record) = self.eyes[worker].ring.pop() else { break };
+            let Ok(record) = self.eyes[worker].ring.peek().copied() else { break };
+            if let Some(before) = self.story.waits_for(&record)
+                && self.order.holds(worker, before)
+            {
+                break;
+            }
+            self.order.goes_on(worker);
+            // It is there.
+            let _ = self.eyes[worker].ring.pop();
             left -= 1;
             self.story.hear(worker, &record);
             self.write(PORTION)?;
         }
+        self.order.has_read(worker, left == 0);
         Ok(there >= self.eyes[worker].ring.buffer().capacity() / 2)
     }
 

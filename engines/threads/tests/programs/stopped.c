@@ -1,6 +1,6 @@
 /* Threads in every state, and then a stop, for a debugger to look at.
  *
- *     stopped [away]
+ *     stopped [away | moved]
  */
 #include <attune.h>
 #include <signal.h>
@@ -60,6 +60,37 @@ static void send_away(void)
     attune_semaphore_wait(&arrived);
 }
 
+static int moved;
+
+static void *keeps(void *nothing)
+{
+    while (!__atomic_load_n(&moved, __ATOMIC_RELAXED))
+        attune_yield();
+    return nothing;
+}
+
+static void *moves_away(void *arrived)
+{
+    while (attune_worker() == 1)
+        attune_yield();
+    __atomic_store_n(&moved, 1, __ATOMIC_RELAXED);
+    return goes_away(arrived);
+}
+
+/* Created on worker 1, it goes to worker 2, which has no thread. */
+static void let_move(void)
+{
+    attune_t thread, keeper;
+    attune_semaphore arrived = ATTUNE_SEMAPHORE_INIT(0);
+    struct attune_options options = {.size = sizeof options, .moves = 1};
+    struct attune_attributes stays = {.name = "keeper", .pinned = 1}, goes = {.name = "moved"};
+    if (attune_init(&options) || attune_create(&keeper, &stays, keeps, NULL) ||
+        attune_create(&thread, &goes, moves_away, &arrived))
+        exit(1);
+    attune_semaphore_wait(&arrived);
+    attune_join(keeper, NULL);
+}
+
 static attune_t start(const char *name, void *(*body)(void *), void *argument)
 {
     attune_t thread;
@@ -74,6 +105,8 @@ int main(int count, char **arguments)
     int depth = 3;
     if (count > 1 && !strcmp(arguments[1], "away"))
         send_away();
+    if (count > 1 && !strcmp(arguments[1], "moved"))
+        let_move();
     attune_mutex_lock(&mutex);
     start("sleeper", sleeps, NULL);
     start("yielder", yields, &depth);

@@ -1,6 +1,6 @@
 /* Threads for a trace.
  *
- *     traced works | crosses | yields | bursts | forks | begins FILE | hangs
+ *     traced works | crosses | moves | yields | bursts | forks | begins FILE | hangs
  */
 #include <attune.h>
 #include <errno.h>
@@ -132,6 +132,37 @@ static void *tells_and_reads(void *none)
     return reads(none);
 }
 
+static volatile int gone;
+
+static void *keeps(void *none)
+{
+    while (!__atomic_load_n(&gone, __ATOMIC_RELAXED))
+        attune_yield();
+    return none;
+}
+
+static void *goes(void *none)
+{
+    while (attune_worker() == 1)
+        attune_yield();
+    for (int i = 0; i < ROUNDS; i++)
+        attune_sleep_for(100000);
+    __atomic_store_n(&gone, 1, __ATOMIC_RELAXED);
+    return none;
+}
+
+/* Worker 1 has two threads to run, and worker 2 none. */
+static void move(void)
+{
+    attune_t keeper;
+    struct attune_attributes stays = {.name = "keeper", .pinned = 1};
+    if (attune_create(&keeper, &stays, keeps, NULL))
+        fail("attune_create");
+    attune_t goer = start("goer", goes, NULL, 0);
+    join(goer);
+    join(keeper);
+}
+
 static void burst(void)
 {
     attune_t first = start("first", yields, (void *)BURST, 0);
@@ -200,7 +231,10 @@ static void begin(const char *file)
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "works";
+    struct attune_options options = {.size = sizeof options, .moves = !strcmp(what, "moves")};
     struct attune_statistics statistics;
+    if (attune_init(&options))
+        fail("attune_init");
     if (!strcmp(what, "works")) {
         work();
     } else if (!strcmp(what, "crosses")) {
@@ -208,6 +242,8 @@ int main(int count, char **arguments)
         until_one_waits();
         attune_semaphore_post(&filled);
         join(taker);
+    } else if (!strcmp(what, "moves")) {
+        move();
     } else if (!strcmp(what, "yields")) {
         start("first", turns, NULL, 0);
         turns(NULL);

@@ -1,6 +1,6 @@
 /* Threads for programs that are watched: by AddressSanitizer, ThreadSanitizer or Valgrind.
  *
- *     watched clean | overflow | after-return | locked | race | files
+ *     watched clean | overflow | after-return | locked | race | files | moved
  */
 #include <attune.h>
 #include <fcntl.h>
@@ -133,6 +133,28 @@ static void *uses_files(void *nothing)
     return nothing;
 }
 
+static int moved;
+
+/* What it fills and adds to it has used on another OS thread, too. */
+static void *moves(void *nothing)
+{
+    char frame[300];
+    for (int i = 0; i < 3000 && (i < 300 || !__atomic_load_n(&moved, __ATOMIC_RELAXED)); i++) {
+        int worker = attune_worker();
+        memset(frame, i, sizeof frame);
+        attune_mutex_lock(&mutex);
+        shared++;
+        attune_mutex_unlock(&mutex);
+        attune_yield();
+        if (i % 50 == 0)
+            attune_sleep_for(1000);
+        CHECK(frame[299] == (char)i);
+        if (attune_worker() != worker)
+            __atomic_store_n(&moved, 1, __ATOMIC_RELAXED);
+    }
+    return jumps(nothing);
+}
+
 static attune_t start(void *(*body)(void *), void *argument, int worker)
 {
     attune_t thread;
@@ -145,12 +167,16 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 2);
     int place = 16;
-    attune_t threads[3];
+    attune_t threads[6];
     int count = 1, rounds = 1;
+    struct attune_options options = {.size = sizeof options, .moves = !strcmp(argv[1], "moved")};
+    CHECK(attune_init(&options) == 0);
     if (!strcmp(argv[1], "clean"))
         rounds = 30, count = 3;
     else if (!strcmp(argv[1], "files"))
         rounds = 10, count = 2;
+    else if (!strcmp(argv[1], "moved"))
+        rounds = 3, count = 6;
     else if (!strcmp(argv[1], "locked") || !strcmp(argv[1], "race"))
         count = 2;
     for (int round = 0; round < rounds; round++) {
@@ -161,6 +187,9 @@ int main(int argc, char **argv)
         } else if (!strcmp(argv[1], "files")) {
             for (int i = 0; i < count; i++)
                 threads[i] = start(uses_files, NULL, i % attune_workers() + 1);
+        } else if (!strcmp(argv[1], "moved")) {
+            for (int i = 0; i < count; i++)
+                threads[i] = start(moves, NULL, 0);
         } else if (!strcmp(argv[1], "overflow")) {
             threads[0] = start(overflows, &place, 0);
         } else if (!strcmp(argv[1], "after-return")) {
@@ -173,6 +202,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < count; i++)
             CHECK(attune_join(threads[i], NULL) == 0);
     }
+    CHECK(moved == options.moves);
     puts("ok");
     return 0;
 }
