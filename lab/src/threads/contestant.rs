@@ -182,7 +182,7 @@ impl Make {
     }
 }
 
-fn call(command: &mut Command, folder: &Path) -> Result<()> {
+pub fn call(command: &mut Command, folder: &Path) -> Result<()> {
     let output = command.current_dir(folder).output().context("cannot run it")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(())

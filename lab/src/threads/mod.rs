@@ -6,6 +6,7 @@
 //! ratios within rounds, so a machine that changes its speed changes both sides.
 
 mod contestant;
+mod moving;
 mod rounds;
 pub mod thread_scale;
 pub mod yield_cost;

@@ -1,9 +1,11 @@
-//! Experiment `thread-scale`: creating and joining threads, and the memory that they need.
+//! Experiment `thread-scale`: creating and joining threads, the memory that they need, and what two
+//! workers do whose threads move.
 
 use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::contestant::{BOOST, CONTESTANTS, Measure, available};
+use super::moving::{self, Moving};
 use super::rounds::{self, Rounds, place};
 use crate::experiment::{Options, Procedure, Progress};
 use crate::median_interval::Median;
@@ -12,7 +14,8 @@ use crate::report::{Claim, Picture, Report, Table};
 
 pub const EXPERIMENT: Procedure = Procedure {
     name: "thread-scale",
-    about: "creating and joining 10 000 threads, and the memory of 100 000, beside other libraries",
+    about: "creating and joining 10 000 threads and the memory of 100 000, beside other libraries; \
+            two workers whose threads move",
     check: available,
     run,
 };
@@ -24,6 +27,8 @@ const CREATED: u32 = 100_000;
 const MANY: u32 = 100_000;
 const MOST_MEMORY: f64 = (1u64 << 30) as f64;
 const MOST_CREATE: f64 = 0.25;
+/// The time of two workers by that of one: 1.7 times its work.
+const MOST_MOVING: f64 = 1.0 / 1.7;
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
     let programs = rounds::programs(options, progress)?;
@@ -34,10 +39,11 @@ fn run(options: &Options, progress: Progress) -> Result<Report> {
     let memory = rounds::measure(&programs, Measure::Memory(THREADS), 0, 3, all, progress)?;
     let ours = |place: usize| CONTESTANTS[place].is_ours();
     let many = rounds::measure(&programs, Measure::Memory(MANY), 0, 1, ours, progress)?;
-    report(&create, &memory, &many)
+    let moving = moving::measure(options, count, progress)?;
+    report(&create, &memory, &many, &moving)
 }
 
-fn report(create: &Rounds, memory: &Rounds, many: &Rounds) -> Result<Report> {
+fn report(create: &Rounds, memory: &Rounds, many: &Rounds, moving: &Moving) -> Result<Report> {
     let cell =
         |median: Option<Median>| median.map_or("-".to_owned(), |it| format!("{:.0}", it.value));
     let took_part = |place: &usize| create.median(*place).is_some();
@@ -62,6 +68,19 @@ fn report(create: &Rounds, memory: &Rounds, many: &Rounds) -> Result<Report> {
         let claim = format!("{}: 100 000 threads take less than 1 GiB", contestant.name);
         claims.push(Claim::new(claim, bytes.map(shown)));
     }
+    let row = |workers: usize| {
+        let time = moving.median(workers).map_or("-".to_owned(), |it| format!("{:.1}", it.value));
+        vec![workers.to_string(), time]
+    };
+    let columns = ["workers", "ms"];
+    let mut moves = Table::new("Threads that move", &columns, vec![row(1), row(2)]);
+    moves.notes.push(format!("medians of {} alternating pairs", moving.pairs.len()));
+    let claim = "threads that are all created on worker 1 and may move: two workers take at most \
+                 0.59 times as long as one";
+    claims.push(match moving.ratio() {
+        Some(ratio) => Claim::interval(claim, ratio, MOST_MOVING),
+        None => Claim::new(claim, None),
+    });
     let bars: Vec<(String, f64)> = places
         .iter()
         .filter_map(|&place| {
@@ -75,14 +94,16 @@ fn report(create: &Rounds, memory: &Rounds, many: &Rounds) -> Result<Report> {
          after 10 000 threads have each run and yield; 100 000 for the claim.",
         "Boost.Fiber's stacks are those of its default, 128 KiB from malloc without a guard, or \
          its pool's; ours have 256 KiB and a guard.",
+        "Threads that move: eight threads compute and yield every few microseconds under \
+         `round_robin`. It needs two CPUs with nothing else to do.",
     ]);
     Ok(Report {
-        tables: vec![table],
+        tables: vec![table, moves],
         claims,
         pictures: vec![Picture::new("Create and join", picture)],
         data: json!({
             "contestants": CONTESTANTS.iter().map(|it| it.name).collect::<Vec<_>>(),
-            "create": create, "memory": memory, "many": many,
+            "create": create, "memory": memory, "many": many, "moving": moving,
         }),
         ..report
     })
@@ -100,11 +121,12 @@ mod tests {
             let round: Vec<f64> = (0..CONTESTANTS.len()).map(figure).collect();
             Rounds { measure: String::new(), rounds: vec![round; 6] }
         };
-        let verdicts = |create, many| {
-            let report = report(&rounds(create), &rounds(1.0), &rounds(many)).unwrap();
-            (report.claims[0].verdict, report.claims[1].verdict)
+        let verdicts = |create, many, two| {
+            let moving = Moving { pairs: vec![[100.0, two]; 6] };
+            let report = report(&rounds(create), &rounds(1.0), &rounds(many), &moving).unwrap();
+            report.claims.iter().map(|claim| claim.verdict).collect::<Vec<_>>()
         };
-        assert_eq!(verdicts(20.0, 10_000.0), (Verdict::Holds, Verdict::Holds));
-        assert_eq!(verdicts(30.0, 11_000.0), (Verdict::Missed, Verdict::Missed));
+        assert_eq!(verdicts(20.0, 10_000.0, 55.0), [Verdict::Holds; 3]);
+        assert_eq!(verdicts(30.0, 11_000.0, 60.0), [Verdict::Missed; 3]);
     }
 }
