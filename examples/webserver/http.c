@@ -1,4 +1,5 @@
 /* See http.h. */
+#define _GNU_SOURCE
 #include "http.h"
 
 #include <string.h>
@@ -36,206 +37,210 @@ enum http_scan http_scan_head(const char *bytes, size_t size, size_t *scanned)
     return HTTP_INCOMPLETE;
 }
 
-/* What is left to read of the head. */
-struct cursor {
-    char *at, *end;
+/* What the header fields say together. */
+struct fields {
+    int hosts, lengths, codings;
+    bool chunked, close, keep_alive, expects_continue, bad, too_many;
+    uint64_t length;
+    struct text host;
 };
 
-/* The next line without its line end, cut to a string in place; false at the end. */
-static bool next_line(struct cursor *cursor, char **line, size_t *size)
+static void read_field(struct field field, struct fields *fields)
 {
-    char *newline = memchr(cursor->at, '\n', (size_t)(cursor->end - cursor->at));
-    if (newline == NULL)
-        return false;
-    *line = cursor->at;
-    cursor->at = newline + 1;
-    if (newline > *line && newline[-1] == '\r')
-        newline--;
-    *newline = 0;
-    *size = (size_t)(newline - *line);
-    return true;
-}
-
-static bool is_token_char(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c != 0 && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
-static size_t token_size(const char *text)
-{
-    size_t size = 0;
-    while (is_token_char((unsigned char)text[size]))
-        size++;
-    return size;
-}
-
-static bool is(const char *text, size_t size, const char *word)
-{
-    return strlen(word) == size && strncasecmp(text, word, size) == 0;
-}
-
-/* Whether a comma-separated list has the word. */
-static bool list_has(const char *list, const char *word)
-{
-    while (*list != 0) {
-        list += strspn(list, ", \t");
-        size_t size = strcspn(list, ", \t");
-        if (is(list, size, word))
-            return true;
-        list += size;
+    static const struct text close = {"close", 5}, keep_alive = {"keep-alive", 10};
+    static const struct text go_on = {"100-continue", 12};
+    if (text_is(field.name, "host")) {
+        fields->hosts++;
+        fields->host = field.value;
+    } else if (text_is(field.name, "connection")) {
+        fields->close |= text_has(field.value, close);
+        fields->keep_alive |= text_has(field.value, keep_alive);
+    } else if (text_is(field.name, "content-length")) {
+        uint64_t length = 0;
+        if (!text_number(field.value, &length) || (fields->lengths > 0 && fields->length != length))
+            fields->bad = true;
+        fields->lengths++;
+        fields->length = length;
+    } else if (text_is(field.name, "transfer-encoding")) {
+        fields->codings++;
+        fields->chunked = text_is(field.value, "chunked");
+    } else if (text_is(field.name, "expect")) {
+        fields->expects_continue |= text_has(field.value, go_on);
     }
-    return false;
 }
 
-static bool parse_number(const char *text, uint64_t *number)
+static struct fields read_fields(struct text rest)
 {
-    if (*text == 0)
-        return false;
-    uint64_t value = 0;
-    for (; *text != 0; text++) {
-        if (*text < '0' || *text > '9' || value > (UINT64_MAX - 9) / 10)
-            return false;
-        value = value * 10 + (uint64_t)(*text - '0');
+    struct fields fields = {.hosts = 0};
+    struct field field;
+    enum field_found found;
+    for (int count = 0; (found = text_field(&rest, &field)) == FIELD_FOUND; count++) {
+        if (count == HTTP_FIELDS)
+            fields.too_many = true;
+        read_field(field, &fields);
     }
-    *number = value;
-    return true;
+    fields.bad |= found == FIELD_BAD || (fields.lengths > 0 && fields.codings > 0);
+    return fields;
+}
+
+/* Takes "HTTP/1.x" apart. 200, 400, or 505 for another version. */
+static int read_version(struct text text, int *minor)
+{
+    const char *c = text.at;
+    if (text.size != 8 || memcmp(c, "HTTP/", 5) != 0 || c[6] != '.' || c[5] < '0' || c[5] > '9' ||
+        c[7] < '0' || c[7] > '9')
+        return 400;
+    *minor = c[7] > '0';
+    return c[5] == '1' ? 200 : 505;
+}
+
+/* A target is "/path?query", "http://host/path?query", or anything else, which stays as it is. */
+static void split_target(struct http_request *request)
+{
+    static const char scheme[] = "http://";
+    struct text *target = &request->target;
+    size_t size = sizeof scheme - 1;
+    if (target->size < size || strncasecmp(target->at, scheme, size) != 0)
+        return;
+    struct text rest = {target->at + size, target->size - size};
+    size_t host = 0;
+    while (host < rest.size && strchr("/?#", rest.at[host]) == NULL)
+        host++;
+    if (host == 0)
+        return;
+    request->host = (struct text){rest.at, host};
+    *target = (struct text){rest.at + host, rest.size - host};
+}
+
+static int read_request_line(struct text line, size_t target_limit, struct http_request *request)
+{
+    size_t method = text_token(line);
+    if (method == 0 || method == line.size || line.at[method] != ' ')
+        return 400;
+    struct text rest = {line.at + method + 1, line.size - method - 1};
+    const char *space = memchr(rest.at, ' ', rest.size);
+    if (space == NULL || space == rest.at)
+        return 400;
+    request->method = (struct text){line.at, method};
+    request->target = (struct text){rest.at, (size_t)(space - rest.at)};
+    for (size_t i = 0; i < request->target.size; i++)
+        if ((unsigned char)request->target.at[i] <= ' ' || request->target.at[i] == 0x7f)
+            return 400;
+    int status = read_version((struct text){space + 1, rest.size - request->target.size - 1},
+                              &request->minor);
+    if (status != 200)
+        return status;
+    if (request->target.size > target_limit)
+        return 414;
+    split_target(request);
+    return 200;
+}
+
+int http_read_request(const char *head, size_t size, size_t target_limit,
+                      struct http_request *request)
+{
+    *request = (struct http_request){.keep_alive = false};
+    struct text rest = {head, size}, line;
+    do {
+        if (!text_line(&rest, &line))
+            return 400;
+    } while (line.size == 0);
+    int status = read_request_line(line, target_limit, request);
+    if (status == 400 || status == 505)
+        return status;
+
+    struct fields fields = read_fields(rest);
+    request->fields = rest;
+    if (fields.bad || fields.hosts > 1 || (request->minor > 0 && fields.hosts == 0) ||
+        (request->minor == 0 && fields.codings > 0))
+        return 400;
+    if (fields.too_many)
+        return 431;
+    if (status != 200)
+        return status;
+    if (fields.codings > 1 || (fields.codings == 1 && !fields.chunked))
+        return 501;
+    /* a host in the target overrules the field */
+    if (request->host.at == NULL)
+        request->host = fields.host;
+    request->head_only = request->method.size == 4 && memcmp(request->method.at, "HEAD", 4) == 0;
+    request->keep_alive = !fields.close && (request->minor > 0 || fields.keep_alive);
+    request->expects_continue = fields.expects_continue && request->minor > 0;
+    request->chunked = fields.chunked;
+    request->body_size = fields.length;
+    return 200;
 }
 
 /* 200 for those served, 405 for those that exist, 501 for others. Methods are case-sensitive. */
-static int method_status(const char *method, bool *head_only)
+static int method_status(struct text method)
 {
-    static const char *const known[] = {"POST",  "PUT",   "DELETE", "OPTIONS",
-                                        "PATCH", "TRACE", "CONNECT"};
-    *head_only = strcmp(method, "HEAD") == 0;
-    if (*head_only || strcmp(method, "GET") == 0)
-        return 200;
+    static const struct {
+        const char *name;
+        int status;
+    } known[] = {{"GET", 200},     {"HEAD", 200},  {"POST", 405},  {"PUT", 405},    {"DELETE", 405},
+                 {"OPTIONS", 405}, {"PATCH", 405}, {"TRACE", 405}, {"CONNECT", 405}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(method, known[i]) == 0)
-            return 405;
+        if (strlen(known[i].name) == method.size &&
+            memcmp(known[i].name, method.at, method.size) == 0)
+            return known[i].status;
     return 501;
 }
 
-/* The path of a target, which is "/path?query" or "http://host/path?query"; NULL if it is neither.
- */
-static char *target_path(char *target, size_t *size)
+int http_parse(char *head, size_t size, size_t target_limit, struct http_request *request)
 {
-    static const char scheme[] = "http://";
-    if (strncasecmp(target, scheme, sizeof scheme - 1) == 0) {
-        target += sizeof scheme - 1;
-        size_t host = strcspn(target, "/?#");
-        if (host == 0)
-            return NULL;
-        target += host;
-        if (*target !=
-            '/') { /* "http://host" means its root; there is room, the scheme stood before it */
-            target--;
-            *target = '/';
-            target[1] = 0;
-        }
-    }
-    if (*target != '/')
-        return NULL;
-    *size = strcspn(target, "?#");
-    return target;
-}
-
-static int parse_request_line(char *line, size_t size, size_t target_limit,
-                              struct http_request *request, int *minor)
-{
-    size_t method = token_size(line);
-    if (method == 0 || line[method] != ' ')
-        return 400;
-    char *target = line + method + 1;
-    char *version = memchr(target, ' ', size - method - 1);
-    if (version == NULL || version == target)
-        return 400;
-    line[method] = 0;
-    *version++ = 0;
-    if (strncmp(version, "HTTP/", 5) != 0 || strlen(version) != 8 || version[6] != '.' ||
-        version[5] < '0' || version[5] > '9' || version[7] < '0' || version[7] > '9')
-        return 400;
-    if (version[5] != '1')
-        return 505;
-    *minor = version[7] > '0';
-    int status = method_status(line, &request->head_only);
-    if (status != 200)
+    int status = http_read_request(head, size, target_limit, request);
+    if (status != 200 && status != 414)
         return status;
-    if (strlen(target) > target_limit)
-        return 414;
-    char *path = target_path(target, &size);
-    if (path == NULL || !http_normalise_path(path, size))
+    if (method_status(request->method) != 200)
+        return method_status(request->method);
+    if (status == 414)
+        return status;
+    if (request->chunked) /* a body of unknown size, for a method that has no use for one */
+        return 501;
+    /* The target lies inside the head. "http://host" means its root; there is room, the host stood
+     * before it. */
+    char *path = head + (request->target.at - head);
+    bool root =
+        request->target.size == 0 || (request->target.at[0] == '?' || request->target.at[0] == '#');
+    if (root && request->target.at > request->method.at + request->method.size + 1)
+        *--path = '/';
+    size_t length = 0;
+    if (root)
+        length = 1;
+    else
+        while (length < request->target.size && path[length] != '?' && path[length] != '#')
+            length++;
+    if (!http_normalise_path(path, length))
         return 400;
     request->path = path;
     return 200;
 }
 
-/* What the header fields say together. */
-struct fields {
-    int hosts;
-    bool has_length, has_coding, close, keep_alive, expects_continue, bad;
-    uint64_t length;
-};
-
-static void parse_field(char *line, size_t size, struct fields *fields)
+bool http_read_reply(const char *head, size_t size, struct http_reply *reply)
 {
-    size_t name = token_size(line);
-    if (name == 0 || line[name] != ':') { /* also a folded line, and a space before the colon */
-        fields->bad = true;
-        return;
-    }
-    for (char *c = line + name; c < line + size; c++)
-        if (*c == '\r')
-            fields->bad = true;
-    char *value = line + name + 1;
-    value += strspn(value, " \t");
-    for (char *end = line + size; end > value && (end[-1] == ' ' || end[-1] == '\t'); end--)
-        end[-1] = 0;
-    if (is(line, name, "host")) {
-        fields->hosts++;
-    } else if (is(line, name, "connection")) {
-        fields->close |= list_has(value, "close");
-        fields->keep_alive |= list_has(value, "keep-alive");
-    } else if (is(line, name, "content-length")) {
-        uint64_t length = 0;
-        if (!parse_number(value, &length) || (fields->has_length && fields->length != length))
-            fields->bad = true;
-        fields->has_length = true;
-        fields->length = length;
-    } else if (is(line, name, "transfer-encoding")) {
-        fields->has_coding = true;
-    } else if (is(line, name, "expect")) {
-        fields->expects_continue |= list_has(value, "100-continue");
-    }
-}
+    *reply = (struct http_reply){.status = 0};
+    struct text rest = {head, size}, line;
+    if (!text_line(&rest, &line) || line.size < 12 || line.at[8] != ' ' ||
+        read_version((struct text){line.at, 8}, &reply->minor) != 200)
+        return false;
+    uint64_t status;
+    if (!text_number((struct text){line.at + 9, 3}, &status) || status < 100 ||
+        (line.size > 12 && line.at[12] != ' ') || memchr(line.at, '\r', line.size) != NULL)
+        return false;
+    reply->status = (int)status;
+    if (line.size > 13)
+        reply->reason = (struct text){line.at + 13, line.size - 13};
 
-int http_parse(char *head, size_t size, size_t target_limit, struct http_request *request)
-{
-    *request = (struct http_request){.keep_alive = false};
-    struct cursor cursor = {head, head + size};
-    char *line;
-    size_t length;
-    do {
-        if (!next_line(&cursor, &line, &length))
-            return 400;
-    } while (length == 0);
-    int minor = 0;
-    int status = parse_request_line(line, length, target_limit, request, &minor);
-
-    struct fields fields = {.hosts = 0};
-    while (next_line(&cursor, &line, &length) && length > 0)
-        parse_field(line, length, &fields);
-    if (fields.bad || fields.hosts > 1 || (minor > 0 && fields.hosts == 0) ||
-        (fields.has_length && fields.has_coding))
-        return status == 505 ? 505 : 400;
-    if (status != 200)
-        return status;
-    if (fields.has_coding) /* a body of unknown size, for a method that has no use for one */
-        return 501;
-    request->keep_alive = !fields.close && (minor > 0 || fields.keep_alive);
-    request->expects_continue = fields.expects_continue;
-    request->body_size = fields.length;
-    return 200;
+    struct fields fields = read_fields(rest);
+    if (fields.bad || fields.too_many || fields.codings > 1 ||
+        (fields.codings == 1 && !fields.chunked))
+        return false;
+    reply->fields = rest;
+    reply->keep_alive = !fields.close && (reply->minor > 0 || fields.keep_alive);
+    reply->has_length = fields.lengths > 0;
+    reply->length = fields.length;
+    reply->chunked = fields.chunked;
+    return true;
 }
 
 static int hex_digit(char c)
@@ -321,6 +326,12 @@ const char *http_reason(int status)
         return "Request Header Fields Too Large";
     case 501:
         return "Not Implemented";
+    case 502:
+        return "Bad Gateway";
+    case 503:
+        return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
     case 505:
         return "HTTP Version Not Supported";
     default:

@@ -12,6 +12,7 @@ bool imports_register(struct server_imports *server)
         attune_register("descriptors_left", &server->descriptors_left) == 0 &&
         attune_register_thread_field("acceptor", struct thread_imports, acceptor) == 0 &&
         attune_register_thread_field("remaining", struct thread_imports, remaining) == 0 &&
+        attune_register_thread_field("miss", struct thread_imports, miss) == 0 &&
         attune_register_thread_field("started", struct thread_imports, started) == 0)
         return true;
     fprintf(stderr, "webserver: telling the scheduler about the server: %s\n", strerror(errno));

@@ -17,6 +17,7 @@ struct thread_imports {
     bool acceptor;
     /* bytes of the reply still to be written; 0 while a request is awaited */
     int64_t remaining;
+    bool miss;       /* of a proxy: the reply is not in the cache, and the upstream is asked */
     int64_t started; /* when the request came, in nanoseconds of attune_now() */
 };
 

@@ -35,7 +35,10 @@ static bool allow_descriptors(struct server *server)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return complain("getrlimit");
-    rlim_t wanted = (rlim_t)server->options.handlers + OTHER_DESCRIPTORS;
+    /* A proxy's handler may have a connection to the upstream, too. */
+    rlim_t each = server->proxy.on ? 2 : 1;
+    rlim_t others = OTHER_DESCRIPTORS + (server->proxy.on ? UPSTREAM_KEPT : 0);
+    rlim_t wanted = (rlim_t)server->options.handlers * each + others;
     if (limit.rlim_cur < wanted) {
         limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -45,7 +48,7 @@ static bool allow_descriptors(struct server *server)
                     "webserver: only %llu descriptors for %d handlers; some will stay idle\n",
                     (unsigned long long)limit.rlim_cur, server->options.handlers);
     }
-    rlim_t left = limit.rlim_cur > OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : 1;
+    rlim_t left = limit.rlim_cur > others + each ? (limit.rlim_cur - others) / each : 1;
     server->imports.descriptors_left = left < INT32_MAX ? (int)left : INT32_MAX;
     return true;
 }
@@ -105,6 +108,23 @@ static bool await_signal(struct server *server, int signals)
     return false;
 }
 
+/* What a proxy says beside what every server says. */
+static void print_proxy_summary(const struct server *server)
+{
+    const struct counters *c = &server->counters;
+    const struct cache *cache = &server->proxy.cache;
+    const char *form =
+        server->options.json
+            ? ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"shared\":%" PRIu64
+              ",\"failures\":%" PRIu64 ",\"kept\":%zu,\"kept_bytes\":%zu,\"evicted\":%" PRIu64
+              ",\"upstream_connections\":%" PRIu64
+            : "; %" PRIu64 " from the cache, %" PRIu64 " from the upstream, %" PRIu64
+              " shared another's fetch, %" PRIu64 " failed; %zu replies of %zu bytes kept, %" PRIu64
+              " gave way; %" PRIu64 " connections to the upstream";
+    printf(form, c->hits, c->misses, c->shared, c->failures, cache->count, cache->bytes,
+           cache->evicted, server->proxy.upstream.connections);
+}
+
 static void print_summary(const struct server *server)
 {
     const struct counters *c = &server->counters;
@@ -112,16 +132,19 @@ static void print_summary(const struct server *server)
         printf("{\"connections\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"ok\":%" PRIu64
                ",\"not_found\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"bytes\":%" PRIu64
                ",\"timeouts\":%" PRIu64 ",\"resets\":%" PRIu64 ",\"reclaimed\":%" PRIu64
-               ",\"no_descriptors\":%" PRIu64 ",\"aborted\":%" PRIu64 "}\n",
+               ",\"no_descriptors\":%" PRIu64 ",\"aborted\":%" PRIu64,
                c->connections, c->requests, c->ok, c->not_found, c->refused, c->bytes, c->timeouts,
                c->resets, c->reclaimed, c->no_descriptors, c->aborted);
     else
         printf("served %" PRIu64 " requests on %" PRIu64 " connections: %" PRIu64 " files, %" PRIu64
                " not found, %" PRIu64 " refused; %.1f MB; %" PRIu64 " timed out, %" PRIu64
                " gone, %" PRIu64 " reclaimed, %" PRIu64 " cut; %" PRIu64
-               " pauses for want of descriptors\n",
+               " pauses for want of descriptors",
                c->requests, c->connections, c->ok, c->not_found, c->refused, (double)c->bytes / 1e6,
                c->timeouts, c->resets, c->reclaimed, c->aborted, c->no_descriptors);
+    if (server->proxy.on)
+        print_proxy_summary(server);
+    puts(server->options.json ? "}" : "");
     fflush(stdout);
 }
 
@@ -144,9 +167,13 @@ static bool serve(struct server *server)
         return false;
 
     const char *scheduler = attune_scheduler_name();
-    printf("listening on %s:%d, %zu files of %.1f MB, %d handlers, scheduler %s\n",
-           server->options.host, ntohs(address.sin_port), server->files.count,
-           (double)server->files.bytes / 1e6, server->options.handlers,
+    printf("listening on %s:%d, ", server->options.host, ntohs(address.sin_port));
+    if (server->proxy.on)
+        printf("upstream %s, cache of %.1f MB", server->proxy.upstream.name,
+               (double)server->options.cache / 1e6);
+    else
+        printf("%zu files of %.1f MB", server->files.count, (double)server->files.bytes / 1e6);
+    printf(", %d handlers, scheduler %s\n", server->options.handlers,
            scheduler != NULL ? scheduler : "unknown");
     fflush(stdout);
     bool fine = await_signal(server, wakeup);
@@ -156,15 +183,34 @@ static bool serve(struct server *server)
     return fine;
 }
 
+/* Files, or an upstream and a cache for its replies. False with a message on stderr. */
+static bool prepare(struct server *server)
+{
+    const struct options *options = &server->options;
+    struct proxy *proxy = &server->proxy;
+    if (options->upstream == NULL)
+        return options->files != NULL ? files_load(&server->files, options->files)
+                                      : files_generate(&server->files);
+    proxy->on = true;
+    proxy->upstream.timeout = options->upstream_timeout;
+    if (!upstream_find(&proxy->upstream, options->upstream))
+        return false;
+    if (!cache_start(&proxy->cache, (size_t)options->cache, (size_t)options->object_limit)) {
+        fputs("webserver: out of memory for the cache\n", stderr);
+        return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static struct server server;
     int status = options_parse(&server.options, argc, argv);
     if (status >= 0)
         return status;
-    bool fine = server.options.files != NULL ? files_load(&server.files, server.options.files)
-                                             : files_generate(&server.files);
-    fine = fine && serve(&server);
+    bool fine = prepare(&server) && serve(&server);
+    upstream_end(&server.proxy.upstream);
+    cache_end(&server.proxy.cache);
     files_free(&server.files);
     return fine ? 0 : 1;
 }

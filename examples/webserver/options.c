@@ -11,11 +11,16 @@
 
 static const char usage[] =
     "usage: webserver [OPTION]...\n"
-    "Serves files from memory over HTTP/1.1, on threads that a scheduler of your choice "
+    "Serves files from memory over HTTP/1.1, or passes requests on to another server and keeps its "
+    "replies, on threads that a scheduler of your choice "
     "(ATTUNE_SCHED=FILE.so) switches.\n"
     "\n"
     "  --files DIR           serve the files below DIR; without it a generated set: /bytes/N, "
     "/large/0 to /large/7\n"
+    "  --upstream HOST:PORT  be a caching reverse proxy for the server there\n"
+    "  --cache BYTES         memory for replies of the upstream; 0 keeps none (67108864)\n"
+    "  --object-limit BYTES  size of a reply's body beyond which it is not kept (8388608)\n"
+    "  --upstream-timeout S  how long the upstream may keep a request waiting (10)\n"
     "  --host ADDRESS        IPv4 address to listen at (127.0.0.1)\n"
     "  --port N              port; 0 takes a free one and prints it (8080)\n"
     "  --handlers N          handler threads, which is also the number of connections served at a "
@@ -24,7 +29,7 @@ static const char usage[] =
     "  --backlog N           connections that may wait to be accepted (4096)\n"
     "  --head-limit BYTES    size of a request's head beyond which it is refused (8192)\n"
     "  --target-limit BYTES  the same for its target (4096)\n"
-    "  --body-limit BYTES    size of a request's body that is read and ignored (65536)\n"
+    "  --body-limit BYTES    size of a request's body beyond which it is refused (65536)\n"
     "  --idle-timeout S      how long a connection may wait for its next request (15)\n"
     "  --head-timeout S      how long a request may take to arrive (10)\n"
     "  --reply-timeout S     how long a client may take nothing of its reply (10)\n"
@@ -50,6 +55,10 @@ struct option_word {
 
 static const struct option_word words[] = {
     {"files", TEXT, AT(files), 0, 0},
+    {"upstream", TEXT, AT(upstream), 0, 0},
+    {"cache", BYTES, AT(cache), 0, (double)((int64_t)1 << 40)},
+    {"object-limit", BYTES, AT(object_limit), 0, 1 << 30},
+    {"upstream-timeout", SECONDS, AT(upstream_timeout), 0.001, 86400},
     {"host", TEXT, AT(host), 0, 0},
     {"port", COUNT, AT(port), 0, 65535},
     {"handlers", COUNT, AT(handlers), 1, 100000},
@@ -106,6 +115,9 @@ int options_parse(struct options *options, int argc, char **argv)
         .target_limit = 4096,
         .body_limit = 65536,
         .slowest = 4096,
+        .cache = 67108864,
+        .object_limit = 8388608,
+        .upstream_timeout = 10000000000,
         .idle_timeout = 15000000000,
         .head_timeout = 10000000000,
         .reply_timeout = 10000000000,
@@ -134,6 +146,10 @@ int options_parse(struct options *options, int argc, char **argv)
     }
     if (optind < argc) {
         fprintf(stderr, "webserver: %s: options only; try --help\n", argv[optind]);
+        return 2;
+    }
+    if (options->files != NULL && options->upstream != NULL) {
+        fputs("webserver: --files and --upstream: one of the two; try --help\n", stderr);
         return 2;
     }
     return -1;

@@ -7,8 +7,11 @@
 
 struct options {
     const char *host;
-    int port;          /* 0: the system chooses */
-    const char *files; /* directory; NULL: generate */
+    int port;                    /* 0: the system chooses */
+    const char *files;           /* directory; NULL: generate */
+    const char *upstream;        /* "HOST:PORT" of the server behind a proxy; NULL: serve files */
+    int64_t cache, object_limit; /* of a proxy: all that is kept, and one reply's body */
+    int64_t upstream_timeout;
     int handlers, backlog;
     int64_t chunk; /* of a reply between two yields */
     int64_t head_limit, target_limit, body_limit;

@@ -150,6 +150,7 @@ void pool_make_room(struct server *server)
 bool pool_start(struct server *server)
 {
     size_t count = (size_t)server->options.handlers, room = (size_t)server->options.head_limit;
+    room += server->proxy.on ? PROXY_BODY_ROOM : 0;
     server->handlers = calloc(count, sizeof *server->handlers);
     server->buffers = calloc(count, room);
     if (server->handlers == NULL || server->buffers == NULL) {
@@ -161,6 +162,7 @@ bool pool_start(struct server *server)
         handler->server = server;
         handler->fd = -1;
         handler->buffer = server->buffers + i * room;
+        handler->room = room;
         struct attune_attributes attributes = {
             .name = "handler",
             .stack_size = STACK_SIZE,
@@ -213,6 +215,8 @@ void pool_stop(struct server *server)
         struct handler *handler = &server->handlers[i];
         if (!handler->ended && handler->fd >= 0) {
             shutdown(handler->fd, SHUT_RDWR);
+            if (handler->link != NULL)
+                shutdown(handler->link->fd, SHUT_RDWR);
             server->counters.aborted++;
         }
     }

@@ -12,6 +12,8 @@
  *     alone closes.
  *   - imports.idle_handlers is the height of that stack. The semaphore `idle` counts the same less
  *     those promised to the acceptor.
+ *   - handler.link is what the handler itself uses; only pool_stop touches another's, to end a
+ * wait.
  *   - A connection is in the list `quiet` exactly while its handler waits for a request's first
  *     byte. */
 #ifndef WEBSERVER_SERVER_H
@@ -19,6 +21,7 @@
 
 #include "files.h"
 #include "options.h"
+#include "proxy.h"
 #include "imports.h"
 
 #include <attune.h>
@@ -36,9 +39,10 @@ struct handler {
     struct handler *below;         /* next on the stack of idle handlers */
     struct handler *older, *newer; /* neighbours in the list of quiet connections */
     int64_t quiet_since;
-    /* head_limit bytes: what has been received and not yet understood */
+    /* `room` bytes: what has been received and not yet understood */
     char *buffer;
-    size_t filled;
+    size_t filled, room;
+    struct link *link; /* to the upstream, while a proxied request uses one */
 };
 
 /* Counted since the start. */
@@ -52,11 +56,16 @@ struct counters {
     /* times that accept had to pause for want of descriptors or memory */
     uint64_t no_descriptors;
     uint64_t aborted; /* replies cut at the end of the grace period */
+
+    /* of a proxy: replies from the cache, requests that went to the upstream, those that waited for
+     * another's fetch instead, replies that the upstream owes */
+    uint64_t hits, misses, shared, failures;
 };
 
 struct server {
     struct options options;
-    struct files files;
+    struct files files; /* none where the server is a proxy */
+    struct proxy proxy;
     struct server_imports imports;
     struct counters counters;
     int listener;
