@@ -48,7 +48,7 @@ test:
 	$(MAKE) --no-print-directory -C examples/tickets PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/cameras PROFILE=debug
 	$(MAKE) --no-print-directory -C examples/webapp PROFILE=debug
-	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug parser-test
+	$(MAKE) --no-print-directory -C examples/webserver PROFILE=debug parser-test proxy-test
 	$(CARGO_TARGET_DIR)/debug/attune vm setup
 	tools/suites.pl --locked
 
