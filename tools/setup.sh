@@ -24,7 +24,7 @@ players)
         pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux openbox:openbox \
         xterm:xterm vim:vim pipewire:pipewire pw-cat:pipewire-bin pipewire-pulse:pipewire-pulse"
     ;;
-# `attune lab run webserver` compares with nginx and measures with wrk too.
+# `attune lab run webserver` and `proxy` compare with nginx; webserver measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
 # MariaDB and its headers: examples/database, and `attune lab run transactions`.
 database)

@@ -24,7 +24,7 @@ static int64_t seconds(struct text argument)
     return number < (uint64_t)LONG_TIME ? (int64_t)number : LONG_TIME;
 }
 
-/* Of two times the shorter. */
+/* Keeps the shorter of two times. */
 static void shorten(int64_t *time, struct text argument)
 {
     int64_t other = seconds(argument);

@@ -15,7 +15,7 @@ struct freshness {
     int64_t age;      /* when it came: how long ago the upstream made it */
 };
 
-/* Of a reply to GET that came at `now`, `delay` after it was asked for. */
+/* What holds for a reply to GET that came at `now`, `delay` after it was asked for. */
 struct freshness freshness_of(const struct http_reply *reply, time_t now, int64_t delay);
 
 /* What a request demands of the cache. */

@@ -210,7 +210,7 @@ static enum body_found fill_object(struct fetch *fetch, struct object *object, s
     while ((found = exchange_next(exchange, rest)) == BODY_CONTENT) {
         if (!cache_append(&fetch->proxy->cache, object, *rest))
             break;
-        /* Of a body of unknown length as much may be left as has come. */
+        /* Where the length is unknown, as much may be left as has come. */
         uint64_t left = exchange->body.form == BODY_LENGTH ? exchange->body.left : 0;
         handler->imports.remaining = (int64_t)(object->body_size + left);
         if (object->body_size - yielded >= (size_t)chunk) {

@@ -6,6 +6,7 @@ use crate::{cluster, demo, embedded, kernel, rhythm, scale, threads, webserver};
 pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &demo::EXPERIMENT,
     &webserver::EXPERIMENT,
+    &webserver::proxy::EXPERIMENT,
     &cluster::webapp::EXPERIMENT,
     &cluster::cameras::EXPERIMENT,
     &cluster::pool::EXPERIMENT,

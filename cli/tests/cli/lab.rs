@@ -22,7 +22,7 @@ fn lab_command(words: &[&str]) -> Command {
 #[test]
 fn experiments_and_peers_are_listed() {
     let list = lab(&["list"]);
-    for name in ["webserver", "switch-cost", "fairness", "wakeup-latency"] {
+    for name in ["webserver", "proxy", "switch-cost", "fairness", "wakeup-latency"] {
         assert!(out(&list).lines().any(|line| line.starts_with(name)), "{name}");
     }
     let peers = lab(&["peers"]);

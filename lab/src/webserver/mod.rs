@@ -14,8 +14,10 @@
 mod machine;
 pub mod measure;
 pub mod network;
+pub mod nginx;
 pub mod pairs;
 pub mod plan;
+pub mod proxy;
 mod report;
 mod runs;
 pub mod server;
@@ -32,6 +34,7 @@ use crate::report::Report;
 use crate::{files, schedulers};
 use pairs::{Bench, POLICIES, Pairs};
 use plan::Pairing;
+use server::Source;
 
 pub const EXPERIMENT: Procedure = Procedure {
     name: "webserver",
@@ -52,25 +55,31 @@ fn two_cores() -> Result<[u32; 2]> {
 fn run(options: &Options, progress: Progress) -> Result<Report> {
     let folder = options.folder.join("webserver");
     files::create_folder(&folder)?;
-    let compile = |policy: &str| -> Result<PathBuf> {
-        let compiled = folder.join(format!("{policy}.so"));
-        schedulers::compile(policy, &compiled)?;
-        Ok(compiled)
-    };
-    let compiled = [compile(POLICIES[0])?, compile(POLICIES[1])?];
+    let compiled = compile(&folder)?;
     let program = options.programs.join("webserver");
     let (results, network) = in_network(progress, |server_core, say| {
         let site = folder.join("site");
         let targets = site::create(&site)?;
         let (targets, schedulers) = (&targets[..], compiled.clone());
+        let source = Source::Files(&site);
         let bench =
-            Bench { program: program.clone(), schedulers, site: &site, targets, server_core, say };
-        runs::run(&bench, options, &folder)
+            Bench { program: program.clone(), schedulers, source, targets, server_core, say };
+        runs::run(&bench, &site, options, &folder)
     })?;
     progress("the same in a deterministic machine with two CPUs");
     // A machine that fails says nothing about the claims of this one.
     let machine = machine::run(options, &compiled).map_err(|error| format!("{error:#}"));
     report::report(&results, &machine, network)
+}
+
+/// The policies, compiled into the folder.
+fn compile(folder: &Path) -> Result<[PathBuf; 2]> {
+    let compile = |policy: &str| -> Result<PathBuf> {
+        let compiled = folder.join(format!("{policy}.so"));
+        schedulers::compile(policy, &compiled)?;
+        Ok(compiled)
+    };
+    Ok([compile(POLICIES[0])?, compile(POLICIES[1])?])
 }
 
 /// The pairs alone, for the inside of a machine: compiled schedulers in the order of [`POLICIES`],
@@ -80,7 +89,8 @@ pub fn pairs_inside(schedulers: [PathBuf; 2], programs: &Path, quick: bool) -> R
         let site = machine::site();
         let targets = &site::create(site)?[..];
         let program = programs.join("webserver");
-        let bench = Bench { program, schedulers, site, targets, server_core, say };
+        let source = Source::Files(site);
+        let bench = Bench { program, schedulers, source, targets, server_core, say };
         bench.run(&Pairing::in_machine(quick))
     })?;
     network.map_or(Ok(pairs), Err)

@@ -2,17 +2,17 @@
 //! same pair has measured. The claims rest on ratios within pairs, so a machine that changes its
 //! speed changes both sides.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::measure::{self, Sample};
 use super::plan::{self, Pairing};
-use super::server::{Server, Settings};
+use super::server::{Server, Settings, Source};
 use crate::experiment::Progress;
 use crate::http::generator::Loop;
-use crate::http::schedule::{Pattern, Target};
+use crate::http::schedule::{Arrival, Pattern, Target};
 use crate::median_interval::{self, Median};
 
 /// The servers of a pair differ in their policy.
@@ -23,7 +23,7 @@ pub struct Bench<'a> {
     pub program: PathBuf,
     /// Compiled, in the order of [`POLICIES`].
     pub schedulers: [PathBuf; 2],
-    pub site: &'a Path,
+    pub source: Source<'a>,
     pub targets: &'a [Target],
     pub server_core: u32,
     pub say: Progress<'a>,
@@ -74,7 +74,21 @@ impl Bench<'_> {
         let program = &self.program;
         ensure!(program.is_file(), "{} is not built; `make build` builds it", program.display());
         let scheduler = Some(self.schedulers[policy].as_path());
-        Server::start(program, scheduler, self.site, settings, &[], self.server_core)
+        let server =
+            Server::start(program, scheduler, self.source, settings, &[], self.server_core)?;
+        if let Source::Upstream(_) = self.source {
+            self.warm(&server)?;
+        }
+        Ok(server)
+    }
+
+    /// Asks for each target once, so that what a proxy may keep is kept.
+    pub fn warm(&self, server: &Server) -> Result<()> {
+        let one_each = (0u32..).zip(self.targets).map(|(target, _)| Arrival { at: 0, target });
+        let arrivals: Vec<Arrival> = one_each.collect();
+        let sample = measure::run(server, self.targets, &arrivals, Loop::Closed(1))?;
+        ensure!(sample.lost == 0.0, "{} targets of the site have no reply", sample.lost);
+        Ok(())
     }
 
     /// Searches the best settings of both servers in the same way, then measures the pairs.
@@ -101,14 +115,18 @@ impl Bench<'_> {
         Ok(Pairs { searches, pairs })
     }
 
-    /// Requests a second that a server answers when many clients leave it no rest.
     fn capacity(&self, server: &Server, pairing: &Pairing) -> Result<f64> {
+        Ok(self.busy(server, pairing)?.throughput)
+    }
+
+    /// What a server does when many clients leave it no rest.
+    pub fn busy(&self, server: &Server, pairing: &Pairing) -> Result<Sample> {
         let rate = 20_000.0;
         let length = (pairing.capacity_requests as f64 / rate * 1e9) as u64;
         let pattern = Pattern { rate, length, large_share: plan::LARGE_SHARE, seed: 99 };
         let arrivals = pattern.arrivals(self.targets);
         let busy = Loop::Closed(plan::BUSY_CLIENTS);
-        Ok(measure::run(server, self.targets, &arrivals, busy)?.throughput)
+        measure::run(server, self.targets, &arrivals, busy)
     }
 
     fn search(&self, policy: usize, pairing: &Pairing, capacity: f64) -> Result<Search> {

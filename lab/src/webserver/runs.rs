@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::measure::{self, Sample};
+use super::nginx::{self, Role};
 use super::pairs::{self, Bench, POLICIES, Pairs};
 use super::plan::{self, Pairing, Plan};
-use super::server::{self, Server};
+use super::server::Server;
 use super::simulate::{self, Costs};
 use crate::experiment::Options;
 use crate::http::generator::Loop;
@@ -45,7 +46,7 @@ pub fn percent(share: f64) -> u32 {
     (share * 100.0).round() as u32
 }
 
-pub fn run(bench: &Bench, options: &Options, folder: &Path) -> Result<Results> {
+pub fn run(bench: &Bench, site: &Path, options: &Options, folder: &Path) -> Result<Results> {
     let plan = &Plan::new(options.quick);
     let pairing = &Pairing::here(options.quick);
     let pairs = bench.run(pairing)?;
@@ -54,8 +55,9 @@ pub fn run(bench: &Bench, options: &Options, folder: &Path) -> Result<Results> {
         let server = bench.start(policy, &pairs.searches[policy].best)?;
         servers.push(((*name).to_owned(), server));
     }
-    if server::nginx_program().is_some() {
-        let nginx = Server::start_nginx(bench.site, &folder.join("nginx"), bench.server_core)?;
+    if nginx::program().is_some() {
+        let role = Role::Files(site);
+        let nginx = Server::start_nginx(&role, &folder.join("nginx"), bench.server_core)?;
         servers.push(("nginx".to_owned(), nginx));
     }
     let rest = Rest { bench, plan, servers: &servers, capacity: pairs.capacity() };
@@ -89,11 +91,11 @@ pub fn run(bench: &Bench, options: &Options, folder: &Path) -> Result<Results> {
 }
 
 /// The runs beside the pairs.
-struct Rest<'a> {
-    bench: &'a Bench<'a>,
-    plan: &'a Plan,
-    servers: &'a [(String, Server)],
-    capacity: f64,
+pub struct Rest<'a> {
+    pub bench: &'a Bench<'a>,
+    pub plan: &'a Plan,
+    pub servers: &'a [(String, Server)],
+    pub capacity: f64,
 }
 
 impl Rest<'_> {
@@ -154,7 +156,7 @@ impl Rest<'_> {
         Ok(by_load)
     }
 
-    fn open(&self, pairing: &Pairing) -> Result<BTreeMap<u32, ByServer<Sample>>> {
+    pub fn open(&self, pairing: &Pairing) -> Result<BTreeMap<u32, ByServer<Sample>>> {
         let one = |&load: &f64| {
             let samples =
                 self.in_turn(&format!("open loop, {} % load", percent(load)), |server, seed| {

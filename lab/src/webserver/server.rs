@@ -12,7 +12,7 @@ use attune_linux::child::{end_with_parent, pin};
 use attune_linux::time::{Time, process_cpu_time};
 use attune_linux::{process, signal};
 
-use crate::programs;
+use super::nginx::{self, Role};
 
 /// How long a server may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,6 +25,15 @@ pub struct Server {
     child: Child,
 }
 
+/// Where the example server has its replies from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// The files below a folder.
+    Files(&'a Path),
+    /// Another server, whose replies it keeps.
+    Upstream(SocketAddrV4),
+}
+
 /// How the example server is started.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
@@ -33,18 +42,21 @@ pub struct Settings {
 }
 
 impl Server {
-    /// Starts examples/webserver with a compiled scheduler (None: the library's built-in one) on
-    /// the files of `site`.
+    /// Starts examples/webserver with a compiled scheduler (None: the library's built-in one).
     pub fn start(
         program: &Path,
         scheduler: Option<&Path>,
-        site: &Path,
+        source: Source,
         settings: &Settings,
         extra: &[&str],
         cpu: u32,
     ) -> Result<Server> {
         let mut command = Command::new(program);
-        command.args(["--port", "0", "--json", "--files"]).arg(site);
+        command.args(["--port", "0", "--json"]);
+        match source {
+            Source::Files(site) => command.arg("--files").arg(site),
+            Source::Upstream(address) => command.args(["--upstream", &address.to_string()]),
+        };
         command.args([
             "--handlers",
             &settings.handlers.to_string(),
@@ -75,20 +87,15 @@ impl Server {
         }
     }
 
-    /// Starts nginx with one worker on the same files; what it writes goes to `scratch`.
-    pub fn start_nginx(site: &Path, scratch: &Path, cpu: u32) -> Result<Server> {
+    /// Starts nginx with one worker; what it writes goes to `scratch`.
+    pub fn start_nginx(role: &Role, scratch: &Path, cpu: u32) -> Result<Server> {
         let address = free_address()?;
-        let configuration = scratch.join("nginx.conf");
-        let site = fs::canonicalize(site)?;
+        let file = scratch.join("nginx.conf");
         fs::create_dir_all(scratch)?;
         let scratch = fs::canonicalize(scratch)?;
-        fs::write(&configuration, nginx_configuration(address, &site, &scratch))?;
-        let mut command = Command::new(nginx_program().context("nginx is not installed")?);
-        command
-            .arg("-c")
-            .arg(fs::canonicalize(&configuration)?)
-            .arg("-e")
-            .arg(scratch.join("nginx.log"));
+        fs::write(&file, nginx::configuration(role, address, &scratch)?)?;
+        let mut command = Command::new(nginx::program().context("nginx is not installed")?);
+        command.arg("-c").arg(fs::canonicalize(&file)?).arg("-e").arg(scratch.join("nginx.log"));
         let words = describe(&command);
         let child =
             pinned(&mut command, cpu).spawn().with_context(|| format!("starting {words}"))?;
@@ -130,31 +137,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         end(&mut self.child);
     }
-}
-
-/// Where nginx is, if it is installed; Debian keeps it out of users' search path.
-pub fn nginx_program() -> Option<PathBuf> {
-    let elsewhere = ["/usr/sbin/nginx", "/usr/local/sbin/nginx"].map(PathBuf::from);
-    programs::find("nginx").or_else(|| elsewhere.into_iter().find(|program| program.is_file()))
-}
-
-fn nginx_configuration(address: SocketAddrV4, site: &Path, scratch: &Path) -> String {
-    let scratch = scratch.display();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .iter()
-        .map(|kind| format!("    {kind}_temp_path \"{scratch}/{kind}\";\n"))
-        .collect();
-    // As root its worker would become another user, which may not be able to read the files.
-    let user = if process::effective_user() == 0 { "user root;\n" } else { "" };
-    format!(
-        "{user}daemon off;\nmaster_process off;\nworker_processes 1;\npid \"{scratch}/nginx.pid\";\
-            \nerror_log \"{scratch}/nginx.log\" error;\nevents {{ worker_connections 16384; }}\n\
-            http {{\n{temporary}    access_log off;\n    sendfile on;\n    tcp_nodelay on;\n    \
-            open_file_cache max=1000 inactive=1h;\n    open_file_cache_valid 1h;\n    \
-            keepalive_requests 1000000;\n    default_type application/octet-stream;\n    server {{ \
-            listen {address} backlog=4096; root \"{}\"; }}\n}}\n",
-        site.display()
-    )
 }
 
 fn free_address() -> Result<SocketAddrV4> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use attune_lab::http::schedule::Target;
 use attune_lab::schedulers;
-use attune_lab::webserver::server::{Server, Settings};
+use attune_lab::webserver::server::{Server, Settings, Source};
 use attune_lab::webserver::site;
 use attune_linux::affinity::Cpus;
 
@@ -69,10 +69,15 @@ pub fn with_servers(extra: &[&str], test: impl Fn(&Server)) {
 }
 
 pub fn start(scheduler: &Path, extra: &[&str]) -> Server {
+    start_on(Source::Files(&built().site), scheduler, extra)
+}
+
+/// A server of files, or a proxy.
+pub fn start_on(source: Source, scheduler: &Path, extra: &[&str]) -> Server {
     let built = built();
     let settings = Settings { handlers: 64, chunk: 16384 };
     let core = Cpus::of_this_thread().unwrap().iter().next().unwrap();
-    Server::start(&built.program, Some(scheduler), &built.site, &settings, extra, core).unwrap()
+    Server::start(&built.program, Some(scheduler), source, &settings, extra, core).unwrap()
 }
 
 /// One figure of the server's summary.
@@ -138,8 +143,32 @@ impl Client {
     /// The next reply to anything but HEAD; None if the server has closed.
     pub fn reply(&mut self) -> Option<Reply> {
         let mut reply = self.head()?;
-        reply.body = self.body(reply.field("Content-Length").unwrap().parse().unwrap());
+        reply.body = match reply.field("Transfer-Encoding") {
+            Some("chunked") => self.chunks(),
+            _ => self.body(reply.field("Content-Length").unwrap().parse().unwrap()),
+        };
         Some(reply)
+    }
+
+    /// A body in chunks, after a head.
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut body = vec![];
+        loop {
+            let end = loop {
+                match self.rest.windows(2).position(|bytes| bytes == b"\r\n") {
+                    Some(end) => break end,
+                    None => assert!(self.receive() > 0, "closed in the middle of a chunk"),
+                }
+            };
+            let line: Vec<u8> = self.rest.drain(..end + 2).collect();
+            let size = usize::from_str_radix(str::from_utf8(&line[..end]).unwrap(), 16).unwrap();
+            let chunk = self.body(size + 2);
+            assert_eq!(&chunk[size..], b"\r\n");
+            body.extend_from_slice(&chunk[..size]);
+            if size == 0 {
+                return body;
+            }
+        }
     }
 
     /// So many bytes, after a head.

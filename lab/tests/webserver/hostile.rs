@@ -169,13 +169,13 @@ fn readers_that_take_nothing_are_given_up() {
     assert_eq!(counted(&summary, "timeouts"), 20, "{summary}");
 }
 
-fn descriptors(server: &Server) -> usize {
+pub fn descriptors(server: &Server) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap().count()
 }
 
 /// Waits until the server has so few: a client that it still serves has one.
 #[track_caller]
-fn until_descriptors(server: &Server, few: usize) {
+pub fn until_descriptors(server: &Server, few: usize) {
     let begun = Instant::now();
     while descriptors(server) > few {
         assert!(begun.elapsed() < PATIENCE, "{} of {few}", descriptors(server));

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use attune_lab::http::generator::{self, Fate, Loop};
 use attune_lab::http::schedule::Pattern;
-use attune_lab::webserver::server::{Server, Settings};
+use attune_lab::webserver::server::{Server, Settings, Source};
 
 use crate::client::{Client, PATIENCE, PROJECT, built, target, with_servers};
 
@@ -179,9 +179,15 @@ fn serves_what_is_below_its_folder_and_nothing_else() {
         symlink(folder.join("secret"), site.join("link")).unwrap();
     }
     let settings = Settings { handlers: 8, chunk: 16384 };
-    let server =
-        Server::start(&built.program, Some(&built.schedulers[0]), &site, &settings, &[], 0)
-            .unwrap();
+    let server = Server::start(
+        &built.program,
+        Some(&built.schedulers[0]),
+        Source::Files(&site),
+        &settings,
+        &[],
+        0,
+    )
+    .unwrap();
     let ask = |path: &str| {
         let reply = Client::connect(server.address).get(path);
         let body = String::from_utf8(reply.body.clone()).unwrap();

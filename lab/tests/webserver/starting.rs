@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
-use attune_lab::webserver::server::{Server, Settings};
+use attune_lab::webserver::server::{Server, Settings, Source};
 
 use crate::client::{Client, built, counted, start, target};
 
@@ -14,7 +14,8 @@ fn run(arguments: &[&str]) -> Output {
 
 #[test]
 fn wrong_command_lines_are_refused() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
+        (&["--upstream", "127.0.0.1:1", "--files", "."], "--files and --upstream: one of the two"),
         (&["--port", "70000"], "--port 70000: wants a whole number from 0 to 65535"),
         (&["--port", "x"], "--port x"),
         (&["--handlers", "0"], "--handlers 0"),
@@ -38,7 +39,9 @@ fn wrong_command_lines_are_refused() {
 fn what_it_cannot_serve_is_said() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 5] = [
+        (&["--port", "0", "--upstream", "8080"], "--upstream 8080: wants HOST:PORT"),
+        (&["--port", "0", "--upstream", "127.0.0.1:none"], "--upstream 127.0.0.1:none: "),
         (&["--port", &port], "Address already in use"),
         (
             &["--port", "0", "--files", "/nowhere/at/all"],
@@ -99,8 +102,15 @@ fn runs_out_of_descriptors_and_recovers() {
         std::fs::set_permissions(&limited, mode).unwrap();
         let settings = Settings { handlers: 64, chunk: 16384 };
         let extra = ["--idle-timeout", "1"];
-        let server =
-            Server::start(&limited, Some(scheduler), &built.site, &settings, &extra, 0).unwrap();
+        let server = Server::start(
+            &limited,
+            Some(scheduler),
+            Source::Files(&built.site),
+            &settings,
+            &extra,
+            0,
+        )
+        .unwrap();
         let mut clients: Vec<Client> = (0..100).map(|_| Client::connect(server.address)).collect();
         for client in &mut clients {
             let reply = client.ask("GET /small/1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
