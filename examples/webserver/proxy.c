@@ -68,13 +68,19 @@ static bool cut(struct exchange *exchange)
 
 /* ---- Replies that are kept ---- */
 
+/* Seconds since the upstream made it. */
+static int64_t age_of(const struct object *object)
+{
+    int64_t age = (attune_now() - object->made) / SECOND;
+    return age > 0 ? age : 0;
+}
+
 static bool send_object(struct exchange *exchange, const struct object *object)
 {
     char tail[96];
     bool goes_on = stays(exchange);
-    int64_t age = (attune_now() - object->made) / SECOND;
     int size = snprintf(tail, sizeof tail, "Age: %" PRId64 "\r\nContent-Length: %zu\r\n%s\r\n",
-                        age > 0 ? age : 0, object->body_size, connection_field(goes_on));
+                        age_of(object), object->body_size, connection_field(goes_on));
     struct iovec parts[] = {{(char *)(uintptr_t)object->head.at, object->head.size},
                             {tail, (size_t)size},
                             {object->body, exchange->request->head_only ? 0 : object->body_size}};
@@ -104,21 +110,36 @@ static bool is_chunked_on(const struct exchange *exchange)
     return exchange->body.form != BODY_LENGTH && exchange->request->minor > 0;
 }
 
-static bool send_reply_head(struct exchange *exchange, bool goes_on)
+/* Status line and fields of the reply, into the link's scratch, which has room for what is added.
+ */
+static struct text reply_head(struct exchange *exchange, bool kept)
+{
+    struct head head = {.at = exchange->link->scratch, .room = sizeof exchange->link->scratch};
+    forward_reply(&head, &exchange->reply, kept);
+    if (text_value(exchange->reply.fields, "date").at == NULL)
+        head_add(&head, "Date: %s\r\n", client_date(exchange->handler->server));
+    return (struct text){head.at, head.size};
+}
+
+/* An object that could not be kept after all stands for the reply's fields, which are gone, and
+ * knows how old it is. */
+static bool send_reply_head(struct exchange *exchange, const struct object *begun, bool goes_on)
 {
     const struct http_reply *reply = &exchange->reply;
-    struct link *link = exchange->link;
-    struct head head = {.at = link->scratch, .room = sizeof link->scratch};
-    forward_reply(&head, reply, false);
-    if (text_value(reply->fields, "date").at == NULL)
-        head_add(&head, "Date: %s\r\n", client_date(exchange->handler->server));
+    char ending[160];
+    struct head tail = {.at = ending, .room = sizeof ending};
+    struct text fields = begun != NULL ? begun->head : reply_head(exchange, false);
+    if (begun != NULL)
+        head_add(&tail, "Age: %" PRId64 "\r\n", age_of(begun));
     if (is_chunked_on(exchange))
-        head_add(&head, "Transfer-Encoding: chunked\r\n");
+        head_add(&tail, "Transfer-Encoding: chunked\r\n");
     else if (reply->has_length && reply->status != 204)
-        head_add(&head, "Content-Length: %" PRIu64 "\r\n", reply->length);
-    head_add(&head, "%s\r\n", connection_field(goes_on));
-    struct iovec part = {head.at, head.size};
-    return !head.full && client_write(exchange->handler, &part, 1, exchange->body.left);
+        head_add(&tail, "Content-Length: %" PRIu64 "\r\n", reply->length);
+    head_add(&tail, "%s\r\n", connection_field(goes_on));
+    struct iovec parts[] = {{(char *)(uintptr_t)fields.at, fields.size}, {ending, tail.size}};
+    /* What is left of a reply of unknown length is unknown, and counts as nothing. */
+    uint64_t after = exchange->body.form == BODY_LENGTH ? exchange->body.left : 0;
+    return client_write(exchange->handler, parts, 2, after);
 }
 
 static bool send_piece(struct exchange *exchange, struct text content)
@@ -129,22 +150,31 @@ static bool send_piece(struct exchange *exchange, struct text content)
     struct iovec parts[] = {{size, (size_t)size_size},
                             {(char *)(uintptr_t)content.at, content.size},
                             {"\r\n", chunked ? 2 : 0}};
-    /* What is left of a reply of unknown length is unknown: it counts as this piece. */
     uint64_t after = exchange->body.form == BODY_LENGTH ? exchange->body.left : 0;
     return client_write(exchange->handler, parts, 3, after);
 }
 
-/* Passes the reply on, beginning with two pieces that have been read. */
-static bool relay(struct exchange *exchange, struct text first, struct text second)
+/* What tells a client of chunks that the reply is complete. */
+static bool send_end(struct exchange *exchange)
+{
+    struct iovec end = {"0\r\n\r\n", 5};
+    return !is_chunked_on(exchange) || client_write(exchange->handler, &end, 1, 0);
+}
+
+/* Passes the reply on. Where it was to be kept, the object holds the beginning, and `next` is the
+ * piece behind that. */
+static bool relay(struct exchange *exchange, const struct object *begun, struct text next)
 {
     bool ends_with_connection = exchange->body.form != BODY_LENGTH && !is_chunked_on(exchange);
     bool goes_on = stays(exchange) && !ends_with_connection;
     struct text content;
     enum body_found found;
     count_reply(exchange->handler->server, exchange->reply.status);
-    bool taken = send_reply_head(exchange, goes_on) &&
-                 (first.size == 0 || send_piece(exchange, first)) &&
-                 (second.size == 0 || send_piece(exchange, second));
+    bool taken = send_reply_head(exchange, begun, goes_on);
+    if (taken && begun != NULL && begun->body_size > 0) /* a chunk of nothing would be the last */
+        taken = send_piece(exchange, (struct text){begun->body, begun->body_size});
+    if (taken && begun != NULL)
+        taken = send_piece(exchange, next);
     while (taken && (found = exchange_next(exchange, &content)) == BODY_CONTENT)
         taken = send_piece(exchange, content);
     if (!taken) { /* nobody wants the rest */
@@ -154,7 +184,7 @@ static bool relay(struct exchange *exchange, struct text first, struct text seco
     if (found != BODY_END)
         return cut(exchange);
     exchange_finish(exchange);
-    return (!is_chunked_on(exchange) || send_piece(exchange, (struct text){"", 0})) && goes_on;
+    return send_end(exchange) && goes_on;
 }
 
 /* ---- Fetching ---- */
@@ -182,15 +212,11 @@ static struct object *begin_object(struct fetch *fetch)
     struct freshness freshness = freshness_of(reply, time(NULL), (now - exchange->asked) / SECOND);
     if (!freshness.storable || exchange->body.form == BODY_UNTIL_CLOSE)
         return NULL;
-    struct head head = {.at = exchange->link->scratch, .room = sizeof exchange->link->scratch};
-    forward_reply(&head, reply, true);
-    if (text_value(reply->fields, "date").at == NULL)
-        head_add(&head, "Date: %s\r\n", client_date(exchange->handler->server));
-    if (head.full || exchange->body.left > fetch->proxy->cache.object_limit)
+    if (exchange->body.left > fetch->proxy->cache.object_limit)
         return NULL;
+    struct text head = reply_head(exchange, true);
     struct object *object =
-        cache_create(&fetch->proxy->cache, &fetch->key, (struct text){head.at, head.size},
-                     (size_t)exchange->body.left);
+        cache_create(&fetch->proxy->cache, &fetch->key, head, (size_t)exchange->body.left);
     if (object != NULL) {
         object->made = now - freshness.age * SECOND;
         object->fresh_until = object->made + freshness.lifetime * SECOND;
@@ -237,7 +263,7 @@ static bool keep(struct fetch *fetch, struct object *object)
         break;
     case BODY_CONTENT:
         settle(fetch, (struct flight_end){.landing = LANDED_NOT});
-        goes_on = relay(exchange, (struct text){object->body, object->body_size}, rest);
+        goes_on = relay(exchange, object, rest);
         break;
     default:
         exchange_drop(exchange);
@@ -274,7 +300,7 @@ static bool fetch(struct fetch *fetch, bool may_keep)
     if (object != NULL)
         return keep(fetch, object);
     settle(fetch, (struct flight_end){.landing = LANDED_NOT});
-    return relay(exchange, (struct text){NULL, 0}, (struct text){NULL, 0});
+    return relay(exchange, NULL, (struct text){NULL, 0});
 }
 
 /* ---- A request ---- */

@@ -31,19 +31,16 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    pub const ALL: [Tuning; 4] = {
-        let tuning = |sendfile, tcp_nopush, open_file_cache| Tuning {
-            sendfile,
-            tcp_nopush,
-            open_file_cache,
-        };
-        [
-            tuning(true, false, true),
-            tuning(true, true, true),
-            tuning(false, false, true),
-            tuning(true, false, false),
-        ]
-    };
+    pub const ALL: [Tuning; 4] = [
+        Tuning::of(true, false, true),
+        Tuning::of(true, true, true),
+        Tuning::of(false, false, true),
+        Tuning::of(true, false, false),
+    ];
+
+    const fn of(sendfile: bool, tcp_nopush: bool, open_file_cache: bool) -> Tuning {
+        Tuning { sendfile, tcp_nopush, open_file_cache }
+    }
 
     pub fn words(self) -> String {
         let Tuning { sendfile, tcp_nopush, open_file_cache } = self;

@@ -145,7 +145,7 @@ fn garbage_from_the_upstream_ends_in_a_refusal_or_an_end() {
             })
         },
         |proxy, _| {
-            for number in 0..150 {
+            for number in 0..60 {
                 let client = Client::connect(proxy.address);
                 let mut stream = client.stream();
                 write!(stream, "GET /{number} HTTP/1.0\r\n\r\n").unwrap();
