@@ -309,7 +309,8 @@ static bool fetch(struct fetch *fetch, bool may_keep)
 static bool share(struct fetch *fetch, struct flight *flight, bool *goes_on)
 {
     struct exchange *exchange = fetch->exchange;
-    struct flight_end end = flight_wait(flight, fetch->proxy->upstream.timeout);
+    /* Longer than the fetch itself waits for its reply's head, so as to share its failure. */
+    struct flight_end end = flight_wait(flight, 2 * fetch->proxy->upstream.timeout);
     switch (end.landing) {
     case LANDED_KEPT:
         exchange->handler->server->counters.shared++;
