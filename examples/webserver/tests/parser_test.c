@@ -63,6 +63,8 @@ static void verdicts(void)
     expect(GET("http:///a"), 400, "", 0);
     expect(GET("ftp://x/a"), 400, "", 0);
     expect(GET("a"), 400, "", 0);
+    expect(GET("/a\tb"), 400, "", 0);
+    expect(GET("/a\x7f"), 400, "", 0);
     expect(GET("*"), 400, "", 0);
     expect("HEAD /a HTTP/1.1\r\n" H "\r\n", 200, "/a", 1);
 
