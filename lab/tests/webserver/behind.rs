@@ -137,7 +137,7 @@ pub fn with_proxies(
 
 /// Waits until it holds.
 #[track_caller]
-pub fn until(what: &str, holds: impl Fn() -> bool) {
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = std::time::Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "never: {what}");

@@ -258,12 +258,12 @@ fn the_generator_notices_wrong_answers() {
 }
 
 #[test]
-fn the_parser_withstands_its_own_tests() {
+fn parser_and_proxy_withstand_their_own_tests() {
     let made = std::process::Command::new("make")
         .args(["--silent", "-C"])
         .arg(std::path::Path::new(PROJECT).join("examples/webserver"))
         .arg(format!("OUT={}", built().program.parent().unwrap().display()))
-        .arg("parser-test")
+        .args(["parser-test", "proxy-test"])
         .output()
         .unwrap();
     assert!(

@@ -154,9 +154,7 @@ fn a_reply_is_kept_as_long_as_it_says() {
         |proxy, _| {
             let mut client = Client::connect(proxy.address);
             let first = number(&client.get("/a"));
-            while number(&client.get("/a")) == first {
-                std::thread::sleep(std::time::Duration::from_millis(50));
-            }
+            until("a new reply", || number(&client.get("/a")) != first);
         },
         |summary| assert!(counted(summary, "hits") > 0, "{summary}"),
     );
