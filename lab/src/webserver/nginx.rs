@@ -15,8 +15,8 @@ use crate::programs;
 pub enum Role<'a> {
     /// Serves the files of a site.
     Files(&'a Path),
-    /// The same behind a proxy, with leave to keep the replies for an hour. Below `/live/` it serves
-    /// the small files and forbids to keep them.
+    /// The same behind a proxy, with leave to keep the replies for an hour. Below `/live/` it
+    /// serves the small files and forbids to keep them.
     Upstream(&'a Path),
     /// Keeps the replies of the server there.
     Proxy(SocketAddrV4, Tuning),
@@ -97,8 +97,8 @@ fn files(address: SocketAddrV4, site: &Path) -> String {
 fn upstream(address: SocketAddrV4, site: &Path) -> String {
     let site = site.display();
     format!(
-        "    sendfile on;\n{OPEN_FILES}    server {{\n        listen {address} backlog=4096;\n        \
-            location / {{ root \"{site}\"; expires 1h; }}\n        location /live/ {{ alias \
+        "    sendfile on;\n{OPEN_FILES}    server {{\n        listen {address} backlog=4096;\n\
+        \x20       location / {{ root \"{site}\"; expires 1h; }}\n        location /live/ {{ alias \
             \"{site}/small/\"; add_header Cache-Control no-store; }}\n    }}\n"
     )
 }

@@ -322,9 +322,9 @@ fn a_chunked_reply_beyond_the_limit_is_passed_on_after_all() {
     with_proxies(
         &["--object-limit", "100000"],
         move || {
-            let mut text =
-                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
-                    .to_vec();
+            let mut text = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\
+                Transfer-Encoding: chunked\r\n\r\n"
+                .to_vec();
             for chunk in body.chunks(7001) {
                 text.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
                 text.extend_from_slice(chunk);
