@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use attune_backend_c as c;
-use attune_kernel::{Compiler, Division, Image, Layout, LoadError, Settings, support};
+use attune_kernel::{Compiler, Division, Image, Layout, LoadError, Members, Settings, support};
 use attune_language::EngineReport;
 use attune_language::engine::Engine;
 use attune_language::ir::Program;
@@ -46,7 +46,8 @@ pub fn try_load(
         seed: 0,
         cpus,
         partial: false,
-        shares: [1, 1],
+        shares: Vec::new(),
+        members: Members::default(),
         timeout_ms: 5000,
         strict: false,
         implicit: false,
@@ -159,7 +160,7 @@ pub fn bpf_text(
     };
     let c = match node {
         Some(node) => attune_kernel::node_source(command, Some(others), node.told),
-        None => attune_kernel::shared_source(command, others),
+        None => attune_kernel::shared_source(&[command, others]),
     };
     c.map(text).map_err(refused)
 }

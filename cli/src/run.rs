@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 use attune_broker::Broker;
 use attune_daemon::policy::{Cause, Joined};
 use attune_daemon::state_folder;
-use attune_kernel::{Division, Exit, Image, Member, Per, Running, Settings, Values, support};
+use attune_kernel::{
+    Division, Exit, Image, Member, Members, Per, Running, Settings, Values, support,
+};
 use attune_linux::process;
 use attune_values::wire;
 
@@ -89,7 +91,8 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
         seed: args.seed,
         cpus,
         partial: args.partial,
-        shares: args.weight,
+        shares: args.weight.to_vec(),
+        members: Members::default(),
         timeout_ms: args.timeout.clamp(100, 30_000),
         strict: args.strict,
         implicit: args.implicit,

@@ -61,9 +61,11 @@ pub fn since(
     line
 }
 
-/// Two schedulers, each with the threads that follow it.
-fn named(running: &Running) -> impl Iterator<Item = (&str, &'static str)> {
-    running.policies().zip(["(command)", "(others)"])
+/// Several schedulers, each with the threads that follow it.
+fn named(running: &Running) -> impl Iterator<Item = (&str, String)> {
+    let count = running.policies().count();
+    let role = move |index| attune_kernel::role(index, count).unwrap_or_default();
+    running.policies().enumerate().map(move |(index, name)| (name, format!("({})", role(index))))
 }
 
 /// One line, or one and one for each policy.

@@ -10,6 +10,7 @@ mod instances;
 mod knowledge;
 mod lends;
 mod rescue;
+mod several;
 mod shared;
 mod starvation;
 mod typed;

@@ -2,7 +2,7 @@
 /* `alarm t at T`: one a thread, kept by time in a tree of their own. They ring in dispatch, on the
  * CPU that set the earliest; its timer only kicks.
  */
-#if ATTUNE_HAS_ALARM || ATTUNE_OTHERS_HAS_ALARM
+#if ATTUNE_WHICH(HAS_ALARM)
 static struct attune_container ATTUNE_ARENA attune_alarms[ATTUNE_INSTANCES];
 /* which CPU's timer wakes for the first one */
 static uint32_t ATTUNE_ARENA attune_alarm_cpu[ATTUNE_INSTANCES];

@@ -20,8 +20,8 @@
  *     lingers   a thread that blocks stays counted for ATTUNE_LINGER, unless ATTUNE_LINGERERS of
  *               its instance block meanwhile. So threads that wake each other change no load
  *
- * A part is as it was when the thread last became ready, or changed itself. With two policies each
- * has loads of its own. Which cgroups there are, hierarchy.h says.
+ * A part is as it was when the thread last became ready, or changed itself. Where several policies
+ * share the machine, each has loads of its own. Which cgroups there are, hierarchy.h says.
  *
  * Invariant, under all locks: `counted` is not 0 only if the thread is READY or RUNNING, or WAITING
  * and lingers; and the loads are the sums of what is counted. One instance changes them under its
@@ -88,11 +88,7 @@ static struct attune_lingerers ATTUNE_KEPT ATTUNE_ARENA attune_lingerers[ATTUNE_
 
 static inline int attune_asks_weight(uint32_t domain)
 {
-#if ATTUNE_DOMAINS > 1
-    return domain ? ATTUNE_OTHERS_TAKES_WEIGHT : ATTUNE_TAKES_WEIGHT;
-#else
-    return ATTUNE_TAKES_WEIGHT;
-#endif
+    return ATTUNE_WHICH(TAKES_WEIGHT) >> domain & 1;
 }
 
 /* What was there before. */
@@ -190,17 +186,11 @@ static inline uint64_t attune_find_part(const struct thread ATTUNE_ARENA *t, uin
 
 static inline void attune_tell_part(struct thread ATTUNE_ARENA *t, uint32_t domain)
 {
-#if ATTUNE_DOMAINS > 1
-    if (domain) {
-#if ATTUNE_OTHERS_TAKES_WEIGHT
-        attune_supply_part_others(t);
-#endif
-        return;
-    }
-#endif
-#if ATTUNE_TAKES_WEIGHT
-    attune_supply_part(t);
-#endif
+#define ATTUNE_TELL_PART_ONE(of, ROLE, ending, t) \
+    case of:                                      \
+        attune_supply_part##ending(t);            \
+        break;
+    ATTUNE_IN_DOMAIN(domain, ATTUNE_TELL_PART_ONE, t);
 }
 
 #define ATTUNE_FRACTION ((1ull << ATTUNE_PART_BITS) - 1)

@@ -13,7 +13,7 @@
  *     dispatch, a thread waits too long [switch_out] leaves; the engine runs it (rescue.h)
  *     dispatch, no quota is left        schedule, switch_out, leaves (throttle.h)
  *     enqueue or dispatch, its stay ends arrives; dispatch, its quota is refilled: arrives
- *     dispatch, other domain owed       its policy: schedule; if that chose a thread, this policy:
+ *     dispatch, another domain owed     its policy: schedule; if that chose a thread, this policy:
  *                                       switch_out
  *     exit_task, disable (life.h)       set_dead, if the policy still knows the thread
  */
@@ -204,7 +204,7 @@ static inline int64_t attune_slice_begins(uint32_t domain)
 }
 
 /* Asks the domain's policy for this CPU's next thread, and gives it the CPU; `previous`, if it runs
- * here still and is of the other domain, stops then. 1 if there is a next thread. */
+ * here still and is of another domain, stops then. 1 if there is a next thread. */
 static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu, uint32_t domain,
                                 struct task_struct *previous, struct thread ATTUNE_ARENA *known)
 {
@@ -292,49 +292,51 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
 }
 
 #if ATTUNE_DOMAINS > 1
-/* Two domains: the one whose turn it is comes first. `runs`: its thread may go on. 1 if some thread
- * runs. */
+/* The domain that is asked next, those in `asked` having had no thread for this CPU;
+ * ATTUNE_DOMAINS: none. */
+static inline uint32_t attune_next_domain(const struct attune_cpu ATTUNE_ARENA *me, uint64_t asked)
+{
+    return (uint32_t)(me->running || !asked ? attune_owed(me, attune_answer.now, asked)
+                                            : attune_poorest(me, asked));
+}
+
+/* Several domains: the one whose turn it is comes first. `runs`: its thread may go on. 1 if some
+ * thread runs. */
 static inline int attune_share(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu,
                                struct task_struct *previous, struct thread ATTUNE_ARENA *known,
                                int runs)
 {
-    uint32_t domain = attune_domain_here(me), first = domain;
-    int64_t now = attune_answer.now;
-    attune_charge(me, now);
-    if (attune_is_owed(me, now))
-        first = !domain;
-    if (runs) {
-        /* Do not stop a thread that is not on this CPU: it is on its way back, or already on this
-         * CPU's own queue. */
-        if (first != domain && previous && known == me->running) {
-            if (attune_choose(me, cpu, first, previous, known)) {
-                if (attune_domains[attune_held()][domain].ready)
-                    attune_claim(domain, cpu, NULL);
-                return 1;
-            }
-        }
-        if (me->running) {
-            if (first != domain)
-                attune_bound(me, domain);
-            attune_set_turn(me, now);
-            return 1;
-        }
+    uint32_t here = attune_domain_here(me);
+    uint64_t asked = 0;
+    attune_charge(me, attune_answer.now);
+    /* Do not stop a thread that is not on this CPU: it is on its way back, or already on this CPU's
+     * own queue. */
+    if (runs && (!previous || known != me->running)) {
+        attune_set_turn(me, attune_answer.now);
+        return 1;
     }
-    for (int other = (int)ATTUNE_ZERO; other < 2 && ATTUNE_MAY_LOOP; other++) {
-        uint32_t of = other ? !first : first;
-        if (attune_domains[attune_held()][of].ready &&
-            attune_choose(me, cpu, of, previous, known)) {
-            /* the one that was asked first had no thread for this CPU */
-            if (of != first && me->running) {
-                attune_bound(me, of);
-                attune_set_turn(me, now);
-            }
+    for (int i = (int)ATTUNE_ZERO; i < ATTUNE_DOMAINS && ATTUNE_MAY_LOOP; i++) {
+        uint32_t domain = attune_next_domain(me, asked);
+        int displaces = me->running != NULL;
+        if (domain >= ATTUNE_DOMAINS || (displaces && domain == here))
+            break;
+        asked |= 1ull << domain;
+        if (!attune_domain_at(domain)->ready)
+            continue;
+        if (attune_choose(me, cpu, domain, previous, known)) {
+            if (asked & (asked - 1) && me->running)
+                attune_pass_over(me, asked, domain, attune_answer.now);
+            if (displaces && attune_domain_at(here)->ready)
+                attune_claim(here, cpu, NULL);
             return 1;
         }
         if (attune_failure.failed)
             return 0;
     }
-    return 0;
+    if (!me->running)
+        return 0;
+    attune_pass_over(me, asked, here, attune_answer.now);
+    return 1;
 }
 #endif
 

@@ -24,36 +24,30 @@ static __attribute__((noinline)) void attune_wrong(uint32_t about,
     attune_failure.contents[0].container = t->where;
 }
 
-/* A handler of one policy. `ROLE` stands in its macros: nothing for the command's, or for the only
- * one. */
-#define ATTUNE_CALL_ONE(ROLE, of, NAME, where, thread)                \
-    do {                                                              \
+#if ATTUNE_DOMAINS > 1
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_calling; /* whose handler runs */
+#define ATTUNE_NOW_CALLS(domain) (attune_calling = (domain))
+#else
+#define ATTUNE_NOW_CALLS(domain) (void)0
+#endif
+
+/* A handler of one policy. `ROLE` stands in its macros: nothing for the first one's. */
+#define ATTUNE_CALL_ONE(of, ROLE, ending, NAME, where, thread)        \
+    case of:                                                          \
+        ATTUNE_NOW_CALLS(of);                                         \
         if (ATTUNE_##ROLE##HAS_##NAME) {                              \
             attune_answer.cpu = attune_local(where);                  \
             attune_domains[attune_held()][of].calls[ATTUNE_##NAME]++; \
             ATTUNE_##ROLE##ON_##NAME(&attune_answer, thread);         \
         }                                                             \
-    } while (0)
+        break;
 
-/* A handler of the domain's policy, and whether it has it. */
-#if ATTUNE_DOMAINS > 1
-static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_calling; /* whose handler runs */
+/* A handler of the domain's policy. */
+#define ATTUNE_CALL_IN(domain, NAME, where, thread) \
+    ATTUNE_IN_DOMAIN(domain, ATTUNE_CALL_ONE, NAME, where, thread)
 
-#define ATTUNE_CALL_IN(domain, NAME, where, thread)                       \
-    do {                                                                  \
-        if (domain) {                                                     \
-            attune_calling = ATTUNE_OTHERS;                               \
-            ATTUNE_CALL_ONE(OTHERS_, ATTUNE_OTHERS, NAME, where, thread); \
-        } else {                                                          \
-            attune_calling = ATTUNE_COMMAND;                              \
-            ATTUNE_CALL_ONE(, ATTUNE_COMMAND, NAME, where, thread);       \
-        }                                                                 \
-    } while (0)
-#define ATTUNE_HAS(domain, NAME) ((domain) ? ATTUNE_OTHERS_HAS_##NAME : ATTUNE_HAS_##NAME)
-#else
-#define ATTUNE_CALL_IN(domain, NAME, where, thread) ATTUNE_CALL_ONE(, 0, NAME, where, thread)
-#define ATTUNE_HAS(domain, NAME)                    ATTUNE_HAS_##NAME
-#endif
+/* Whether the domain's policy has it. */
+#define ATTUNE_HAS(domain, NAME) (ATTUNE_WHICH(HAS_##NAME) >> (domain) & 1)
 
 /* A handler of the policy that the thread follows. */
 #define ATTUNE_CALL(NAME, where, thread) \
@@ -79,41 +73,35 @@ static inline void attune_call_woken(uint32_t cpu, struct attune_thread ATTUNE_A
 /* What the kernel knows of the thread, for imports of that name. */
 static inline void attune_supply_thread(struct thread ATTUNE_ARENA *t)
 {
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(&t->attune)) {
-        attune_supply_others(t);
-        return;
-    }
-#endif
-    attune_supply(t);
+#define ATTUNE_SUPPLY_ONE(of, ROLE, ending, t) \
+    case of:                                   \
+        attune_supply##ending(t);              \
+        break;
+    ATTUNE_IN_DOMAIN(attune_domain_of(&t->attune), ATTUNE_SUPPLY_ONE, t);
 }
 
 /* The same of the kernel's task: before each event that tells the policy of its waiting. */
 static inline void attune_know(struct thread ATTUNE_ARENA *t, struct task_struct *task)
 {
+#define ATTUNE_SUPPLY_TASK_ONE(of, ROLE, ending, t, task) \
+    case of:                                              \
+        attune_supply_task##ending(t, task);              \
+        break;
     attune_find_process(t, task);
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(&t->attune)) {
-        attune_supply_task_others(t, task);
-        return;
-    }
-#endif
-    attune_supply_task(t, task);
+    ATTUNE_IN_DOMAIN(attune_domain_of(&t->attune), ATTUNE_SUPPLY_TASK_ONE, t, task);
 }
 
 /* On the CPU where the thread is woken. */
 static inline void attune_know_waker(struct thread ATTUNE_ARENA *t)
 {
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(&t->attune)) {
-        attune_supply_waker_others(t);
-        return;
-    }
-#endif
-    attune_supply_waker(t);
+#define ATTUNE_SUPPLY_WAKER_ONE(of, ROLE, ending, t) \
+    case of:                                         \
+        attune_supply_waker##ending(t);              \
+        break;
+    ATTUNE_IN_DOMAIN(attune_domain_of(&t->attune), ATTUNE_SUPPLY_WAKER_ONE, t);
 }
 
-#if ATTUNE_HAS_ALARM || ATTUNE_OTHERS_HAS_ALARM
+#if ATTUNE_WHICH(HAS_ALARM)
 /* The alarms that are due. */
 static inline void attune_ring(uint32_t cpu)
 {
@@ -155,18 +143,17 @@ static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)
 static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
                                                   struct task_struct *task, uint32_t cpu)
 {
+#define ATTUNE_THREAD_INIT_ONE(of, ROLE, ending, head)    \
+    case of:                                              \
+        attune_thread_init##ending(&attune_answer, head); \
+        break;
     struct attune_thread ATTUNE_ARENA *head = &t->attune;
     head->where = NULL;
     head->destroyed = 0;
     head->line = 0;
     t->attune_task.cpu = cpu;
     attune_answer.cpu = attune_local(cpu);
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(head))
-        attune_thread_init_others(&attune_answer, head);
-    else
-#endif
-        attune_thread_init(&attune_answer, head);
+    ATTUNE_IN_DOMAIN(attune_domain_of(head), ATTUNE_THREAD_INIT_ONE, head);
     attune_supply_thread(t);
     attune_is_unweighed(t);
     attune_weigh(t);

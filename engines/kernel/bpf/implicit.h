@@ -160,19 +160,13 @@ static inline void attune_pass_releases(struct thread ATTUNE_ARENA *t)
 /* Under the lock: what the policy learns of a thread that it is about to be told of. */
 static inline void attune_tell_thread(struct thread ATTUNE_ARENA *t)
 {
-    if (!attune_wakes_sleeper)
-        return;
-#if ATTUNE_DOMAINS > 1
-    if (attune_domain_of(&t->attune)) {
-#if ATTUNE_OTHERS_TAKES_TIMEOUTS
-        attune_tell_others(t);
-#endif
-        return;
-    }
-#endif
-#if ATTUNE_TAKES_TIMEOUTS
-    attune_tell(t);
-#endif
+#define ATTUNE_TELL_ONE(of, ROLE, ending, t) \
+    case of:                                 \
+        if (ATTUNE_##ROLE##TAKES_TIMEOUTS)   \
+            attune_tell##ending(t);          \
+        break;
+    if (attune_wakes_sleeper)
+        ATTUNE_IN_DOMAIN(attune_domain_of(&t->attune), ATTUNE_TELL_ONE, t);
 }
 #else
 #define attune_start_timeouts(t) (void)0

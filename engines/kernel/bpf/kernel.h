@@ -11,11 +11,6 @@
 #define ATTUNE_INSTANCES 1
 #endif
 
-/* Policies in this program. */
-#ifndef ATTUNE_DOMAINS
-#define ATTUNE_DOMAINS 1
-#endif
-
 #define ATTUNE_SECTION(name) __attribute__((section(name), used))
 #define ATTUNE_KFUNC         extern __attribute__((section(".ksyms")))
 

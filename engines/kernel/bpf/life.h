@@ -61,71 +61,19 @@ ATTUNE_SECTION("struct_ops/exit_task") void attune_exit_task(unsigned long long 
     attune_leaves((void *)context[0], 1);
 }
 
-/* How often the loader has attached it again: see src/reload.rs. */
-uint32_t attune_reloads;
-
-/* A child follows its parent's policy, unless the loader has said otherwise of the parent. A
- * thread that is there when the scheduler is attached first is one of the others. One that was born
- * between two loads has its parent's, as if it had been born under either. */
-static inline void attune_inherit(struct attune_slot *slot, struct task_struct *task,
-                                  struct scx_init_task_args *args)
-{
-#if ATTUNE_DOMAINS > 1
-    struct attune_slot *parent = NULL;
-    if (slot->known || (!args->fork && !attune_reloads))
-        return;
-    bpf_rcu_read_lock();
-    if (args->fork) {
-        parent = bpf_task_storage_get(&attune_slots, bpf_get_current_task_btf(), NULL, 0);
-    } else {
-        struct task_struct *of = task->pid == task->tgid ? task->real_parent : task->group_leader;
-        if (of)
-            parent = bpf_task_storage_get(&attune_slots, of, NULL, 0);
-    }
-    if (parent)
-        slot->command = parent->command || parent->heirs;
-    bpf_rcu_read_unlock();
-#endif
-}
-
-#if ATTUNE_DOMAINS > 1
-/* From the loader: the children that the thread has from now on follow the command's policy, or
- * that of their parent. */
-struct attune_adoption {
-    int32_t pid, heirs;
-};
-
-ATTUNE_SECTION("syscall") int32_t attune_adopt(struct attune_adoption *adoption)
-{
-    struct task_struct *task = bpf_task_from_pid(adoption->pid);
-    struct attune_slot *slot;
-    int32_t result = -3; /* ESRCH */
-    if (!task)
-        return result;
-    slot = bpf_task_storage_get(&attune_slots, task, NULL, 0);
-    if (slot) {
-        slot->heirs = (uint32_t)adoption->heirs;
-        result = 0;
-    }
-    bpf_task_release(task);
-    return result;
-}
-#endif
-
 ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long long *context)
 {
     struct task_struct *task = (void *)context[0];
     struct attune_slot *slot;
     struct scx_init_task_args *args = (void *)context[1];
     struct attune_chunk ATTUNE_ARENA *fresh = NULL;
+    uint32_t domain = attune_domain_at_birth(task, args);
     struct attune_cgroup ATTUNE_ARENA *cgroup = attune_cgroup_at_birth(args);
     struct thread ATTUNE_ARENA *t;
     unsigned long flags;
     slot = bpf_task_storage_get(&attune_slots, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
     if (!slot)
         return 0; /* it will be a fall-back task */
-    attune_inherit(slot, task, args);
-    slot->known = 1;
     if (!attune_free && !attune_fresh_left)
         fresh = bpf_arena_alloc_pages(&attune_arena, NULL, ATTUNE_CHUNK, -1, 0);
     bpf_local_irq_save(&flags);
@@ -151,7 +99,7 @@ ATTUNE_SECTION("struct_ops.s/init_task") int32_t attune_init_task(unsigned long 
         t->attune_task.state = ATTUNE_UNKNOWN;
         t->attune.pinned = 0;
         t->attune_task.yielded = 0;
-        t->attune_task.domain = ATTUNE_DOMAINS > 1 ? !slot->command : 0;
+        t->attune_task.domain = (uint8_t)domain;
         t->attune_task.dispatches = 0;
         t->attune_task.rescued = 0;
         t->attune_task.idle_since = 0;
@@ -266,17 +214,14 @@ static __attribute__((noinline)) void attune_begin_instance(uint32_t instance)
 #if ATTUNE_INSTANCES > 1
     first = attune_cpu_of[instance][0];
 #endif
-    attune_start(&attune_answer, seed, cpus);
-#if ATTUNE_DOMAINS > 1
-    attune_start_others(&attune_answer, seed, cpus);
-#endif
+#define ATTUNE_START_ONE(of, ROLE, ending, seed, cpus) \
+    attune_start##ending(&attune_answer, seed, cpus);
+    ATTUNE_EACH_DOMAIN(ATTUNE_START_ONE, seed, cpus)
     attune_take_over(&attune_instances[instance]);
     attune_start_alarms();
     attune_start_throttling();
-    ATTUNE_CALL_IN(ATTUNE_COMMAND, INIT, first, NULL);
-#if ATTUNE_DOMAINS > 1
-    ATTUNE_CALL_IN(ATTUNE_OTHERS, INIT, first, NULL);
-#endif
+    for (uint32_t domain = 0; domain < ATTUNE_DOMAINS; domain++)
+        ATTUNE_CALL_IN(domain, INIT, first, NULL);
     attune_unlock();
     bpf_local_irq_restore(&interrupts);
 }

@@ -63,8 +63,8 @@ static void attune_preempt(struct attune_instance ATTUNE_ARENA *attune, int64_t 
         return;
 #if ATTUNE_DOMAINS > 1
     if (attune_domain_here(it) != attune_calling) { /* to this policy that CPU is idle */
-        it->wanted[attune_calling & 1] =
-            attune_earlier(it->wanted[attune_calling & 1], at > 0 ? at : 1);
+        uint32_t domain = attune_domain_index(attune_calling);
+        it->wanted[domain] = attune_earlier(it->wanted[domain], at > 0 ? at : 1);
         if (cpu != bpf_get_smp_processor_id())
             attune_kick((uint32_t)cpu); /* to look at its timer */
         return;
@@ -147,12 +147,7 @@ static inline int attune_look_again(const struct attune_cpu ATTUNE_ARENA *me, ui
 {
 #if ATTUNE_CPUS > 1
     uint32_t instance = attune_instance_at(cpu);
-    uint64_t ready = attune_domains[instance][0].ready;
-    int news;
-#if ATTUNE_DOMAINS > 1
-    ready += attune_domains[instance][1].ready;
-#endif
-    news = ready && me->asked != attune_events[instance];
+    int news = attune_ready_in(instance) && me->asked != attune_events[instance];
 #if ATTUNE_INSTANCES > 1
     news |= me->looked != attune_readied;
 #endif
@@ -174,7 +169,7 @@ static inline int attune_claim_one(uint32_t cpu, uint32_t domain, int64_t now)
     if (!it->running || attune_domain_here(it) == domain)
         return 0;
     attune_charge(it, now);
-    if (!attune_is_owed(it, now))
+    if ((uint32_t)attune_owed(it, now, 0) != domain)
         return 0;
     if (!it->kicked) {
         attune_statistics.kicks++;

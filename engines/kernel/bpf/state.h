@@ -26,10 +26,10 @@ struct attune_cpu {
 #if ATTUNE_DOMAINS > 1 /* see share.h */
     uint32_t domain;   /* whose turn it is */
     int64_t since;     /* when that domain was last charged */
-    /* when the other one may be owed the CPU; 0: it will say so itself */
+    /* when another one may be owed the CPU; 0: it will say so itself */
     int64_t turn;
     int64_t spent[ATTUNE_DOMAINS]; /* virtual times, ns */
-    /* when that domain's policy wants it, though the other one has it; 0: never */
+    /* when that domain's policy wants it, though another one has it; 0: never */
     int64_t wanted[ATTUNE_DOMAINS];
 #endif
 #if ATTUNE_INSTANCES > 1 /* see move.h; `local` is its number there */
@@ -51,7 +51,7 @@ static inline int64_t attune_earlier(int64_t one, int64_t other)
 /* The threads that follow one policy. */
 struct attune_domain {
     uint64_t ready; /* threads */
-    /* when that was 0 last; only where there are two domains, as the next */
+    /* when that was 0 last; only where there are several domains, as the next */
     int64_t ready_since;
     /* ns that its threads had CPUs, as far as charged */
     uint64_t ran;
@@ -145,10 +145,7 @@ struct {
 /* What outlives a reload of what the engine knows of a thread. */
 struct attune_slot {
     uint64_t record;
-    /* it follows the command's policy; its children will */
-    uint32_t command, heirs;
     uint32_t bound; /* whose values it has: see values.h */
-    uint32_t known; /* the engine has seen it before */
 };
 
 struct {

@@ -64,18 +64,11 @@ struct {
     struct attune_columns_there *value;
 } attune_columns ATTUNE_SECTION(".maps");
 
-#if ATTUNE_DOMAINS > 1
+#define ATTUNE_EACH_TABLED_ONE(of, ROLE, ending, visit, t) \
+    case of:                                               \
+        ATTUNE_##ROLE##EACH_TABLED(visit, t) break;
 #define ATTUNE_EACH_TABLED_OF_ITS_POLICY(visit, t) \
-    do {                                           \
-        if (attune_domain_of(&(t)->attune)) {      \
-            ATTUNE_OTHERS_EACH_TABLED(visit, t)    \
-        } else {                                   \
-            ATTUNE_EACH_TABLED(visit, t)           \
-        }                                          \
-    } while (0);
-#else
-#define ATTUNE_EACH_TABLED_OF_ITS_POLICY(visit, t) ATTUNE_EACH_TABLED(visit, t)
-#endif
+    ATTUNE_IN_DOMAIN(attune_domain_of(&(t)->attune), ATTUNE_EACH_TABLED_ONE, visit, t);
 
 /* The start of a new process is not known before its first thread is to run. */
 static inline void attune_find_process(struct thread ATTUNE_ARENA *t, struct task_struct *task)

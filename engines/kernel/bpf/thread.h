@@ -82,7 +82,7 @@ struct attune_task {
     uint8_t yielded;
     /* RUNNING: enqueue has put it on that CPU's own queue */
     uint8_t placed;
-    /* whose policy it follows: enum attune_domain_name */
+    /* whose policy it follows: see share.h */
     uint8_t domain;
     /* stopped, but still on the CPU where it ran: enqueue follows */
     uint8_t leaving;

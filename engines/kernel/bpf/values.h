@@ -135,18 +135,11 @@ static inline void attune_deliver(struct attune_import ATTUNE_ARENA *import, uin
     }
 }
 
-#if ATTUNE_DOMAINS > 1
-#define ATTUNE_EACH_OF_ITS_POLICY(visit, t)       \
-    do {                                          \
-        if (attune_domain_of(&(t)->attune)) {     \
-            ATTUNE_OTHERS_EACH_SUPPLIED(visit, t) \
-        } else {                                  \
-            ATTUNE_EACH_SUPPLIED(visit, t)        \
-        }                                         \
-    } while (0);
-#else
-#define ATTUNE_EACH_OF_ITS_POLICY(visit, t) ATTUNE_EACH_SUPPLIED(visit, t)
-#endif
+#define ATTUNE_EACH_SUPPLIED_ONE(of, ROLE, ending, visit, t) \
+    case of:                                                 \
+        ATTUNE_##ROLE##EACH_SUPPLIED(visit, t) break;
+#define ATTUNE_EACH_OF_ITS_POLICY(visit, t) \
+    ATTUNE_IN_DOMAIN(attune_domain_of(&(t)->attune), ATTUNE_EACH_SUPPLIED_ONE, visit, t);
 
 ATTUNE_OUTLINE attune_exchange_all(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {

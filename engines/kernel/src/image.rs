@@ -69,7 +69,7 @@ impl Image {
         names.join(" and ")
     }
 
-    /// The names of its schedulers: one, or the command's and the others'.
+    /// The names of its schedulers: one, or the commands' and the others'.
     pub fn policies(&self) -> impl Iterator<Item = &str> {
         self.description.policies.iter().map(|policy| policy.name.as_str())
     }

@@ -24,6 +24,7 @@ mod layout;
 mod load;
 mod loaded;
 mod locked_copy;
+mod members;
 mod memory;
 mod node;
 mod optional;
@@ -50,6 +51,7 @@ pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
+pub use members::Members;
 pub use node::{Member, Told};
 pub use optional::losses;
 pub use reload::{CpuChange, Reload};
@@ -59,7 +61,10 @@ pub use replay::{
 pub use rescues::Rescued;
 pub use running::{Prepared, Running, prepare, start};
 pub use snapshot::{Snapshot, SnapshotError};
-pub use source::{node_source, replay_node_source, replay_source, shared_source, source};
+pub use source::{
+    MOST_POLICIES, node_source, replay_node_source, replay_source, shared_source, source,
+};
 pub use statistics::{PolicyStatistics, Statistics};
 pub use tunables::SetError;
+pub use tunables::role;
 pub use values::Values;

@@ -9,6 +9,7 @@ use libbpf_rs::{AsRawLibbpf, MapCore, MapType, ObjectBuilder, PrintLevel};
 
 use crate::division::Division;
 use crate::image::Image;
+use crate::members::{self, Members};
 use crate::memory::{Memory, Section};
 use crate::optional;
 use crate::support::Missing;
@@ -23,8 +24,11 @@ pub struct Settings {
     pub cpus: u32,
     /// Only threads that ask for the class SCHED_EXT follow the scheduler.
     pub partial: bool,
-    /// The parts of two schedulers that share the machine, the command's first. At least 1.
-    pub shares: [u32; 2],
+    /// The parts of schedulers that share the machine, in their order. At least 1, which is also
+    /// that of one that is missing here.
+    pub shares: Vec<u32>,
+    /// Which threads follow which of them.
+    pub members: Members,
     /// The kernel throws a scheduler out that leaves a ready thread waiting for so long, in ms (at
     /// most 30 000).
     pub timeout_ms: u32,
@@ -135,8 +139,13 @@ pub(crate) fn object(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
     if settings.implicit && !listens {
         return Err(Error::NotImplicit { scheduler: image.scheduler() });
     }
+    let policies = image.policies().count();
+    let shares: Vec<u64> = (0..policies).map(|policy| share(&settings.shares, policy)).collect();
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
+        if name == members::MAP {
+            settings.members.share(&mut map).map_err(|error| refused(image, error))?;
+        }
         if name == "attune_timers" && map.max_entries() < settings.cpus {
             return Err(Error::TooFewCpus { room: map.max_entries(), cpus: settings.cpus });
         }
@@ -157,10 +166,14 @@ pub(crate) fn object(image: &Image, settings: &Settings) -> Result<libbpf_rs::Ob
         put("attune_seed", 0, &settings.seed.to_ne_bytes());
         put("attune_cpu_count", 0, &settings.cpus.to_ne_bytes());
         put("attune_longest_wait", 0, &longest_wait(settings).to_ne_bytes());
-        let shares = settings.shares.map(|share| u64::from(share.max(1)));
-        put("attune_shares", 0, &shares[0].to_ne_bytes());
-        put("attune_shares", 8, &shares[1].to_ne_bytes());
-        put("attune_margin", 0, &margin(shares).to_ne_bytes());
+        for (domain, share) in shares.iter().enumerate() {
+            put("attune_shares", 8 * domain, &share.to_ne_bytes());
+        }
+        put("attune_all_shares", 0, &shares.iter().sum::<u64>().to_ne_bytes());
+        put("attune_margin", 0, &margin(&shares).to_ne_bytes());
+        for (domain, run) in settings.members.numbers(policies).enumerate() {
+            put("attune_runs", 4 * domain, &run.to_ne_bytes());
+        }
         for (name, numbers) in [
             ("attune_instance_of", settings.division.instance_of()),
             ("attune_cache_of", settings.division.cache_of()),
@@ -199,12 +212,18 @@ fn longest_wait(settings: &Settings) -> i64 {
     if settings.strict { 0 } else { i64::from(settings.timeout_ms) * 1_000_000 / 3 }
 }
 
-/// How far one of two domains gets ahead before the other one has the CPU, in virtual ns
-/// (`bpf/share.h`): the turn of the one with the smaller share is no shorter than
-/// [`SHORTEST_TURN`], since a change of domains costs some microseconds.
-fn margin(shares: [u64; 2]) -> u64 {
-    let smaller = shares[0].min(shares[1]);
-    MARGIN.max(SHORTEST_TURN / 2 * (shares[0] + shares[1]) / smaller)
+fn share(shares: &[u32], policy: usize) -> u64 {
+    shares.get(policy).map_or(1, |share| u64::from(*share).max(1))
+}
+
+/// How far one domain gets ahead before another one has the CPU, in virtual ns (`bpf/share.h`): the
+/// turn of the one with the smallest share is no shorter than [`SHORTEST_TURN`], since a change of
+/// domains costs some microseconds. One of two goes from a margin behind to a margin ahead; one of
+/// several may begin where the next one stands.
+fn margin(shares: &[u64]) -> u64 {
+    let smallest = shares.iter().min().copied().unwrap_or(1);
+    let margins = if shares.len() > 2 { 1 } else { 2 };
+    MARGIN.max(SHORTEST_TURN / margins * shares.iter().sum::<u64>() / smallest)
 }
 
 /// Makes turns of 4 ms where the shares are equal.

@@ -20,6 +20,8 @@ pub(crate) struct Loaded {
     /// The scheduler has been attached, or never will be.
     pub begun: OnceLock<()>,
     pub rescues: Mutex<Rescues>,
+    /// The number of its command's threads: [`crate::Members`].
+    pub run: u32,
     pub cpus: u32,
     // Behind `memory`, which lies in it.
     pub object: libbpf_rs::Object,

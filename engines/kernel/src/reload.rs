@@ -61,10 +61,7 @@ pub(crate) fn attach(loaded: &Loaded) -> Result<(OwnedFd, Reload), Error> {
     let before = decisions(loaded).into_iter().max().unwrap_or(0);
     let settings = tunables::settings(image, memory).ok_or(NOT_OURS)?;
     let room = copier.room(image, memory).map_err(|error| failed(loaded, error.to_string()))?;
-    let reloads = memory.address(image, "attune_reloads").ok_or(NOT_OURS)?;
-    let count = memory.u32(reloads).unwrap_or(0) + 1;
     fresh::restore(image, memory).ok_or(NOT_OURS)?;
-    memory.set_u32(reloads, count);
     hand_over(loaded, room, &settings).ok_or(NOT_OURS)?;
     let map = object.maps().find(|map| map.name() == "attune_ops").ok_or(NOT_OURS)?;
     // SAFETY: a map that is loaded, and no options.

@@ -21,6 +21,7 @@ use crate::division::Division;
 use crate::failure::{self, Found};
 use crate::image::Image;
 use crate::load::{self, Error, Settings};
+use crate::members::Members;
 use crate::memory::{Memory, Words};
 
 /// Threads that there can be: their numbers are below it.
@@ -90,7 +91,8 @@ impl Replay {
             seed: 0,
             cpus,
             partial: false,
-            shares: [1, 1],
+            shares: Vec::new(),
+            members: Members::default(),
             timeout_ms: 0,
             strict: true,
             implicit: false,

@@ -18,6 +18,7 @@ use crate::image::Image;
 use crate::load::{self, Error, Settings};
 use crate::loaded::Loaded;
 use crate::locked_copy::Copier;
+use crate::members;
 use crate::node::{Member, Told};
 use crate::program_call;
 use crate::reload::{self, Reload};
@@ -56,7 +57,8 @@ pub fn prepare(image: Image, settings: &Settings) -> Result<Prepared, Error> {
         Copier::new(&object).ok_or(Error::Inconsistent("it lacks the programs that copy"))?;
     let (copier, rescues) = (Mutex::new(copier), Mutex::new(Rescues::default()));
     let (cpus, begun) = (settings.cpus, OnceLock::new());
-    let loaded = Loaded { image, memory, copier, begun, rescues, cpus, object };
+    let run = settings.members.own();
+    let loaded = Loaded { image, memory, copier, begun, rescues, run, cpus, object };
     Ok(Prepared { loaded: Arc::new(loaded), implicit: settings.implicit })
 }
 
@@ -71,6 +73,11 @@ impl Prepared {
     /// what is the loader's to say. At most one is in use at a time.
     pub fn values(&self, owner: u32, trust: bool) -> Result<Values, libbpf_rs::Error> {
         Values::new(self.loaded.clone(), owner, trust)
+    }
+
+    /// As [`Running::members`].
+    pub fn members(&self) -> io::Result<u32> {
+        members::map_of(&self.loaded.object)
     }
 
     pub fn attach(self) -> Result<Running, Error> {
@@ -138,35 +145,42 @@ fn ending(object: &libbpf_rs::Object) -> libbpf_rs::Result<RingBuffer<'static>> 
 }
 
 impl Running {
-    /// The scheduler's name; of two, both.
+    /// The scheduler's name; of several, all.
     pub fn scheduler(&self) -> String {
         self.loaded.image.scheduler()
     }
 
-    /// The names of its schedulers: one, or the command's and the others'.
+    /// The names of its schedulers: one, or the commands' and the others'.
     pub fn policies(&self) -> impl Iterator<Item = &str> {
         self.loaded.image.policies()
+    }
+
+    /// The kernel's number of the map that says which threads are whose: [`crate::Members::map`].
+    /// `NotFound` where there is one policy only.
+    pub fn members(&self) -> io::Result<u32> {
+        members::map_of(&self.loaded.object)
     }
 
     /// Children that the calling thread has while `born` runs follow the command's policy, and all
     /// that descend from them. `NotFound` where there is one policy only.
     pub fn as_command<T>(&self, born: impl FnOnce() -> T) -> io::Result<T> {
-        self.adopt(true)?;
+        self.adopt(self.loaded.run)?;
         let result = born();
-        self.adopt(false)?;
+        self.adopt(0)?;
         Ok(result)
     }
 
-    fn adopt(&self, heirs: bool) -> io::Result<()> {
+    fn adopt(&self, number: u32) -> io::Result<()> {
+        /// `struct attune_adoption`.
         #[repr(C)]
         struct Adoption {
             pid: i32,
-            heirs: i32,
+            number: u32,
         }
         let program = self.loaded.object.progs().find(|program| program.name() == "attune_adopt");
         let program = program.ok_or(io::ErrorKind::NotFound)?;
         let pid = attune_linux::process::this_thread() as i32;
-        let adoption = Adoption { pid, heirs: heirs.into() };
+        let adoption = Adoption { pid, number };
         program_call::with(program.as_fd(), adoption)
     }
 

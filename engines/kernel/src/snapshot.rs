@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub at: i64,
     /// How long no handler could run for it.
     pub held: i64,
-    /// One, or the command's and the others'.
+    /// One, or the commands' and the others'.
     pub policies: Vec<PolicySnapshot>,
     pub cpus: Vec<CpuSnapshot>,
     pub tunables: Vec<Tunable>,
@@ -40,7 +40,7 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicySnapshot {
     pub scheduler: String,
-    /// Where there are two: `command` or `others`.
+    /// Where there are several: [`crate::role`].
     pub role: Option<String>,
     /// Threads that it could give a CPU, and that it has given one so far.
     pub ready: u64,
@@ -219,7 +219,7 @@ impl<W: Words> View<'_, W> {
             let loose = known.iter().filter(|(_, at)| at.policy == index && at.container == 0);
             snapshots.push(PolicySnapshot {
                 scheduler: policy.name.clone(),
-                role: tunables::role(policies, index).map(str::to_owned),
+                role: tunables::role(index, policies.len()),
                 ready: counted.ready,
                 dispatches: counted.dispatches,
                 attributes: attributes(policy),

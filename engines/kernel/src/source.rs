@@ -6,6 +6,8 @@ use attune_language::source::SourceMap;
 
 use crate::supplies::SUPPLIES;
 
+pub use c::kernel::MOST_POLICIES;
+
 /// In front of the scheduler: the kernel's types, and what the engine keeps of a thread.
 const BEFORE: [&str; 3] = [
     include_str!("../bpf/kernel.h"),
@@ -14,8 +16,9 @@ const BEFORE: [&str; 3] = [
 ];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 26] = [
+const BEHIND: [&str; 27] = [
     include_str!("../bpf/state.h"),
+    include_str!("../bpf/domain.h"),
     include_str!("../bpf/share.h"),
     include_str!("../bpf/lock.h"),
     include_str!("../bpf/ready.h"),
@@ -52,8 +55,7 @@ pub fn source(
     verdicts: &Verdicts,
     sources: &SourceMap,
 ) -> Result<String, c::Refusal> {
-    let policy = c::Policy { program, verdicts, sources };
-    c::kernel::generate(policy, &engine(BEHIND.join("\n")))
+    shared_source(&[c::Policy { program, verdicts, sources }])
 }
 
 /// The same for the scheduler of a cluster's node, alone or with that of all other threads.
@@ -63,15 +65,14 @@ pub fn node_source(
     told: c::Node,
 ) -> Result<String, c::Refusal> {
     let engine = c::kernel::Engine { node: Some(told), ..engine(BEHIND.join("\n")) };
-    match others {
-        Some(others) => c::kernel::generate_both(node, others, &engine),
-        None => c::kernel::generate(node, &engine),
-    }
+    let policies: Vec<_> = [node].into_iter().chain(others).collect();
+    c::kernel::generate(&policies, &engine)
 }
 
-/// Two schedulers that share the machine: one for the threads of a command, one for all others.
-pub fn shared_source(command: c::Policy<'_>, others: c::Policy<'_>) -> Result<String, c::Refusal> {
-    c::kernel::generate_both(command, others, &engine(BEHIND.join("\n")))
+/// Schedulers that share the machine: each has the threads of a command, the last one all others.
+/// At most [`MOST_POLICIES`].
+pub fn shared_source(policies: &[c::Policy<'_>]) -> Result<String, c::Refusal> {
+    c::kernel::generate(policies, &engine(BEHIND.join("\n")))
 }
 
 /// The scheduler with [`crate::Replay`] in the engine's place.
@@ -80,12 +81,14 @@ pub fn replay_source(
     verdicts: &Verdicts,
     sources: &SourceMap,
 ) -> Result<String, c::Refusal> {
-    c::kernel::generate(c::Policy { program, verdicts, sources }, &engine(REPLAY.to_string()))
+    let policy = c::Policy { program, verdicts, sources };
+    c::kernel::generate(&[policy], &engine(REPLAY.to_string()))
 }
 
 /// The same for the scheduler of a cluster's node.
 pub fn replay_node_source(node: c::Policy<'_>, told: c::Node) -> Result<String, c::Refusal> {
-    c::kernel::generate(node, &c::kernel::Engine { node: Some(told), ..engine(REPLAY.to_string()) })
+    let engine = c::kernel::Engine { node: Some(told), ..engine(REPLAY.to_string()) };
+    c::kernel::generate(&[node], &engine)
 }
 
 fn engine(behind: String) -> c::kernel::Engine {

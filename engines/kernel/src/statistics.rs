@@ -11,7 +11,7 @@ use crate::memory::{Memory, Words};
 /// Since the scheduler was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// One, or the command's and the others'.
+    /// One, or the commands' and the others'.
     pub policies: Vec<PolicyStatistics>,
     /// Times that a thread went on because nothing that concerns the policy had happened.
     pub kept: u64,
@@ -51,7 +51,7 @@ pub struct PolicyStatistics {
     pub dispatches: u64,
     /// Threads that are ready now.
     pub ready: u64,
-    /// How long its threads had CPUs. Only counted where two policies share them.
+    /// How long its threads had CPUs. Only counted where several policies share them.
     pub ran: Duration,
 }
 

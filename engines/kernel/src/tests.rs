@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use attune_backend_c as c;
+use attune_language::Checked;
 use attune_language::engine::Engine;
 
 use crate::failure::{self, Kind};
@@ -12,7 +14,7 @@ use crate::memory::{ARENA, Memory, Section, Words};
 use crate::rescues::Rescues;
 use crate::snapshot::{self, Snapshot, SnapshotError, State, Times};
 use crate::statistics::Statistics;
-use crate::{Compiler, Layout, compile, containers, records, source};
+use crate::{Compiler, Layout, compile, containers, records, shared_source};
 
 /// `fair`, compiled, and memory for it.
 struct Scheduler {
@@ -31,15 +33,26 @@ const CHUNK: u64 = 2 << 20;
 const PLAIN: usize = 1 << 16;
 
 fn fair() -> Image {
-    let mut opened = attune_schedulers::open(Path::new("fair"), &[]).unwrap();
-    let checked = attune_language::check(&opened.source, &mut opened.loader, &Default::default());
-    let program = checked.program.as_ref().unwrap();
-    let text = source(program, &checked.engine(Engine::Kernel).verdicts, &checked.sources).unwrap();
+    let checked = library("fair");
+    compiled(&shared_source(&[policy(&checked)]).unwrap())
+}
+
+fn library(scheduler: &str) -> Checked {
+    let mut opened = attune_schedulers::open(Path::new(scheduler), &[]).unwrap();
+    attune_language::check(&opened.source, &mut opened.loader, &Default::default())
+}
+
+fn policy(checked: &Checked) -> c::Policy<'_> {
+    let verdicts = &checked.engine(Engine::Kernel).verdicts;
+    c::Policy { program: checked.program.as_ref().unwrap(), verdicts, sources: &checked.sources }
+}
+
+fn compiled(text: &str) -> Image {
     let object = std::env::temp_dir().join(format!("attune_kernel_{}.o", std::process::id()));
     // Two tests may compile at once: each has its own file.
     let object = object.with_extension(format!("{:?}.o", std::thread::current().id()));
     let compiler = Compiler::find().unwrap();
-    compile(&compiler, &text, &object, 2, 1, Layout::Usual)
+    compile(&compiler, text, &object, 2, 1, Layout::Usual)
         .unwrap_or_else(|error| panic!("{error}"));
     let bytes = std::fs::read(&object).unwrap();
     let _ = std::fs::remove_file(&object);
@@ -347,4 +360,27 @@ fn rescues_are_summed_up_by_place_and_those_written_over_are_left_out() {
                  sat in late, put there by line 60";
     let told = rescues.read(&scheduler.image, &scheduler.memory)[0].sentence();
     assert!(told.ends_with(place), "{told}");
+}
+
+#[test]
+fn eight_schedulers_become_one_object_that_tells_them_apart() {
+    let names = ["fair", "edf", "coop", "human", "fair", "round_robin", "reserve", "fair"];
+    let checked = names.map(library);
+    let image = compiled(&shared_source(&checked.each_ref().map(policy)).unwrap());
+    assert_eq!(image.policies().collect::<Vec<_>>(), names);
+    let layout = image.layout();
+    let mut places = Vec::new();
+    for (policy, attributes) in image.description.policies.iter().zip(&layout.record.attributes) {
+        assert_eq!(policy.attributes.len(), attributes.len());
+        let members = policy.globals.iter().map(|it| &it.c_name);
+        let members = members.chain(policy.containers.iter().map(|it| &it.c_name));
+        places.extend(members.filter_map(|name| layout.state.get(name.split('.').next()?)));
+    }
+    // Each variable and each container of each of them has a place of its own.
+    let count = places.len();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), count);
+    let domains = image.variable("attune_domains").unwrap().bytes;
+    assert_eq!(domains, 8 * layout.engine.as_ref().unwrap().domain_bytes);
 }

@@ -13,8 +13,8 @@ pub enum SetError {
     Unknown { of: String, name: String, tunables: Vec<String> },
     #[error("no scheduler here is called `{name}`: there is {}", .policies.join(" and "))]
     UnknownPolicy { name: String, policies: Vec<String> },
-    #[error("both schedulers are called {0}: say `command.NAME` or `others.NAME`")]
-    Ambiguous(String),
+    #[error("several schedulers are called {name}: say {}", .roles.join(" or "))]
+    Ambiguous { name: String, roles: Vec<String> },
     #[error(transparent)]
     Unsuitable(#[from] Unsuitable),
     #[error("nothing was set: {0}")]
@@ -28,12 +28,9 @@ fn known(tunables: &[String]) -> String {
     }
 }
 
-/// What the two schedulers of a machine are also called, whatever their names.
-const ROLES: [&str; 2] = ["command", "others"];
-
-/// Each name is a tunable's, or a scheduler's and a tunable's: `fair.period`. Where two schedulers
-/// share the machine and none is said, it is the command's if that has one of this name; they are
-/// also called `command` and `others`. The value of a time has a unit. These are the words to be
+/// Each name is a tunable's, or a scheduler's and a tunable's: `fair.period`. Where several
+/// schedulers share the machine and none is said, it is the first's that has one of this name; they
+/// are also called by their [`role`]. The value of a time has a unit. These are the words to be
 /// stored, and where: one in each instance.
 pub(crate) fn words(
     image: &Image,
@@ -55,9 +52,15 @@ fn place(image: &Image, memory: &Memory, instance: u32, global: &Global) -> Opti
     Some(memory.in_state(image, instance, &global.c_name)? + global.offset())
 }
 
-/// What the `index`th of the schedulers is also called; None if it is the only one.
-pub(crate) fn role(policies: &[Policy], index: usize) -> Option<&'static str> {
-    ROLES.get(index).copied().filter(|_| policies.len() > 1)
+/// What the `index`th of so many schedulers is also called, whatever its name: `command`,
+/// `command2` and so on, the last one `others`. None if it is the only one.
+pub fn role(index: usize, count: usize) -> Option<String> {
+    match index {
+        _ if count < 2 => None,
+        _ if index + 1 == count => Some("others".to_owned()),
+        0 => Some("command".to_owned()),
+        _ => Some(format!("command{}", index + 1)),
+    }
 }
 
 /// All that can be set, and what it is now.
@@ -72,7 +75,7 @@ pub(crate) fn all(image: &Image, memory: &Memory) -> Vec<Tunable> {
     });
     all.map(|(index, policy, global)| Tunable {
         scheduler: policy.name.clone(),
-        role: role(policies, index).map(str::to_owned),
+        role: role(index, policies.len()),
         name: global.name.clone(),
         storage: match global.storage {
             Storage::Import => wire::Storage::Import,
@@ -105,7 +108,7 @@ fn find<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Global, SetError> 
     let found = among.iter().flat_map(settable).find(|global| global.name == name);
     found.ok_or_else(|| {
         let of: Vec<String> = among.iter().map(|policy| policy.name.clone()).collect();
-        // With two schedulers a bare name could be either's.
+        // With several schedulers a bare name could be any's.
         let shown = |policy: &&'a Policy| {
             let prefix = if among.len() > 1 { format!("{}.", policy.name) } else { String::new() };
             settable(policy).map(move |global| prefix.clone() + &global.name).collect::<Vec<_>>()
@@ -116,14 +119,20 @@ fn find<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Global, SetError> 
 }
 
 fn called<'a>(policies: &'a [Policy], name: &str) -> Result<&'a Policy, SetError> {
-    let mut named = policies.iter().filter(|policy| policy.name == name);
-    match (named.next(), named.next()) {
-        (Some(policy), None) => return Ok(policy),
-        (Some(policy), Some(_)) => return Err(SetError::Ambiguous(policy.name.clone())),
-        _ => {}
+    let role = |index| role(index, policies.len());
+    let named: Vec<usize> =
+        (0..policies.len()).filter(|index| policies[*index].name == name).collect();
+    match named.as_slice() {
+        [] => {}
+        [only] => return Ok(&policies[*only]),
+        all => {
+            let of = |index: &usize| Some(format!("`{}.NAME`", role(*index)?));
+            let roles = all.iter().filter_map(of).collect();
+            return Err(SetError::Ambiguous { name: name.to_owned(), roles });
+        }
     }
-    let role = ROLES.iter().position(|role| *role == name).filter(|_| policies.len() > 1);
-    role.and_then(|role| policies.get(role)).ok_or_else(|| {
+    let meant = (0..policies.len()).find(|index| role(*index).as_deref() == Some(name));
+    meant.and_then(|index| policies.get(index)).ok_or_else(|| {
         let policies = policies.iter().map(|policy| policy.name.clone()).collect();
         SetError::UnknownPolicy { name: name.to_string(), policies }
     })
@@ -173,8 +182,31 @@ mod tests {
             "no scheduler here is called `pth`: there is edf and fair"
         );
         let same: Vec<Policy> = [&two()[0], &two()[0]].into_iter().cloned().collect();
-        assert!(matches!(find(&same, "edf.margin"), Err(SetError::Ambiguous(_))));
+        assert_eq!(
+            find(&same, "edf.margin").map(|_| ()).unwrap_err().to_string(),
+            "several schedulers are called edf: say `command.NAME` or `others.NAME`"
+        );
         assert!(find(&same, "others.margin").is_ok());
+    }
+
+    #[test]
+    fn several_commands_are_called_in_their_order() {
+        let (edf, fair) = (two().remove(0), two().remove(1));
+        let policies = [edf.clone(), fair.clone(), edf, fair];
+        let meant = |name: &str| {
+            let found = called(&policies, name).map_err(|error| error.to_string());
+            found.map(|it| policies.iter().position(|policy| std::ptr::eq(it, policy)).unwrap())
+        };
+        assert_eq!(meant("command"), Ok(0));
+        assert_eq!(meant("command2"), Ok(1));
+        assert_eq!(meant("command3"), Ok(2));
+        assert_eq!(meant("others"), Ok(3));
+        assert!(meant("command4").unwrap_err().contains("is called `command4`"));
+        assert_eq!(
+            meant("fair").unwrap_err(),
+            "several schedulers are called fair: say `command2.NAME` or `others.NAME`"
+        );
+        assert_eq!(role(0, 1), None);
     }
 
     #[test]

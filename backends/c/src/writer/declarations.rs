@@ -234,7 +234,7 @@ impl Writer<'_> {
     pub(crate) fn starting(&mut self) -> Output {
         self.start();
         self.thread_init();
-        if self.role == Role::Command {
+        if self.role == Role::FIRST {
             self.out.blank();
             self.out.raw(THREAD_REMOVE);
         }

@@ -1,7 +1,7 @@
 //! From IR to C.
 //!
-//! One [`Writer`] goes once over a program; two policies that share a machine get one each, and
-//! stand in one text. Each file beside this one writes one kind of thing: `declarations` the
+//! One [`Writer`] goes once over a program; policies that share a machine get one each, and stand
+//! in one text. Each file beside this one writes one kind of thing: `declarations` the
 //! record, variables and containers; `handlers` the functions; `statements`, `shared`,
 //! `loops`, `expressions` and `verbatim` what stands in them; `checks` the run-time checks that
 //! remain. `names` and `keywords` say what things are called in C.
@@ -38,37 +38,31 @@ use output::Output;
 use statements::Function;
 use target::Target;
 
-/// Which of the policies in a text: where there are two, they schedule a command and everything
-/// else.
+/// Which of the policies in a text, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    Command,
-    Others,
-}
+pub struct Role(pub usize);
 
 impl Role {
-    /// The scheduler's own names begin with it.
-    pub fn prefix(self) -> &'static str {
-        match self {
-            Role::Command => "",
-            Role::Others => "others_",
-        }
+    /// The only policy, or the first of several: its names are as the scheduler has them.
+    pub const FIRST: Role = Role(0);
+
+    /// The scheduler's own names begin with it: `policy1_period`.
+    pub fn prefix(self) -> String {
+        self.named(|number| format!("policy{number}_"))
     }
 
-    /// The names that the writer invents end with it.
-    pub fn ending(self) -> &'static str {
-        match self {
-            Role::Command => "",
-            Role::Others => "_others",
-        }
+    /// The names that the writer invents end with it: `attune_start_policy1`.
+    pub fn ending(self) -> String {
+        self.named(|number| format!("_policy{number}"))
     }
 
-    /// Macros hold it in their middle: `ATTUNE_OTHERS_HAS_ALARM`.
-    pub fn in_macros(self) -> &'static str {
-        match self {
-            Role::Command => "",
-            Role::Others => "OTHERS_",
-        }
+    /// Macros hold it in their middle: `ATTUNE_POLICY1_HAS_ALARM`.
+    pub fn in_macros(self) -> String {
+        self.named(|number| format!("POLICY{number}_"))
+    }
+
+    fn named(self, name: impl Fn(usize) -> String) -> String {
+        if self == Role::FIRST { String::new() } else { name(self.0) }
     }
 }
 

@@ -1,5 +1,5 @@
-//! What each thing is called in C: its own name wherever C allows. Where one file holds two
-//! policies, the second one's names at file level and in the record begin with a prefix.
+//! What each thing is called in C: its own name wherever C allows. Where one file holds several
+//! policies, the names of all but the first begin with a prefix, at file level and in the record.
 //!
 //! Invariant: at file level every name is used once; in a function no name equals one at file
 //! level, nor another that is in scope. Members of the thread record have a scope of their own.
@@ -16,7 +16,7 @@ use super::target::Imports;
 use super::{Role, keywords};
 
 pub struct Names {
-    prefix: &'static str,
+    prefix: String,
     file: HashSet<String>,
     members: HashSet<String>,
     function: HashSet<String>,

@@ -93,7 +93,7 @@ pub fn generate(policy: Policy<'_>, debug: bool, engine: &Engine) -> Result<File
     }
     let limit = limits::embedded(policy.program);
     limit.map_or(Ok(()), |it| Err(Refusal::Target(it.in_words(policy.sources))))?;
-    let mut writer = Writer::new(policy, &TARGET, debug, Role::Command, None);
+    let mut writer = Writer::new(policy, &TARGET, debug, Role::FIRST, None);
     let sizes = Sizes::of(&writer, engine);
     let bodies = writer.bodies();
     let mut out = Output::default();

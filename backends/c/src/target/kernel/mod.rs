@@ -1,4 +1,4 @@
-//! One BPF program from a scheduler, or from two that share a machine, and the engine's own C.
+//! One BPF program from a scheduler, or from several that share a machine, and the engine's own C.
 //!
 //! - State lives in an arena, also what is local and large: handlers are atomic.
 //! - Every loop asks the kernel whether it may go on.
@@ -7,7 +7,7 @@
 //! - In `schedule` shared containers hold only the threads that may run on this CPU
 //!   (`runtime/affinity.h`).
 //! - The engine reaches handlers by macros, `ATTUNE_ON_SWITCH_OUT(instance, thread)`; a handler
-//!   that the policy lacks does nothing.
+//!   that the policy lacks does nothing. `ATTUNE_EACH_DOMAIN` names the policies.
 //!
 //! What the engine knows of a thread, and under which import's name a policy sees it, the engine
 //! says: [`Supply`]. `description` writes what a loader must know, `supply` the functions that copy
@@ -67,33 +67,28 @@ pub struct Engine {
     pub behind: String,
     /// Where thread imports come from.
     pub supplies: &'static Supplies,
-    /// Set where the scheduler, or the first of two, is that of a cluster's node.
+    /// Set where the scheduler, or the first of several, is that of a cluster's node.
     pub node: Option<Node>,
 }
 
-/// The scheduler as one program.
-pub fn generate(policy: Policy<'_>, engine: &Engine) -> Result<String, Refusal> {
-    refuse(&policy, engine.node.as_ref())?;
-    let mut writer = Writer::new(policy, &TARGET, false, Role::Command, None);
-    let bodies = writer.bodies();
-    Ok(program(vec![writer], vec![bodies], engine))
-}
+/// The most policies that one program holds.
+pub const MOST_POLICIES: usize = 8;
 
-/// Two schedulers as one program: the first for the threads of a command, the second for all
-/// others. A thread has the variables of one of them. What the engine calls of the second begins
-/// with `ATTUNE_OTHERS_`, or ends in `_others`.
-pub fn generate_both(
-    command: Policy<'_>,
-    others: Policy<'_>,
-    engine: &Engine,
-) -> Result<String, Refusal> {
-    refuse(&command, engine.node.as_ref())?;
-    refuse(&others, None)?;
-    let mut first = Writer::new(command, &TARGET, false, Role::Command, None);
-    let first_bodies = first.bodies();
-    let mut second = Writer::new(others, &TARGET, false, Role::Others, Some(&first));
-    let bodies = vec![first_bodies, second.bodies()];
-    Ok(program(vec![first, second], bodies, engine))
+/// Schedulers that share the machine as one program: each schedules the threads of one command, the
+/// last one all other threads; a single one schedules all. A thread has the variables of one of
+/// them. What the engine calls of the second begins with `ATTUNE_POLICY1_`, or ends in `_policy1`,
+/// and so on.
+pub fn generate(policies: &[Policy<'_>], engine: &Engine) -> Result<String, Refusal> {
+    for (number, policy) in policies.iter().enumerate() {
+        refuse(policy, engine.node.as_ref().filter(|_| number == 0))?;
+    }
+    let (mut writers, mut bodies) = (Vec::<Writer<'_>>::new(), Vec::new());
+    for (number, policy) in policies.iter().enumerate() {
+        let mut writer = Writer::new(*policy, &TARGET, false, Role(number), writers.last());
+        bodies.push(writer.bodies());
+        writers.push(writer);
+    }
+    Ok(program(writers, bodies, engine))
 }
 
 fn refuse(policy: &Policy<'_>, node: Option<&Node>) -> Result<(), Refusal> {
@@ -116,15 +111,11 @@ fn program(mut writers: Vec<Writer<'_>>, bodies: Vec<Output>, engine: &Engine) -
     let needs = writers.iter().map(needs).reduce(Needs::and).unwrap_or_default();
     let needs = Needs { shared: engine.node.is_some(), ..needs };
     out.raw(&runtime::text(needs, &TARGET.runtime));
-    if writers.len() > 1 {
-        let count = writers.len();
-        out.raw(&format!("/* Policies that share the CPUs. */\n#define ATTUNE_DOMAINS {count}\n"));
-    }
-    for request in engine.supplies.kernel.iter().filter_map(|supply| supply.request.as_ref()) {
-        if writers.iter().any(|writer| request.is_made_by(writer)) {
-            out.raw(request.before);
-        }
-    }
+    domains(&writers, &mut out);
+    let requests = engine.supplies.kernel.iter().filter_map(|supply| supply.request.as_ref());
+    let made = |request: &&Request| writers.iter().any(|writer| request.is_made_by(writer));
+    let made: Vec<&Request> = requests.filter(made).collect();
+    made.iter().for_each(|request| out.raw(request.before));
     out.raw(&engine.before);
     out.raw(&runtime::affinity());
     let mut members = vec!["ATTUNE_MEMBERS                      /* the engine's */"];
@@ -144,7 +135,7 @@ fn program(mut writers: Vec<Writer<'_>>, bodies: Vec<Output>, engine: &Engine) -
     out.line("/* What the engine calls. */");
     for writer in &mut writers {
         writer.handlers_by_macro();
-        writer.supply(engine.supplies);
+        writer.supply(engine.supplies, &made);
         out.append(writer.written());
     }
     out.blank();
@@ -155,6 +146,17 @@ fn program(mut writers: Vec<Writer<'_>>, bodies: Vec<Output>, engine: &Engine) -
     description::write(&writers, engine, &mut out);
     let name = writers.first().map_or("", |writer| &writer.program.name);
     out.finish(&format!("{}.c", file_stem(name)))
+}
+
+/// For the engine's macros: what it calls of each policy has a number, stands in macros, and ends.
+fn domains(writers: &[Writer<'_>], out: &mut Output) {
+    let visit = |role: Role| {
+        format!("visit({}, {}, {}, __VA_ARGS__)", role.0, role.in_macros(), role.ending())
+    };
+    let all: Vec<String> = writers.iter().map(|writer| visit(writer.role)).collect();
+    out.line("/* Policies that share the CPUs. */");
+    out.line(format!("#define ATTUNE_DOMAINS {}", writers.len()));
+    out.line(format!("#define ATTUNE_EACH_DOMAIN(visit, ...) {}", all.join(" ")));
 }
 
 const NOBODY: &str = "

@@ -22,11 +22,11 @@ pub struct Supplies {
 /// Some thread imports that one generated function supplies when the engine calls it.
 #[derive(Debug)]
 pub struct Supply {
-    /// The function: `attune_supply(thread)`; of a second policy, `attune_supply_others(thread)`.
+    /// The function: `attune_supply(thread)`; of a second policy, `attune_supply_policy1(thread)`.
     pub function: &'static str,
     /// What stands above it as a comment.
     pub comment: &'static str,
-    /// None: every policy gets the function.
+    /// None: every policy gets the function. Else all do where one asks.
     pub request: Option<Request>,
     /// A value that a process supplies stays in force.
     pub yields: bool,
@@ -36,10 +36,10 @@ pub struct Supply {
 }
 
 /// A policy asks for a supply by a thread import of that name.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     pub import: &'static str,
-    /// 1 for a policy that asks, in a macro `ATTUNE_NAME` or `ATTUNE_OTHERS_NAME`.
+    /// 1 for a policy that asks, in a macro `ATTUNE_NAME` or `ATTUNE_POLICY1_NAME`.
     pub in_macro: &'static str,
     /// Text in front of the engine's, where some policy asks.
     pub before: &'static str,
@@ -61,7 +61,8 @@ impl Request {
 }
 
 impl Writer<'_> {
-    pub(super) fn supply(&mut self, supplies: &Supplies) {
+    /// `made`: what this policy or another one asks for.
+    pub(super) fn supply(&mut self, supplies: &Supplies, made: &[&Request]) {
         let role = self.role.in_macros();
         for request in supplies.kernel.iter().filter_map(|supply| supply.request.as_ref()) {
             let asks = u8::from(request.is_made_by(self));
@@ -69,7 +70,7 @@ impl Writer<'_> {
         }
         self.out.blank();
         for supply in supplies.kernel {
-            if supply.request.as_ref().is_none_or(|request| request.is_made_by(self)) {
+            if supply.request.as_ref().is_none_or(|request| made.contains(&request)) {
                 self.supplying(supply);
             }
         }

@@ -82,7 +82,7 @@ fn object(
 ) -> Result<String, Refusal> {
     let policy = Policy { program, verdicts, sources };
     policy.refuse()?;
-    let mut writer = Writer::new(policy, &TARGET, options.debug, Role::Command, None);
+    let mut writer = Writer::new(policy, &TARGET, options.debug, Role::FIRST, None);
     let bodies = writer.bodies();
     let mut out = Output::default();
     let writers = std::slice::from_ref(&writer);
