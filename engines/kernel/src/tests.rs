@@ -369,7 +369,7 @@ fn eight_schedulers_become_one_object_that_tells_them_apart() {
     let image = compiled(&shared_source(&checked.each_ref().map(policy)).unwrap());
     assert_eq!(image.policies().collect::<Vec<_>>(), names);
     let layout = image.layout();
-    let mut places = Vec::new();
+    let mut places: Vec<&u64> = Vec::new();
     for (policy, attributes) in image.description.policies.iter().zip(&layout.record.attributes) {
         assert_eq!(policy.attributes.len(), attributes.len());
         let members = policy.globals.iter().map(|it| &it.c_name);
