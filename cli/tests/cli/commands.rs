@@ -275,7 +275,7 @@ fn two_schedulers_become_one_program_for_the_kernel() {
     let both = build(&["--engine", "kernel", "--others", "edf"], "both.bpf.c");
     assert_eq!(status(&both), 0, "{}", err(&both));
     let text = folder.text("both.bpf.c");
-    assert!(text.contains(" on_schedule(") && text.contains(" others_on_schedule("));
+    assert!(text.contains(" on_schedule(") && text.contains(" policy1_on_schedule("));
     assert_eq!(text.matches(r#"{\"scheduler\":{\"name\":\"edf\""#).count(), 2);
     assert_eq!(status(&build(&["--others", "fair"], "both.so")), 2, "the threads engine runs one");
     // A machine for all, or a command.
