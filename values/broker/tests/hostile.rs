@@ -1,14 +1,19 @@
 //! Hostile peers: the broker goes on, and other clients notice nothing.
 
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use attune_broker::{Broker, Memory};
-use attune_linux::process;
+use attune_linux::poll;
+use attune_linux::process::{self, Process};
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Received};
 use attune_values::wire::{Refusal, Reply, Request, Tunable, VERSION};
+use rustix::process::{PidfdGetfdFlags, pidfd_getfd};
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
@@ -283,6 +288,48 @@ fn a_process_that_greets_again_and_again_has_no_more_connections_than_others() {
     // 128 that supply nothing, and the one that does.
     assert_eq!(stranger.len(), 129);
     all_is_well(&socket);
+}
+
+#[test]
+fn a_connection_ends_with_its_process_though_another_process_holds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("values");
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let (mut supplier, connection) = supplier(&socket);
+    let ends_within = |time: Duration| {
+        let mut end = [poll::readable(connection.as_raw_fd())];
+        poll::wait(&mut end, time.as_nanos() as u64).unwrap() > 0
+    };
+    assert!(!ends_within(Duration::from_millis(100)));
+    supplier.kill().unwrap();
+    supplier.wait().unwrap();
+    assert!(ends_within(PATIENCE));
+    all_is_well(&socket);
+}
+
+/// A process that supplies values until it is killed, and a descriptor of its connection.
+fn supplier(socket: &Path) -> (Child, OwnedFd) {
+    const KEPT: RawFd = 100;
+    let path = socket.to_owned();
+    let supplies = move || {
+        let connection = Connection::to(&path, PATIENCE)?;
+        connection.send(&Request::Hello { version: VERSION }, None)?;
+        assert!(matches!(connection.receive()?, Received::Message(Reply::Welcome { .. }, _)));
+        // The copy stays open in the program that is executed.
+        // SAFETY: no descriptor of that number is in use in this process.
+        let mut kept = unsafe { OwnedFd::from_raw_fd(KEPT) };
+        rustix::io::dup2(&connection, &mut kept)?;
+        std::mem::forget(kept);
+        Ok(())
+    };
+    let mut command = Command::new("sleep");
+    command.arg("100");
+    // SAFETY: beside system calls the closure allocates, which the C library allows after a fork.
+    unsafe { command.pre_exec(supplies) };
+    let child = command.spawn().unwrap();
+    let process = Process::open(child.id()).unwrap();
+    let connection = pidfd_getfd(&process, KEPT, PidfdGetfdFlags::empty()).unwrap();
+    (child, connection)
 }
 
 #[test]
