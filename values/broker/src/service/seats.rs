@@ -1,4 +1,4 @@
-//! Clients that come and go: who finds a place, and who loses it.
+//! Clients that come and go: which of them finds a place, and which loses its own.
 
 use std::os::fd::{AsFd, AsRawFd};
 
