@@ -363,6 +363,15 @@ fn rescues_are_summed_up_by_place_and_those_written_over_are_left_out() {
 }
 
 #[test]
+fn no_object_holds_none_or_nine_schedulers() {
+    let fair = library("fair");
+    for (count, number) in [(0, "not 0"), (9, "not 9")] {
+        let refusal = shared_source(&vec![policy(&fair); count]).unwrap_err().to_string();
+        assert!(refusal.contains("1 to 8 policies") && refusal.contains(number), "{refusal}");
+    }
+}
+
+#[test]
 fn eight_schedulers_become_one_object_that_tells_them_apart() {
     let names = ["fair", "edf", "coop", "human", "fair", "round_robin", "reserve", "fair"];
     let checked = names.map(library);

@@ -79,6 +79,12 @@ pub const MOST_POLICIES: usize = 8;
 /// them. What the engine calls of the second begins with `ATTUNE_POLICY1_`, or ends in `_policy1`,
 /// and so on.
 pub fn generate(policies: &[Policy<'_>], engine: &Engine) -> Result<String, Refusal> {
+    if !(1..=MOST_POLICIES).contains(&policies.len()) {
+        let count = policies.len();
+        let why =
+            format!("a program for the kernel holds 1 to {MOST_POLICIES} policies, not {count}");
+        return Err(Refusal::Target(why));
+    }
     for (number, policy) in policies.iter().enumerate() {
         refuse(policy, engine.node.as_ref().filter(|_| number == 0))?;
     }
