@@ -254,9 +254,8 @@ impl Master {
         member.key = hello.key;
         (member.absent, member.resumed) = (false, true);
         member.heard = now;
-        // What it tells of itself is after the orders that it has followed.
-        member.tell(&hello.values);
-        member.sent.take_if(|sent| sent.number <= hello.obeyed);
+        // Its values, and which orders it has followed, come with its batches: a value that came
+        // before the shared writes of the same handler would outlive a node that is killed now.
         self.store.begin();
         self.show(node);
         self.show_seats();

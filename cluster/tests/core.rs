@@ -4,6 +4,8 @@ mod support;
 
 use attune_cluster::node::Command;
 use attune_cluster::{Master, Node};
+use attune_cluster_local::packets::reader::Reader;
+use attune_cluster_local::packets::writer::Writer;
 use attune_language::engine::event::Event;
 use attune_replica::messages::{Refusal, Welcome};
 use attune_simulator::scheduler::{Call, CpuSet, Decision, Scheduler, ThreadId, Time, Value};
@@ -291,6 +293,74 @@ fn a_node_that_was_given_up_comes_back_and_nothing_counts_twice() {
     assert_eq!(master.shared("jobs"), Some(Value::Int(13)));
     // The first addition of the master was never sent, the second was.
     assert_eq!(variable(&a, "load"), Value::Int(102));
+}
+
+const POOL: &str = r#"distributed scheduler pool {
+    nodefamilies { "process.subsched" : process; }
+    nodes { pqueue processes increasing sortable on load; }
+    global { int r = 0; }
+    arrival (p) { p => processes; }
+    departure (p) { r -= p.load; }
+}"#;
+
+const PROCESS: &str = "scheduler process {
+    data { queue RQ; int load; }
+    event newthread(t) { load++; r += 1; t => RQ; }
+}";
+
+fn pool() -> Fixture {
+    fixture(&[("pool.sched", POOL), ("process.subsched", PROCESS)], &[])
+}
+
+/// It takes along what it had counted, whatever of its last batch was on its way.
+fn departs_with_all_that_it_counted(master: &mut Master, node: &Node) {
+    let gone = node.replica().node().expect("joined");
+    master.depart(gone, 0).expect("departure is right");
+    assert_eq!(master.shared("r"), Some(Value::Int(0)));
+}
+
+#[test]
+fn a_node_that_is_killed_after_its_first_hello_leaves_nothing_behind() {
+    let pool = pool();
+    let mut master = pool.master();
+    let mut a = pool.node("process", 1);
+    call(&mut a, Event::NewThread, Some(0), 0);
+    join(&mut master, &mut a, 0);
+    departs_with_all_that_it_counted(&mut master, &a);
+}
+
+#[test]
+fn a_node_that_is_killed_after_it_has_come_to_the_next_manager_leaves_nothing_behind() {
+    let pool = pool();
+    let mut master = pool.master();
+    let mut a = pool.node("process", 1);
+    join(&mut master, &mut a, 0);
+    call(&mut a, Event::NewThread, Some(0), 0);
+    exchange(&mut master, &mut [&mut a], 0);
+    // One batch is on its way when the manager is killed, and one is open.
+    call(&mut a, Event::NewThread, Some(1), 0);
+    a.replica_mut().report(false).expect("a batch");
+    call(&mut a, Event::NewThread, Some(2), 0);
+    let mut kept = Writer::default();
+    master.save(&mut kept);
+    let next = || {
+        let texts = pool.texts();
+        let mut from = Reader { bytes: &kept.bytes };
+        let schema = pool.schema.clone();
+        let master = Master::restored(texts.cluster, schema, texts.sources, texts.seed, &mut from);
+        master.expect("it runs").expect("our own")
+    };
+    let mut killed_at_once = next();
+    a.replica_mut().forgotten(2);
+    join(&mut killed_at_once, &mut a, 0);
+    departs_with_all_that_it_counted(&mut killed_at_once, &a);
+
+    let mut goes_on = next();
+    a.replica_mut().forgotten(3);
+    join(&mut goes_on, &mut a, 0);
+    exchange(&mut goes_on, &mut [&mut a], 0);
+    assert_eq!(goes_on.shared("r"), Some(Value::Int(3)));
+    departs_with_all_that_it_counted(&mut goes_on, &a);
 }
 
 #[test]

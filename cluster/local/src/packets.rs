@@ -18,7 +18,7 @@ use writer::Writer;
 pub const LONGEST: usize = 1 << 17;
 
 /// Part of every first packet: both ends must have the same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// From a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,6 @@ impl ToManager {
                 to.text(&hello.family);
                 to.u64(hello.key);
                 to.option(hello.former, Writer::u64);
-                to.u64(hello.obeyed);
                 to.list(&hello.values, |to, &(property, value)| {
                     to.u16(property);
                     to.value(value);
@@ -93,7 +92,6 @@ impl ToManager {
                     family: from.text()?,
                     key: from.u64()?,
                     former: from.option(Reader::u64)?,
-                    obeyed: from.u64()?,
                     values: from.list(|from| Some((from.u16()?, from.value()?)))?,
                 };
                 ToManager::Hello(hello, run)
@@ -230,8 +228,7 @@ mod tests {
         ) {
             let plain = values.iter().map(|(_, value)| *value).collect();
             let former = flag.then_some(b);
-            let hello =
-                Hello { identity: one, family: two.clone(), key: a, former, obeyed: c, values };
+            let hello = Hello { identity: one, family: two.clone(), key: a, former, values };
             let batch = flag.then_some(Batch { number: a, obeyed: b, writes });
             let variable = b as u16;
             let ask = Ask { node: a, number: b, unanswered: c, variable, writes: asked };

@@ -33,9 +33,8 @@ pub struct Hello {
     pub key: u64,
     /// What it was before, if it was part of this cluster and the master gave it up.
     pub former: Option<NodeId>,
-    /// The last orders that its former self has followed.
-    pub obeyed: u64,
-    /// Its own values at the start.
+    /// Its own values at the start: no newer than what it has told of its other writes, so that a
+    /// node that is killed after its hello leaves no half of a batch behind.
     pub values: Vec<(Property, Value)>,
 }
 

@@ -43,8 +43,9 @@ pub struct Replica {
     /// The last orders followed, and those that the last batch has confirmed.
     obeyed: u64,
     confirmed: u64,
-    /// Its own values as last told, by property.
+    /// Its own values as last told, by property, and as the counted batches told them.
     own: Vec<Option<Value>>,
+    counted_own: Vec<Option<Value>>,
     asks: BTreeMap<u64, Ask>,
     last_ask: u64,
 }
@@ -55,6 +56,7 @@ impl Replica {
         Replica {
             base: schema.initial_store(),
             own: vec![None; schema.properties.len()],
+            counted_own: vec![None; schema.properties.len()],
             started: !schema.expects_nodes(),
             schema,
             family,
@@ -163,17 +165,23 @@ impl Replica {
         if self.node.is_some() {
             return None;
         }
-        let own = self.own.iter().enumerate();
+        let told = if self.writes_to_others() { &self.counted_own } else { &self.own };
+        let told = told.iter().enumerate();
         Some(Hello {
             identity: self.schema.identity.clone(),
             family: self.schema.families.get(self.family)?.name.clone(),
             key: self.key,
             former: self.former,
-            obeyed: self.obeyed,
-            values: own
+            values: told
                 .filter_map(|(number, value)| Some((number as Property, (*value)?)))
                 .collect(),
         })
+    }
+
+    /// Whether it has written what is not its own, and does not know that it was counted.
+    fn writes_to_others(&self) -> bool {
+        let sent = self.on_its_way.iter().flat_map(|batch| batch.writes.iter().copied());
+        sent.chain(self.open.iter()).any(|(target, _)| !matches!(target, Target::Own(_)))
     }
 
     pub fn welcome(&mut self, welcome: &Welcome, now: Time) {
@@ -186,6 +194,12 @@ impl Replica {
         self.last_batch = welcome.counted;
         if !welcome.resumed {
             (self.obeyed, self.confirmed) = (0, 0);
+            // Its hello may have told less than a batch that was counted for its former self.
+            for (property, value) in self.own.iter().enumerate() {
+                if let Some(value) = *value {
+                    self.open.push(Target::Own(property as Property), Operation::Set(value));
+                }
+            }
         }
         if let Some(batch) = &mut self.on_its_way {
             self.last_batch += 1;
@@ -209,14 +223,6 @@ impl Replica {
     pub fn forgotten(&mut self, key: u64) {
         self.former = self.node.take().or(self.former);
         self.key = key;
-        // The hello tells its own values, newer than those that wait.
-        let others = |(target, _): &(Target, Operation)| !matches!(target, Target::Own(_));
-        if let Some(batch) = &mut self.on_its_way {
-            batch.writes.retain(others);
-        }
-        for (target, operation) in self.open.take().into_iter().filter(others) {
-            self.open.push(target, operation);
-        }
     }
 
     /// The report to send now: a new batch, or what it has heard; `again` also what was sent
@@ -300,7 +306,12 @@ impl Replica {
 
     /// The copy takes the batches up to that number into account.
     fn counted(&mut self, number: u64) {
-        self.on_its_way.take_if(|batch| batch.number <= number);
+        let counted = self.on_its_way.take_if(|batch| batch.number <= number);
+        for (target, operation) in counted.into_iter().flat_map(|batch| batch.writes) {
+            if let (Target::Own(property), Operation::Set(value)) = (target, operation) {
+                self.counted_own[usize::from(property)] = Some(value);
+            }
+        }
     }
 
     // ---- the request model ----
