@@ -120,8 +120,8 @@ fn kernel(args: &BuildArgs) -> Result<ExitCode, Failure> {
         ));
     }
     let plain = args.source.without_aspects();
-    let others = args.others.as_deref().map(|others| (others, &plain));
-    let text = bpf_text(&args.scheduler, args.node.as_deref(), others, &args.source)?;
+    let others: Vec<_> = args.others.as_deref().map(|others| (others, plain)).into_iter().collect();
+    let text = bpf_text(&args.scheduler, args.node.as_deref(), &others, &args.source)?;
     if args.instances > 1 {
         may_be_split(&text, args.others.is_none())
             .map_err(|why| Failure::usage(format!("--instances: {why}")))?;

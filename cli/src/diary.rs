@@ -100,16 +100,31 @@ impl Diary {
         self.joins = true;
     }
 
-    /// The run that this one has joined has ended.
-    pub fn is_left_alone(&mut self) {
+    /// The machine has changed hands before this run had it.
+    pub fn begins_anew(&mut self) {
         self.joins = false;
-        note(self.record.begin(&self.folder));
     }
 
-    /// Which run has joined this one; None: it has left.
-    pub fn lends(&mut self, joined: Option<Joined>) {
+    /// The run that this one has joined has ended. Another may go on that it had joined: then that
+    /// one writes.
+    pub fn is_left_alone(&mut self) {
+        let another = || Runs::read(&self.folder).now.is_some_and(|it| it.alive().is_some());
+        if self.joins && !another() {
+            self.joins = false;
+            note(self.record.begin(&self.folder));
+        }
+    }
+
+    /// Which runs have joined this one, the one first that has joined it directly.
+    pub fn lends(&mut self, joined: Vec<Joined>) {
         self.record.joined = joined;
-        note(self.record.begin(&self.folder));
+        if !self.joins {
+            note(self.record.begin(&self.folder));
+        }
+    }
+
+    pub fn joined(&self) -> &[Joined] {
+        &self.record.joined
     }
 
     pub fn ends(&mut self, cause: Cause, why: &str) {

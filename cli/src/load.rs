@@ -7,10 +7,10 @@ use std::path::Path;
 
 use attune_backend_c as c;
 use attune_kernel::{Compiler, Division, Image, Layout, LoadError, Members, Settings, support};
-use attune_language::EngineReport;
 use attune_language::engine::Engine;
 use attune_language::ir::Program;
 use attune_language::source::SourceMap;
+use attune_language::{Checked, EngineReport};
 
 use crate::args::SourceArgs;
 use crate::diary::Diary;
@@ -107,30 +107,33 @@ pub fn image(
 /// A BPF program's text.
 pub struct Text {
     pub c: String,
-    /// Its name; with two, the name of the command's.
+    /// Its name; with several, the name of the first.
     pub scheduler: String,
     /// It can run as several instances.
     pub may_be_split: bool,
-    /// Tells whether another text came from the same words, wherever its files are.
-    pub print: u64,
+    /// [`print`] of each scheduler, in the order of the schedulers.
+    pub prints: Vec<u64>,
 }
 
+/// Tells whether another text came from the same words, wherever its files are.
 fn print(sources: &SourceMap) -> u64 {
     let mut hasher = DefaultHasher::new();
     sources.ids().for_each(|id| sources.text(id).hash(&mut hasher));
     hasher.finish()
 }
 
-/// One scheduler as a BPF program, or two that share the machine, each with where its files are.
-/// `node`: the first is that of this family of a master's nodes.
+/// One scheduler as a BPF program, or several that share the machine, each with where its files
+/// are; the last one is that of all other threads. `node`: the first is that of this family of a
+/// master's nodes.
 pub fn bpf_text(
     scheduler: &Path,
     node: Option<&str>,
-    others: Option<(&Path, &SourceArgs)>,
+    others: &[(&Path, SourceArgs)],
     source: &SourceArgs,
 ) -> Result<Text, Failure> {
-    let refused = |refusal: c::Refusal| Failure::wrong(refusal.to_string());
     let first = checked(scheduler, source)?;
+    let others: Vec<Checked> =
+        others.iter().map(|(path, source)| checked(path, source)).collect::<Result<_, _>>()?;
     let node = match node.is_some() || first.cluster.is_some() {
         true => Some(Node::of(&first, scheduler, node, Engine::Kernel, &[])?),
         false => None,
@@ -139,30 +142,24 @@ pub fn bpf_text(
         Some(node) => (node.program, node.report),
         None => accepted(&first, Engine::Kernel)?,
     };
+    let mut policies =
+        vec![c::Policy { program, verdicts: &report.verdicts, sources: &first.sources }];
+    for other in &others {
+        let (program, report) = accepted(other, Engine::Kernel)?;
+        policies.push(c::Policy { program, verdicts: &report.verdicts, sources: &other.sources });
+    }
     // What a cluster shares is exchanged with one instance.
     let may_be_split = program.may_be_split && node.is_none();
-    let print = print(&first.sources);
-    let command = c::Policy { program, verdicts: &report.verdicts, sources: &first.sources };
-    let text = |c| Text { c, scheduler: program.name.clone(), may_be_split, print };
-    let Some((others, other_source)) = others else {
-        let c = match node {
-            Some(node) => attune_kernel::node_source(command, None, node.told),
-            None => attune_kernel::source(program, &report.verdicts, &first.sources),
-        };
-        return c.map(text).map_err(refused);
-    };
-    let second = checked(others, other_source)?;
-    let (other_program, other_report) = accepted(&second, Engine::Kernel)?;
-    let others = c::Policy {
-        program: other_program,
-        verdicts: &other_report.verdicts,
-        sources: &second.sources,
-    };
     let c = match node {
-        Some(node) => attune_kernel::node_source(command, Some(others), node.told),
-        None => attune_kernel::shared_source(&[command, others]),
+        Some(node) => attune_kernel::node_source(&policies, node.told),
+        None => attune_kernel::shared_source(&policies),
     };
-    c.map(text).map_err(refused)
+    Ok(Text {
+        c: c.map_err(|refusal| Failure::wrong(refusal.to_string()))?,
+        scheduler: program.name.clone(),
+        may_be_split,
+        prints: [&first].into_iter().chain(&others).map(|it| print(&it.sources)).collect(),
+    })
 }
 
 /// Whether the file is what `attune build --engine kernel` makes.

@@ -2,38 +2,25 @@
 //! Ctrl-C.
 
 mod account;
+mod begin;
 
-use std::error::Error;
-use std::io;
-use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use attune_broker::Broker;
 use attune_daemon::policy::{Cause, Joined};
-use attune_daemon::state_folder;
-use attune_kernel::{
-    Division, Exit, Image, Member, Members, Per, Running, Settings, Values, support,
-};
-use attune_linux::process;
-use attune_values::wire;
+use attune_kernel::{Exit, Member, Running};
 
-use crate::args::{PerArg, RunArgs};
-use crate::child::cannot_run;
+use crate::args::RunArgs;
 use crate::diary::Diary;
 use crate::failure::Failure;
-use crate::join::{Borrower, Lender, Look};
-use crate::load::{Text, bpf_text, image, is_object, load, may_be_split};
+use crate::join::{Borrower, Lender, Look, News, Policies};
 use crate::node;
 use crate::output::tell;
 use crate::reload;
-use crate::set;
-
-/// So long a run waits at most, before it begins, for programs that supplied values to the run
-/// before.
-const CLIENTS_COME: Duration = Duration::from_millis(200);
+use begin::{Begun, begin, born, listen, owner};
 
 /// How often the scheduler and the command are looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -48,90 +35,9 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 }
 
 fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
-    let missing = |missing: support::Missing| match &missing {
-        support::Missing::Busy(_) if Diary::service_runs() => Failure::usage(format!(
-            "{missing}. `attuned` keeps that one: `systemctl stop attuned` ends both"
-        )),
-        _ => Failure::usage(missing.to_string()),
-    };
-    let mut borrower = None;
-    if args.standby {
-        support::check_kernel().map_err(missing)?;
-    } else {
-        match support::check() {
-            Err(busy @ support::Missing::Busy(_)) if may_join(args) => {
-                let alone = |why| {
-                    let message = missing(busy).message().to_owned();
-                    Failure::usage(format!("{message}. This run cannot join it: {why}"))
-                };
-                borrower = Some(Borrower::ask().map_err(alone)?);
-            }
-            found => found.map_err(missing)?,
-        }
-        diary.begins()?;
-    }
-    let cpus = support::possible_cpus();
-    let alone = args.all || args.partial;
-    let fair = Path::new("fair");
-    let scheduler = borrower.as_ref().map(|borrower| borrower.offer.scheduler());
-    let source = borrower.as_ref().map(|borrower| borrower.offer.source());
-    let source = source.unwrap_or_else(|| args.source.without_aspects());
-    let others = scheduler.or(args.others.as_deref()).unwrap_or(fair);
-    let others = (!alone).then_some((others, &source));
-    let text = match is_object(&args.scheduler) {
-        true => None,
-        false => Some(bpf_text(&args.scheduler, args.node.as_deref(), others, &args.source)?),
-    };
-    if let Some(borrower) = &borrower {
-        borrower.offer.is_as_it_was()?;
-    }
-    let division = division(args, alone, text.as_ref(), cpus)?;
-    let settings = Settings {
-        division,
-        seed: args.seed,
-        cpus,
-        partial: args.partial,
-        shares: args.weight.to_vec(),
-        members: Members::default(),
-        timeout_ms: args.timeout.clamp(100, 30_000),
-        strict: args.strict,
-        implicit: args.implicit,
-    };
     let stop = Arc::new(AtomicBool::new(false));
-    // A process that stands by holds nothing, so a signal ends it at once. Loading may take
-    // seconds, for which the service's end would wait.
-    if !args.standby {
-        stops_at_signals(&stop)?;
-    }
-    let c = text.as_ref().map(|text| text.c.as_str());
-    let instances = settings.division.instances();
-    let image = |layout| image(&args.scheduler, c, cpus, instances, layout, Some(diary));
-    let mut changes =
-        args.set.iter().map(|change| set::setting(change)).collect::<Result<Vec<_>, Failure>>()?;
-    let prepared = load(c.is_some(), image, |image| {
-        fits(&image, alone)?;
-        Ok(attune_kernel::prepare(image, &settings))
-    })?;
-    if args.standby {
-        if !diary.stands_by()? {
-            return Ok(ExitCode::SUCCESS);
-        }
-        stops_at_signals(&stop)?;
-    }
-    if let Some(borrower) = &mut borrower {
-        diary.joins();
-        let name = text.as_ref().map_or("", |text| &text.scheduler);
-        changes.splice(0..0, borrower.may_listen(name)?);
-    }
-    // The first decision knows the hints and the values of programs that supplied some to the run
-    // before.
-    let values = listen(prepared.values(owner(), args.trust_programs), diary);
-    if let Some(borrower) = &mut borrower {
-        borrower.may_attach()?;
-    }
-    let running = prepared.attach().map_err(|error| Failure::wrong(error.to_string()))?;
-    running.set(&changes).map_err(|error| Failure::usage(error.to_string()))?;
-    diary.set_again(&running);
+    let Some(begun) = begin(args, diary, &stop)? else { return Ok(ExitCode::SUCCESS) };
+    let Begun { running, values, borrower, policies } = begun;
     diary.schedules(running.scheduler());
     tell!("attune: {}", account::whom(&running, args));
     for loss in attune_kernel::losses() {
@@ -141,21 +47,15 @@ fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     if let Some(member) = &member {
         node::wait_for_others(&running, member, &stop);
     }
-    let mut child = born(&running, args, alone)?;
-    let lends = borrower.is_none() && member.is_none();
-    let lender = if lends { Lender::of(args, text.as_ref()) } else { None };
-    let mut run = Run { args, running, values, lender, borrower, member };
+    let mut child = born(&running, args)?;
+    // The programs of --implicit go on at the kernel's tracepoints, and would write into records of
+    // threads that they no longer know. A node's copy belongs to one run.
+    let lends = !args.implicit && !args.partial && member.is_none();
+    let lender = policies.clone().filter(|_| lends).map(Lender::of);
+    let mut run = Run { args, running, values, policies, lender, borrower, member };
+    run.tell_joined(&[]);
     let ended = watch(&mut run, child.as_mut(), &stop, diary)?;
     finish(run, child, ended, diary)
-}
-
-/// Ctrl-C and SIGTERM end the run in good order from now on.
-fn stops_at_signals(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, stop.clone())
-            .map_err(|error| Failure::usage(format!("cannot listen to signals: {error}")))?;
-    }
-    Ok(())
 }
 
 /// A policy in the kernel, and to which processes it speaks.
@@ -163,6 +63,8 @@ struct Run<'a> {
     args: &'a RunArgs,
     running: Running,
     values: Option<Broker>,
+    policies: Option<Policies>,
+    /// None: no other run can join this one.
     lender: Option<Lender>,
     borrower: Option<Borrower>,
     /// What it is in a cluster.
@@ -175,104 +77,6 @@ struct Run<'a> {
 struct Ended {
     status: Option<ExitStatus>,
     lost: Option<String>,
-}
-
-/// Whether this run could be a second policy beside one that has the whole machine.
-fn may_join(args: &RunArgs) -> bool {
-    let shares = !args.command.is_empty() && !args.all && !args.partial;
-    shares && args.others.is_none() && args.node.is_none() && !is_object(&args.scheduler)
-}
-
-/// Which instance has which CPUs.
-fn division(
-    args: &RunArgs,
-    alone: bool,
-    text: Option<&Text>,
-    cpus: u32,
-) -> Result<Division, Failure> {
-    let by_itself = || alone && text.is_some_and(|text| text.may_be_split);
-    let per = match args.per {
-        None if by_itself() => Per::Cache,
-        None | Some(PerArg::Machine) => return Ok(Division::whole(cpus)),
-        Some(PerArg::Cache) => Per::Cache,
-        Some(PerArg::Cpu) => Per::Cpu,
-    };
-    if let Some(text) = text {
-        may_be_split(text, alone).map_err(|why| Failure::usage(format!("--per: {why}")))?;
-    }
-    Ok(Division::here(per, cpus))
-}
-
-/// The command, following its policy from its first instruction on.
-fn born(running: &Running, args: &RunArgs, alone: bool) -> Result<Option<Child>, Failure> {
-    let Some((program, rest)) = args.command.split_first() else { return Ok(None) };
-    let mut command = Command::new(program);
-    command.args(rest);
-    let child = match alone {
-        true => command.spawn(),
-        false => running.as_command(|| command.spawn()).and_then(|child| child),
-    };
-    child.map(Some).map_err(|error| cannot_run(program, &error))
-}
-
-/// An object was made for one way of running.
-fn fits(image: &Image, alone: bool) -> Result<(), Failure> {
-    let names: Vec<&str> = image.policies().collect();
-    match (alone, names.as_slice()) {
-        (true, [_]) | (false, [_, _]) => Ok(()),
-        (true, _) => Err(Failure::usage(format!(
-            "this object holds {}, to share the machine: leave out --all and --partial, and give a \
-                command",
-            names.join(" and ")
-        ))),
-        (false, _) => Err(Failure::usage(format!(
-            "this object holds {} only: run it with --all, or build it with --others SCHED",
-            names.join(" and ")
-        ))),
-    }
-}
-
-/// Programs may supply values from now on, and the owner may look and set. Without that the
-/// scheduler runs all the same.
-fn listen(
-    values: Result<Values, impl Error + Send + Sync + 'static>,
-    diary: &Diary,
-) -> Option<Broker> {
-    let path = wire::path();
-    let kept = state_folder().join("values.json");
-    let started = match values {
-        Ok(store) => Broker::keeping(Some(&kept), &path, diary.listens(store)),
-        Err(error) => Err(io::Error::other(error)),
-    };
-    match started {
-        Ok(broker) => {
-            broker.wait_for_clients(CLIENTS_COME);
-            Some(broker)
-        }
-        Err(error) => {
-            let why = match error.kind() {
-                io::ErrorKind::AddrInUse => format!(
-                    "another engine listens there; name another place in {} for this run and for \
-                        what speaks to it",
-                    wire::PATH_VARIABLE
-                ),
-                _ => error.to_string(),
-            };
-            let path = path.display();
-            tell!(
-                "attune: programs cannot supply values, nor `attune set` and `attune top` reach \
-                    this run: {path}: {why}"
-            );
-            None
-        }
-    }
-}
-
-/// Whose run this is: the user who said so, through sudo perhaps.
-fn owner() -> u32 {
-    let user = process::user();
-    let through_sudo = || std::env::var("SUDO_UID").ok()?.parse().ok();
-    if user == 0 { through_sudo().unwrap_or(user) } else { user }
 }
 
 /// Until the command ends, the scheduler ends, or somebody says stop.
@@ -332,25 +136,55 @@ impl Run<'_> {
         Ok(goes_on)
     }
 
-    /// To the run that has joined this one, or that it has joined. An error: the machine is lost.
+    /// To the run that has joined this one, and to the one that it has joined. An error: the
+    /// machine is lost.
     fn speak(&mut self, diary: &mut Diary) -> Result<(), String> {
-        if self.borrower.as_mut().is_some_and(Borrower::is_left_alone) {
+        match self.borrower.as_mut().map_or(News::Nothing, Borrower::look) {
+            News::Nothing => {}
+            News::Follows => self.tell_joined(diary.joined()),
+            News::Alone => tell!(
+                "attune: the run that this one had joined has ended; this one keeps its policies"
+            ),
+        }
+        if self.borrower.as_ref().is_some_and(Borrower::is_alone) {
             diary.is_left_alone();
-            tell!("attune: the run that had the machine has ended; this one keeps both policies");
         }
         let Some(lender) = &mut self.lender else { return Ok(()) };
         match lender.look(&mut self.running) {
             Look::Nothing => Ok(()),
-            Look::Quiet { process, scheduler } => {
-                tell!("attune: {scheduler} joins, process {process}, which holds both from now on");
-                diary.lends(Some(Joined { process, scheduler }));
+            Look::Quiet(joined) => {
+                let Joined { process, scheduler } = &joined;
+                tell!("attune: {scheduler} joins, process {process}, which holds all from now on");
                 self.values = None;
                 lender.is_quiet(&self.running);
+                self.lends(vec![joined], diary);
                 Ok(())
             }
-            Look::TakeBack(settings) => self.take_back(&settings, diary),
+            Look::Joined(joined) => {
+                self.lends(joined, diary);
+                Ok(())
+            }
+            Look::TakeBack(settings, handover) => {
+                let taken = self.take_back(&settings, diary);
+                drop(handover);
+                taken
+            }
             Look::Lost => Err("another scheduler has the machine that was lent".to_owned()),
         }
+    }
+
+    fn lends(&self, joined: Vec<Joined>, diary: &mut Diary) {
+        self.tell_joined(&joined);
+        diary.lends(joined);
+    }
+
+    /// Tells the run that this one has joined who has the machine: this one, or those that have
+    /// joined it.
+    fn tell_joined(&self, joined: &[Joined]) {
+        let Some(borrower) = &self.borrower else { return };
+        let scheduler = self.running.policies().next().unwrap_or_default().to_owned();
+        let own = Joined { process: std::process::id(), scheduler };
+        borrower.tell([own].into_iter().chain(joined.iter().cloned()).collect());
     }
 
     fn take_back(
@@ -366,8 +200,9 @@ impl Run<'_> {
         if let Err(error) = running.set(settings) {
             tell!("attune: what was set meanwhile: {error}");
         }
-        diary.lends(None);
         tell!("attune: {} again", account::whom(running, args));
+        self.lender.iter_mut().for_each(Lender::has_it_again);
+        self.lends(Vec::new(), diary);
         Ok(())
     }
 }
@@ -379,11 +214,12 @@ fn finish(
     ended: Ended,
     diary: &mut Diary,
 ) -> Result<ExitCode, Failure> {
-    let Run { running, values, lender, borrower, member, .. } = run;
+    let Run { running, values, policies, mut lender, borrower, member, .. } = run;
     let Ended { status, lost } = ended;
     // Another run may listen there while this one waits for its command.
     drop(values);
-    let settings = borrower.as_ref().map(|_| Borrower::settings(&running));
+    lender.iter_mut().for_each(Lender::stops_listening);
+    let changes = policies.map_or(Vec::new(), |policies| policies.changes(&running.tunables()));
     let statistics = running.statistics();
     // The command may end at the moment in which a CPU goes.
     let thrown_out = running.exit().filter(|exit| status.is_none() || !exit.cpus_changed);
@@ -392,8 +228,11 @@ fn finish(
     let exit = running.stop();
     // What the last handlers wrote is told before the node departs.
     drop(member);
-    if let (Some(borrower), Some(settings)) = (borrower, settings) {
-        borrower.over(settings);
+    if let Some(borrower) = borrower {
+        let follows = lender.as_ref().is_some_and(|lender| lender.leaves_to(borrower.lender()));
+        if !follows {
+            borrower.over(changes);
+        }
     }
     tell!("{}", summary.trim_end());
     let exit = thrown_out.unwrap_or(if exit.cpus_changed { Exit::default() } else { exit });

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use attune_daemon::daemon;
 use attune_daemon::policy::record::wall_clock;
-use attune_daemon::policy::{self, Record, Runs, State};
+use attune_daemon::policy::{self, Joined, Record, Runs, State};
 use attune_daemon::{Status, state_folder};
 use attune_kernel::support;
 use attune_linux::{procfs, scheduling};
@@ -76,7 +76,7 @@ impl All {
     fn lines(&self) -> Vec<String> {
         let now = wall_clock();
         let mut lines = vec![scheduler(&self.kernel, self.runs.now.as_ref(), now)];
-        lines.extend(self.runs.now.as_ref().and_then(joined));
+        lines.extend(self.runs.now.iter().flat_map(joined));
         lines.extend(self.runs.last.as_ref().and_then(|last| before(last, now)));
         lines.push(service(&self.service));
         for status in &self.reservations {
@@ -107,10 +107,13 @@ fn scheduler(kernel: &Kernel, run: Option<&Record>, now: u64) -> String {
     }
 }
 
-fn joined(run: &Record) -> Option<String> {
-    let joined = run.joined.as_ref()?;
-    let (scheduler, process) = (&joined.scheduler, joined.process);
-    Some(format!("joined: {scheduler} for a command, process {process}, which holds both now"))
+fn joined(run: &Record) -> Vec<String> {
+    let line = |(index, joined): (usize, &Joined)| {
+        let holds = if index + 1 == run.joined.len() { ", which holds all now" } else { "" };
+        let (scheduler, process) = (&joined.scheduler, joined.process);
+        format!("joined: {scheduler} for a command, process {process}{holds}")
+    };
+    run.joined.iter().enumerate().map(line).collect()
 }
 
 fn before(last: &Record, now: u64) -> Option<String> {
@@ -180,7 +183,7 @@ fn length(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use attune_daemon::policy::{Cause, End, Joined};
+    use attune_daemon::policy::{Cause, End};
 
     fn record(since: Option<u64>, ended: Option<End>) -> Record {
         let (process, start) = (815, 7);
@@ -191,7 +194,7 @@ mod tests {
             words: None,
             since,
             ended,
-            joined: None,
+            joined: Vec::new(),
         }
     }
 
@@ -215,11 +218,15 @@ mod tests {
             "scheduler: lavd, which no `attune run` holds"
         );
         let mut lends = run;
-        assert_eq!(joined(&lends), None);
-        lends.joined = Some(Joined { process: 99, scheduler: "edf".to_owned() });
+        assert_eq!(joined(&lends), Vec::<String>::new());
+        let joins = |process, scheduler: &str| Joined { process, scheduler: scheduler.to_owned() };
+        lends.joined = vec![joins(99, "edf"), joins(101, "coop")];
         assert_eq!(
-            joined(&lends).unwrap(),
-            "joined: edf for a command, process 99, which holds both now"
+            joined(&lends),
+            [
+                "joined: edf for a command, process 99",
+                "joined: coop for a command, process 101, which holds all now"
+            ]
         );
         let end = End { at: 900, cause: Cause::Kernel, why: "a check\nfailed".to_owned() };
         assert_eq!(

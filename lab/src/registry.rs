@@ -21,6 +21,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::starvation::EXPERIMENT,
     &kernel::hotplug::EXPERIMENT,
     &kernel::sleep::EXPERIMENT,
+    &kernel::join::EXPERIMENT,
     &kernel::restless::EXPERIMENT,
     &kernel::trust::EXPERIMENT,
     &kernel::clients::EXPERIMENT,

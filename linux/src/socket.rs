@@ -146,6 +146,13 @@ impl AsFd for Connection {
     }
 }
 
+/// One that came along in a packet.
+impl From<OwnedFd> for Connection {
+    fn from(socket: OwnedFd) -> Connection {
+        Connection(socket)
+    }
+}
+
 /// Waits for connections; its place in the file system is removed in the end.
 #[derive(Debug)]
 pub struct Listener {

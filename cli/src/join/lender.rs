@@ -1,82 +1,63 @@
-//! The run that has the whole machine, and lends it to one other run at a time.
+//! The run that has the machine, and lends it to a newcomer.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
-use attune_kernel::{Running, support};
-use attune_linux::socket::credentials;
+use attune_daemon::policy::Joined;
+use attune_kernel::{MOST_POLICIES, Running, support};
+use attune_linux::socket::{Connection, Listener};
 
-use super::{Asked, Changes, Offer, Said, changes, socket};
-use crate::args::RunArgs;
+use super::{Asked, Change, Handover, Policies, Said, hear, say, socket};
 use crate::diary::DETACHED;
-use crate::load::Text;
 use crate::output::tell;
 
-/// A request is no longer than that.
-const LONGEST: usize = 65536;
-
 pub struct Lender {
-    offer: Offer,
-    listener: UnixListener,
-    borrower: Option<Connection>,
+    policies: Policies,
+    /// None: it has lent the machine, and the newcomer listens; or no process can be told.
+    listener: Option<Listener>,
+    borrower: Option<Borrower>,
     state: State,
 }
 
-enum State {
-    /// The lender's policy schedules.
-    Has,
-    /// A borrower has the machine, or takes it now.
-    Lent,
-    /// The connection was closed then; the kernel may still be detaching what the borrower held.
-    Returned(Instant, Changes),
+struct Borrower {
+    connection: Connection,
+    process: u32,
 }
 
-struct Connection {
-    stream: BufReader<UnixStream>,
-    process: u32,
-    line: Vec<u8>,
+enum State {
+    /// The lender's policies schedule.
+    Has,
+    /// They do, but a borrower listens to processes.
+    Quiet,
+    /// A borrower has the machine, or takes it now.
+    Lent,
+    /// The connection was closed then. The kernel may still be detaching what the borrower held; or
+    /// the borrower was killed and a run that has joined it goes on.
+    Returned(Instant, Vec<Change>),
 }
 
 /// What a look at the socket asks of the run.
 pub enum Look {
     Nothing,
     /// Stop listening to processes, then call [`Lender::is_quiet`].
-    Quiet {
-        process: u32,
-        scheduler: String,
-    },
-    /// The borrower is gone: attach again if that is needed, with these settings.
-    TakeBack(Changes),
-    /// Another scheduler has the machine now.
+    Quiet(Joined),
+    /// The runs that have the machine now.
+    Joined(Vec<Joined>),
+    /// The borrower is gone: attach again if that is needed, with these settings, and then call
+    /// [`Lender::has_it_again`].
+    TakeBack(Vec<(String, String)>, Handover),
+    /// A scheduler that is not ours has the machine now.
     Lost,
 }
 
 impl Lender {
-    /// None: the run's policy cannot be lent, or nobody can be told.
-    pub fn of(args: &RunArgs, text: Option<&Text>) -> Option<Lender> {
-        // The programs of --implicit go on at the kernel's tracepoints, and would write into
-        // records of threads that they no longer know.
-        let text = text.filter(|_| args.all && !args.implicit)?;
-        let absolute = |path: &PathBuf| match path.exists() {
-            true => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-            false => path.clone(),
-        };
-        let offer = Offer {
-            scheduler: absolute(&args.scheduler),
-            include: args.source.include.iter().map(absolute).collect(),
-            aspects: args.source.aspects.iter().map(absolute).collect(),
-            print: text.print,
-        };
-        let path = socket();
-        let listener = listen(&path);
-        let listener = listener.inspect_err(|error| {
-            tell!("attune: no other run can join this one: {}: {error}", path.display());
-        });
-        Some(Lender { offer, listener: listener.ok()?, borrower: None, state: State::Has })
+    /// A run that holds these policies as one object.
+    pub fn of(policies: Policies) -> Lender {
+        Lender { policies, listener: listen(), borrower: None, state: State::Has }
     }
 
     /// Whether the machine is another run's, or not yet this one's again.
@@ -86,141 +67,137 @@ impl Lender {
 
     /// To be called again and again; it never waits.
     pub fn look(&mut self, running: &mut Running) -> Look {
-        self.accept();
-        if let State::Returned(since, settings) = &mut self.state {
-            // A borrower that ended early has taken nothing.
-            if running.is_attached() || support::busy().is_none() {
-                let settings = std::mem::take(settings);
-                self.state = State::Has;
-                return Look::TakeBack(settings);
-            }
-            return if since.elapsed() > DETACHED { Look::Lost } else { Look::Nothing };
+        self.accept(running);
+        if let State::Returned(..) = self.state {
+            return self.takes_back(running);
         }
-        let lent = self.has_lent();
         let Some(borrower) = &mut self.borrower else { return Look::Nothing };
-        let settings = match borrower.asked() {
-            Ok(None) => return Look::Nothing,
-            Ok(Some(Asked::Listen { scheduler })) if !lent => {
-                let process = borrower.process;
-                self.state = State::Lent;
-                return Look::Quiet { process, scheduler };
+        match (hear(&borrower.connection), &self.state) {
+            (Ok(None), _) => return Look::Nothing,
+            (Ok(Some((Asked::Listen { scheduler }, _))), State::Has) => {
+                self.state = State::Quiet;
+                return Look::Quiet(Joined { process: borrower.process, scheduler });
             }
-            Ok(Some(Asked::Attach)) if lent => {
+            (Ok(Some((Asked::Attach, _))), State::Quiet) => {
                 running.lend();
-                if borrower.say(&Said::Detached).is_ok() {
+                self.listener = None;
+                self.state = State::Lent;
+                if say(&borrower.connection, &Said::Detached, None).is_ok() {
                     return Look::Nothing;
                 }
-                Changes::new()
+                self.returns(Vec::new());
             }
-            Ok(Some(Asked::Over(settings))) if lent => settings,
+            (Ok(Some((Asked::Joined(joined), _))), State::Lent) => return Look::Joined(joined),
+            (Ok(Some((Asked::Over(changes), _))), _) => self.returns(changes),
             // It is gone, or speaks another language.
-            Ok(Some(_)) | Err(_) => Changes::new(),
-        };
-        self.returns(settings);
+            (Ok(Some(_)) | Err(_), _) => self.returns(Vec::new()),
+        }
         Look::Nothing
     }
 
     /// The connection is of no use any more.
-    fn returns(&mut self, settings: Changes) {
+    fn returns(&mut self, changes: Vec<Change>) {
         self.borrower = None;
         if self.has_lent() {
-            self.state = State::Returned(Instant::now(), settings);
+            self.state = State::Returned(Instant::now(), changes);
+        }
+    }
+
+    fn takes_back(&mut self, running: &Running) -> Look {
+        let State::Returned(since, changes) = &mut self.state else { return Look::Nothing };
+        match support::current() {
+            // A run that had joined the borrower, or one that was sooner than this one.
+            Some(other) if !running.is_attached() && other.starts_with(OURS) => {
+                *since = Instant::now();
+                return Look::Nothing;
+            }
+            _ if !running.is_attached() && support::busy().is_some() => {
+                return if since.elapsed() > DETACHED { Look::Lost } else { Look::Nothing };
+            }
+            _ => {}
+        }
+        // Another run begins just now.
+        let Ok(Some(handover)) = Handover::take() else { return Look::Nothing };
+        if !running.is_attached() && support::busy().is_some() {
+            return Look::Nothing;
+        }
+        Look::TakeBack(self.policies.settings(std::mem::take(changes)), handover)
+    }
+
+    /// This run's policies schedule again.
+    pub fn has_it_again(&mut self) {
+        self.state = State::Has;
+        if self.listener.is_none() {
+            self.listener = listen();
         }
     }
 
     /// No process is listened to: the borrower may.
     pub fn is_quiet(&mut self, running: &Running) {
-        let settings = changes(running.tunables().iter(), "others.");
-        if let Some(borrower) = &mut self.borrower
-            && borrower.say(&Said::Quiet(settings)).is_err()
+        let quiet = Said::Quiet(self.policies.changes(&running.tunables()));
+        if let Some(borrower) = &self.borrower
+            && say(&borrower.connection, &quiet, None).is_err()
         {
-            self.returns(Changes::new());
+            self.returns(Vec::new());
         }
     }
 
-    fn accept(&mut self) {
+    /// The run ends, and no newcomer is to come. The next run to listen has the place then, from
+    /// which this one must remove nothing any more.
+    pub fn stops_listening(&mut self) {
+        self.listener = None;
+    }
+
+    /// This run ends, and has detached. True: a run that has joined it has the machine, and gives
+    /// it back to the other end of `lender`.
+    pub fn leaves_to(&self, lender: &Connection) -> bool {
+        let lends = matches!(self.state, State::Quiet | State::Lent);
+        let borrower = self.borrower.as_ref().filter(|_| lends);
+        borrower.is_some_and(|borrower| {
+            say(&borrower.connection, &Said::Follow, Some(lender.as_fd())).is_ok()
+        })
+    }
+
+    fn accept(&mut self, running: &Running) {
+        let Some(listener) = &self.listener else { return };
         // A connection that is gone already is none.
-        let Ok((stream, _)) = self.listener.accept() else { return };
-        let Ok(peer) = credentials(&stream) else { return };
-        let process = peer.process;
-        let Ok(mut connection) = Connection::new(stream, process) else { return };
+        let Ok(Some(connection)) = listener.accept() else { return };
+        let Ok(peer) = connection.peer() else { return };
+        let policies = self.policies.living();
         let answer = match &self.borrower {
             _ if peer.user != 0 => Said::Refused("only root may".to_owned()),
-            Some(borrower) => {
-                Said::Refused(format!("process {} has joined it already", borrower.process))
-            }
-            None if self.has_lent() => Said::Refused("another run is just leaving it".to_owned()),
-            None => Said::Offer(self.offer.clone()),
+            _ if policies.count() >= MOST_POLICIES => Said::Refused(format!(
+                "{MOST_POLICIES} policies share the machine already, and no more can"
+            )),
+            None if !self.has_lent() => Said::Offer(policies),
+            _ => Said::Later,
         };
         let offers = matches!(answer, Said::Offer(_));
-        if connection.say(&answer).is_ok() && offers {
-            self.borrower = Some(connection);
+        let members = running.members().ok().filter(|_| offers);
+        if say(&connection, &answer, members.as_ref().map(AsFd::as_fd)).is_ok() && offers {
+            self.borrower = Some(Borrower { connection, process: peer.process });
         }
     }
 }
 
-/// Only root may connect, and one run has the kernel, so a socket that is there is a dead one's.
-fn listen(path: &PathBuf) -> io::Result<UnixListener> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
+/// What the name of each policy begins with that a run of ours holds.
+const OURS: &str = "attune_";
+
+/// One run has the machine, so a socket that is there is a dead one's. None, which is said: no run
+/// can join this one.
+fn listen() -> Option<Listener> {
+    let path = socket();
+    let listener = at(&path);
+    let told = |error: &io::Error| {
+        tell!("attune: no other run can join this one: {}: {error}", path.display());
+    };
+    listener.inspect_err(told).ok()
+}
+
+fn at(path: &Path) -> io::Result<Listener> {
     let _ = fs::remove_file(path);
-    let listener = UnixListener::bind(path)?;
+    let listener = Listener::at(path)?;
+    // Root alone may connect.
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-    listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-impl Connection {
-    fn new(stream: UnixStream, process: u32) -> io::Result<Connection> {
-        stream.set_nonblocking(true)?;
-        Ok(Connection { stream: BufReader::new(stream), process, line: Vec::new() })
-    }
-
-    /// None: nothing yet. An error: it is gone, or said what nobody understands.
-    fn asked(&mut self) -> io::Result<Option<Asked>> {
-        match self.stream.read_until(b'\n', &mut self.line) {
-            Ok(_) if self.line.ends_with(b"\n") => {
-                let line = std::mem::take(&mut self.line);
-                Ok(Some(serde_json::from_slice(&line)?))
-            }
-            Ok(_) => Err(ErrorKind::UnexpectedEof.into()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock && self.line.len() < LONGEST => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The socket has room for what a lender says.
-    fn say(&mut self, said: &Said) -> io::Result<()> {
-        let mut line = serde_json::to_vec(said)?;
-        line.push(b'\n');
-        self.stream.get_mut().write_all(&line)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_borrower_asks_is_read_without_waiting_and_nonsense_ends_it() {
-        let (own, mut other) = UnixStream::pair().unwrap();
-        let mut connection = Connection::new(own, 7).unwrap();
-        assert!(connection.asked().unwrap().is_none());
-        other.write_all(b"{\"over\":[[\"level\",").unwrap();
-        assert!(connection.asked().unwrap().is_none());
-        other.write_all(b"\"9\"]]}\n\"attach\"\nnonsense\n").unwrap();
-        match connection.asked().unwrap() {
-            Some(Asked::Over(settings)) => {
-                assert_eq!(settings, [("level".to_owned(), "9".to_owned())]);
-            }
-            _ => panic!("it was said"),
-        }
-        assert!(matches!(connection.asked(), Ok(Some(Asked::Attach))));
-        assert!(connection.asked().is_err());
-        drop(other);
-        assert!(connection.asked().is_err());
-    }
 }

@@ -1,47 +1,53 @@
-//! A second `attune run SCHED -- CMD` joins one that has the whole machine (`--all`): the first
-//! lends the machine until the second's command is over. Meanwhile the second holds both policies
-//! as one object, its own for the command and the first's for all other threads, whose shares the
-//! engine keeps.
+//! A run with a command joins the one that holds the machine's policy: that one lends the machine
+//! until the newcomer's command is over. Meanwhile the newcomer holds all policies as one object,
+//! whose shares the engine keeps, and lends the machine to the next newcomer.
 //!
-//! Both speak over a Unix socket in the state folder, one JSON object a line: docs/internals/
-//! joining.md has the messages and what happens when a process dies. Invariant: the lender detaches
-//! nothing before the borrower's object is verified, and takes the machine back once the connection
-//! is closed, which the kernel does for a process that is killed.
+//! Two speak over a Unix socket in the state folder, a JSON object in each packet:
+//! docs/internals/joining.md has the messages and what happens when a process dies. Invariants: the
+//! lender detaches nothing before the borrower's object is verified, and takes the machine back
+//! once the connection is closed, which the kernel does for a process that is killed; the process
+//! that holds the machine is the newest that lives, and it alone listens at the socket.
 
 mod borrower;
+mod handover;
 mod lender;
+mod policies;
 
+use std::io::{self, ErrorKind};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
+use attune_daemon::policy::Joined;
 use attune_daemon::state_folder;
-use attune_values::wire::Tunable;
+use attune_linux::socket::{Connection, Received};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::args::SourceArgs;
-use crate::failure::Failure;
-use crate::load::bpf_text;
-use crate::set::shown;
-
-pub use borrower::Borrower;
+pub use borrower::{Borrower, News};
+pub use handover::Handover;
 pub use lender::{Lender, Look};
-
-/// Names and values, as `attune set` takes them.
-pub type Changes = Vec<(String, String)>;
+pub use policies::{Change, Command, Policies, Policy};
 
 /// What a lender says.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Said {
-    Offer(Offer),
-    /// It does not lend the machine now.
+    /// [`attune_kernel::Members::map`] comes along, where commands have policies.
+    Offer(Policies),
+    /// The machine changes hands just now: ask again.
+    Later,
+    /// It lends the machine to nobody.
     Refused(String),
     /// It listens to no process any more; what is set.
-    Quiet(Changes),
+    Quiet(Vec<Change>),
     /// The kernel has finished with its policy.
     Detached,
+    /// It ends. The descriptor that comes along is its connection to the run that it had borrowed
+    /// the machine from, which is the lender from now on.
+    Follow,
 }
 
-/// What a borrower asks.
+/// What a borrower says.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Asked {
@@ -50,47 +56,32 @@ enum Asked {
         scheduler: String,
     },
     Attach,
-    /// The machine is free; what is set of the lender's policy.
-    Over(Changes),
+    /// The runs that have the machine now: itself, and those that have joined it.
+    Joined(Vec<Joined>),
+    /// The machine is free; what is set of all policies.
+    Over(Vec<Change>),
 }
 
-/// The lender's policy, so that the borrower can make the same.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Offer {
-    scheduler: PathBuf,
-    include: Vec<PathBuf>,
-    aspects: Vec<PathBuf>,
-    /// [`crate::load::Text::print`]: the files may have changed since the lender read them.
-    print: u64,
-}
-
-impl Offer {
-    pub fn scheduler(&self) -> &std::path::Path {
-        &self.scheduler
-    }
-
-    pub fn source(&self) -> SourceArgs {
-        SourceArgs { include: self.include.clone(), aspects: self.aspects.clone() }
-    }
-
-    /// An error: its files have changed since the lender read them.
-    pub fn is_as_it_was(&self) -> Result<(), Failure> {
-        let text = bpf_text(&self.scheduler, None, None, &self.source())?;
-        match self.print == text.print {
-            true => Ok(()),
-            false => Err(Failure::usage(format!(
-                "the text of {} has changed since it was loaded, so no other run can join it",
-                text.scheduler
-            ))),
-        }
-    }
-}
+/// A packet is no longer than that.
+const LONGEST: usize = 65536;
 
 fn socket() -> PathBuf {
     state_folder().join("join.sock")
 }
 
-/// What is set of the last of the policies, called so in another run.
-fn changes<'a>(tunables: impl Iterator<Item = &'a Tunable>, called: &str) -> Changes {
-    tunables.map(|it| (format!("{called}{}", it.name), shown(it.ty, it.value))).collect()
+fn say(to: &Connection, what: &impl Serialize, along: Option<BorrowedFd>) -> io::Result<()> {
+    to.send(&serde_json::to_vec(what)?, along)
+}
+
+/// None: nothing yet. An error: the other end is gone, or has said what no version of this says.
+fn hear<T: DeserializeOwned>(from: &Connection) -> io::Result<Option<(T, Option<OwnedFd>)>> {
+    let mut packet = vec![0; LONGEST];
+    match from.receive(&mut packet)? {
+        Received::Nothing => Ok(None),
+        Received::Packet(length, along) => {
+            Ok(Some((serde_json::from_slice(&packet[..length])?, along)))
+        }
+        Received::TooLong => Err(io::Error::new(ErrorKind::InvalidData, "it says too much")),
+        Received::Ended => Err(io::Error::new(ErrorKind::UnexpectedEof, "it has ended")),
+    }
 }

@@ -17,9 +17,12 @@ pub fn whom(running: &Running, args: &RunArgs) -> String {
     }
     let names: Vec<&str> = running.policies().collect();
     match (names.as_slice(), args.weight, args.command.first()) {
-        ([command, others], [own, rest], Some(program)) => {
+        ([command, older @ .., others], [own, rest], Some(program)) => {
+            let older: String =
+                older.iter().map(|older| format!("{older} another run's command, ")).collect();
             format!(
-                "{command} schedules {program} (weight {own}), {others} all others (weight {rest})"
+                "{command} schedules {program} (weight {own}), {older}{others} all others (weight \
+                 {rest})"
             )
         }
         _ => format!("{scheduler} schedules this machine"),

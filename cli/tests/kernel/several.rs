@@ -2,8 +2,10 @@
 //! are whose. What happens in the machine is a test of this program too, which runs itself there.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -51,7 +53,7 @@ fn three_policies_share_a_cpu_and_threads_keep_theirs_when_objects_change() {
     }
     let folder = folder("several");
     build(&["round_robin", "fair"], &folder.join("two.bpf.o"));
-    build(&["round_robin", "edf", "fair"], &folder.join("three.bpf.o"));
+    build(&["edf", "round_robin", "fair"], &folder.join("three.bpf.o"));
     let own = std::env::current_exe().unwrap();
     std::fs::copy(own, folder.join("tests")).unwrap();
     let said = in_quiet_machine(
@@ -60,11 +62,11 @@ fn three_policies_share_a_cpu_and_threads_keep_theirs_when_objects_change() {
         &["tests", "two.bpf.o", "three.bpf.o"],
         "./tests --exact several::inside --ignored --nocapture",
     );
-    // A hog for each, parts 3 to 2 to 1; one sleeps; two, of which one is a command's, at 1 to 1.
+    // A hog for each, parts 2 to 3 to 1; one sleeps; two, of which one is a command's, at 1 to 1.
     for (label, expected) in [
         ("two", vec![50.0, 50.0]),
-        ("three", vec![50.0, 33.3, 16.7]),
-        ("one sleeps", vec![75.0, 0.0, 25.0]),
+        ("three", vec![33.3, 50.0, 16.7]),
+        ("one sleeps", vec![0.0, 75.0, 25.0]),
         ("two again", vec![50.0, 50.0]),
     ] {
         let parts = numbers(&said, label);
@@ -97,7 +99,7 @@ fn image(object: &str) -> Image {
     Image::read(std::fs::read(object).unwrap()).unwrap()
 }
 
-fn settings(shares: &[u32], runs: &[u32], map: Option<u32>) -> Settings {
+fn settings(shares: &[u32], runs: &[u32], map: Option<Arc<OwnedFd>>) -> Settings {
     Settings {
         seed: 0,
         cpus: 1,
@@ -144,11 +146,14 @@ fn inside() {
     let mut other = hog();
     parts(&first, "two");
 
-    // Another process has the second object: both lie at the same address.
+    // Another process has the second object: both lie at the same address. It inherits the map.
+    let map = first.members().unwrap();
+    // SAFETY: changes a flag of a descriptor that this test owns.
+    assert_eq!(unsafe { libc::fcntl(map.as_raw_fd(), libc::F_SETFD, 0) }, 0);
     let own = std::env::current_exe().unwrap();
     let second = Command::new(own)
         .args(["--exact", "several::inside_beside", "--ignored", "--nocapture"])
-        .env(MAP, first.members().unwrap().to_string())
+        .env(MAP, map.as_raw_fd().to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
@@ -180,7 +185,9 @@ fn inside() {
 #[ignore = "runs in the virtual machine, where the test above starts it"]
 fn inside_beside() {
     let map = std::env::var(MAP).unwrap().parse().unwrap();
-    let three = settings(&[3, 2, 1], &[4, 7], Some(map));
+    // SAFETY: the test's own process has opened it for this one, which uses it nowhere else.
+    let map = unsafe { OwnedFd::from_raw_fd(map) };
+    let three = settings(&[2, 3, 1], &[7, 4], Some(Arc::new(map)));
     let second = attune_kernel::prepare(image("three.bpf.o"), &three).unwrap();
     println!("\n{VERIFIED}");
     std::io::stdin().read_line(&mut String::new()).unwrap();
@@ -199,6 +206,6 @@ fn inside_beside() {
     second.stop();
 }
 
-/// The number of the map that the first object has made.
+/// The descriptor of the map that the first object has made.
 const MAP: &str = "ATTUNE_TEST_MAP";
 const VERIFIED: &str = "the second object is verified";

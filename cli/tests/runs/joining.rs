@@ -21,6 +21,7 @@ until_there() { for i in $(seq 900); do [ -e $1 ] && return; sleep 0.1; done; ex
 run="$attune run --timeout 30000"
 "#;
 
+/// One after the other, and what is set comes along.
 const JOINS: &str = r#"
 . ./helpers
 $run base.sched --all --set level=2 -- sh -c '. ./helpers; until_there over; exit 4' & first=$!
@@ -36,8 +37,8 @@ for asks in 1 2; do
     until_says "^base.level *2" $attune set && echo "the first listens again, $asks"
     until_says "^attune_base$" cat /sys/kernel/sched_ext/root/ops && echo "and schedules, $asks"
 done
-$run guest.sched -- sh -c '. ./inside; exit 7'; echo "second: $?"
-until_says "^base.level *9" $attune set && echo "the first has what was set"
+$run guest.sched --set level=3 -- sh -c '. ./second; exit 7'; echo "second: $?"
+until_says "^base.level *8" $attune set && echo "the first has what was set"
 until_says "scheduler: base for" $attune status
 $attune status | grep joined; cat /sys/kernel/sched_ext/root/ops
 
@@ -49,51 +50,105 @@ touch over; wait $second; echo "last: $?"
 until_says disabled cat /sys/kernel/sched_ext/state && echo "the fair class has it"
 "#;
 
-/// Asks as a run would that joins, so many things, and ends.
-const GHOST: &str = r#"
-use IO::Socket::UNIX;
-alarm 60;
-my $lender = IO::Socket::UNIX->new("/run/attune/join.sock") or die "$!";
-print scalar readline $lender;
-for ((q({"listen":{"scheduler":"ghost"}}), q("attach"))[0 .. $ARGV[0] - 1]) {
-    print $lender "$_\n";
-    $lender->flush;
-    print scalar readline $lender;
-}
-"#;
-
-const INSIDE: &str = r#"
+/// Inside the second run, and inside a third one that joins it.
+const SECOND: &str = r#"
 . ./helpers
 until_says "^others.level *2" $attune set && echo "the second knows what is set"
 $attune status
-$attune set others.level=9
-$run guest.sched -- true; echo "third: $?"
+$run third.sched --set level=4 -- sh -c '. ./third; exit 6'; echo "third: $?"
+until_says "^command.level *5" $attune set && echo "the second has what was set"
+until_says "^others.level *8" $attune set
+$attune status | grep -c joined
 "#;
+const THIRD: &str = r#"
+. ./helpers
+until_says "^command.level *4" $attune set
+until_says "^command2.level *3" $attune set && echo "the third knows what is set"
+until_says "joined: third.*which holds all now" $attune status && echo "the first lists the third"
+$attune set command2.level=5 others.level=8
+"#;
+
+/// Runs in the middle end by themselves, and are killed; two begin at the same time.
+const LEAVES: &str = r#"
+. ./helpers
+$run base.sched --all -- sh -c '. ./helpers; until_there over; exit 4' & first=$!
+until_says "^attune_base$" cat /sys/kernel/sched_ext/root/ops
+for how in ends killed; do
+    $run guest.sched -- sh -c ". ./helpers; until_there $how; exit 5" & second=$!
+    until_says guest_and_base cat /sys/kernel/sched_ext/root/ops
+    $run third.sched -- sh -c ". ./helpers; until_there third-$how; exit 6" & third=$!
+    until_says third_and_guest_and_base cat /sys/kernel/sched_ext/root/ops
+    if [ $how = ends ]; then touch ends; else kill -9 $second; fi
+    wait $second; echo "second $how: $?"
+    $attune set others.level=$(($(wc -c < lengths) + 7))
+    echo x >> lengths
+    touch third-$how
+    wait $third; echo "third after it $how: $?"
+    until_says "^attune_base$" cat /sys/kernel/sched_ext/root/ops && echo "back after it $how"
+    $attune set
+done
+touch killed
+$run guest.sched -- sh -c 'sleep 1; exit 11' & one=$!
+$run third.sched -- sh -c 'sleep 1; exit 12' & other=$!
+wait $one; echo "one: $?"; wait $other; echo "other: $?"
+until_says "^attune_base$" cat /sys/kernel/sched_ext/root/ops
+touch over; wait $first; echo "first: $?"
+
+# Two that begin at the same time, and none has the machine.
+$run guest.sched -- sh -c 'sleep 1; exit 13' & one=$!
+$run third.sched -- sh -c 'sleep 1; exit 14' & other=$!
+wait $one; echo "one alone: $?"; wait $other; echo "other alone: $?"
+until_says disabled cat /sys/kernel/sched_ext/state && echo "the fair class has it"
+"#;
+
+/// Asks as a run would that joins, so many things, and ends.
+const GHOST: &str = r#"
+use Socket;
+alarm 60;
+socket(my $lender, PF_UNIX, SOCK_SEQPACKET, 0) or die "$!";
+connect($lender, sockaddr_un("/run/attune/join.sock")) or die "$!";
+sub hears { recv($lender, my $said, 65536, 0); print "$said\n"; }
+hears;
+for ((q({"listen":{"scheduler":"ghost"}}), q("attach"))[0 .. $ARGV[0] - 1]) {
+    send($lender, $_, 0);
+    hears;
+}
+"#;
+
+/// A folder with three policies and these files, seen from a machine of two CPUs that runs the
+/// script.
+fn joins(name: &str, files: &[(&str, &str)], script: &str) -> String {
+    let folder = folder(name);
+    let text = |name: &str| POLICY.replace("NAME", name);
+    // A file comes before the library's: what all others follow is compiled as soon.
+    for (name, file) in [
+        ("base", "base.sched"),
+        ("guest", "guest.sched"),
+        ("third", "third.sched"),
+        ("fair", "fair"),
+    ] {
+        std::fs::write(folder.join(file), text(name)).unwrap();
+    }
+    let wrong = text("wrong").replace("ready => current", "nowhere => current");
+    let helpers = format!("attune={ATTUNE}\n{UNTIL_SAYS}{HELPERS}");
+    let own = [("wrong.sched", wrong.as_str()), ("helpers", &helpers), ("script", script)];
+    for (name, text) in own.iter().chain(files) {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    in_machine(&folder, 2, "sh ./script")
+}
 
 #[test]
 fn a_second_run_joins_and_each_ends_by_itself() {
     if !set_up() {
         return;
     }
-    let folder = folder("joining");
-    let text = |name| POLICY.replace("NAME", name);
-    let wrong = text("wrong").replace("ready => current", "nowhere => current");
-    for (name, text) in [
-        ("base.sched", text("base")),
-        ("guest.sched", text("guest")),
-        ("wrong.sched", wrong),
-        ("helpers", format!("attune={ATTUNE}\n{UNTIL_SAYS}{HELPERS}")),
-        ("inside", INSIDE.to_owned()),
-        ("ghost", GHOST.to_owned()),
-        ("script", JOINS.to_owned()),
-    ] {
-        std::fs::write(folder.join(name), text).unwrap();
-    }
-    let said = in_machine(&folder, 2, "sh ./script");
+    let files = [("second", SECOND), ("third", THIRD), ("ghost", GHOST)];
+    let said = joins("joining", &files, JOINS);
     for words in [
         "`nowhere` is not declared",
         "wrong: 1\n",
-        "the text of base has changed",
+        "base.sched has changed since it was loaded",
         "edited: 2\n",
         "ghost joins, process",
         "the first listens again, 1\n",
@@ -103,9 +158,10 @@ fn a_second_run_joins_and_each_ends_by_itself() {
         "and schedules, 2\n",
         "the second knows what is set\n",
         "joined: guest for a command, process",
-        "another scheduler is already running: attune_guest_and_base.",
-        "has joined it already",
-        "third: 2\n",
+        "the third knows what is set\n",
+        "the first lists the third\n",
+        "third: 6\n",
+        "the second has what was set\n",
         "second: 7\n",
         "the first has what was set\n",
         "attune_base\n",
@@ -119,4 +175,30 @@ fn a_second_run_joins_and_each_ends_by_itself() {
     let after = said.split("the first has what was set\n").nth(1).unwrap_or_default();
     let until_next = after.split("joins, process").next().unwrap_or_default();
     assert!(!until_next.contains("joined: "), "{said}");
+}
+
+#[test]
+fn runs_in_the_middle_leave_and_the_others_go_on() {
+    if !set_up() {
+        return;
+    }
+    let said = joins("leaving", &[("lengths", "")], LEAVES);
+    for words in [
+        "second ends: 5\n",
+        "third after it ends: 6\n",
+        "back after it ends\n",
+        // What was set under the third came back over the connection that the second left to it.
+        "base.level  7",
+        "second killed: 137\n",
+        "third after it killed: 6\n",
+        "back after it killed\n",
+        "one: 11\n",
+        "other: 12\n",
+        "first: 4\n",
+        "one alone: 13\n",
+        "other alone: 14\n",
+        "the fair class has it\n",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
 }

@@ -28,9 +28,9 @@ pub struct Record {
     /// When the policy began to schedule; None: it has not yet.
     pub since: Option<u64>,
     pub ended: Option<End>,
-    /// The run that has joined it, and holds both policies now.
+    /// The runs that have joined it, in their order; the last one holds all policies now.
     #[serde(default)]
-    pub joined: Option<Joined>,
+    pub joined: Vec<Joined>,
 }
 
 /// A run that has joined another one.
@@ -87,7 +87,7 @@ impl Record {
     pub fn new(scheduler: String, words: Option<Vec<String>>) -> Record {
         let process = std::process::id();
         let start = procfs::start_time(process).unwrap_or(0);
-        Record { process, start, scheduler, words, since: None, ended: None, joined: None }
+        Record { process, start, scheduler, words, since: None, ended: None, joined: Vec::new() }
     }
 
     /// Its process, if that lives.

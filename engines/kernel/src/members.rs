@@ -5,9 +5,10 @@
 //! a thread stays a member of its run.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
-use libbpf_rs::{MapCore, MapHandle, Object, OpenMapMut};
+use libbpf_rs::{MapCore, Object, OpenMapMut};
 
 /// Its name in an object.
 pub(crate) const MAP: &str = "attune_members";
@@ -15,11 +16,11 @@ pub(crate) const MAP: &str = "attune_members";
 /// The runs whose commands an object knows.
 #[derive(Clone, Debug, Default)]
 pub struct Members {
-    /// Their numbers, in the order of the schedulers. None is 0, and the last is that of the run
+    /// Their numbers, in the order of the schedulers. None is 0, and the first is that of the run
     /// that loads the object. Empty: there is one command.
     pub runs: Vec<u32>,
-    /// The kernel's number of the map that holds the threads' numbers; None: the object makes one.
-    pub map: Option<u32>,
+    /// The map that holds the threads' numbers, of another object; None: the object makes one.
+    pub map: Option<Arc<OwnedFd>>,
 }
 
 /// The number of the only command.
@@ -34,22 +35,19 @@ impl Members {
 
     /// The number of the command that the object is loaded for.
     pub(crate) fn own(&self) -> u32 {
-        self.runs.last().copied().unwrap_or(ONLY)
+        self.runs.first().copied().unwrap_or(ONLY)
     }
 
     /// The object uses the map that there is.
     pub(crate) fn share(&self, map: &mut OpenMapMut<'_>) -> libbpf_rs::Result<()> {
-        match self.map {
-            Some(number) => map.reuse_fd(MapHandle::from_map_id(number)?.as_fd()),
-            None => Ok(()),
-        }
+        self.map.as_ref().map_or(Ok(()), |known| map.reuse_fd(known.as_fd()))
     }
 }
 
-/// The kernel's number of a loaded object's map. It is there as long as somebody holds it.
-pub(crate) fn map_of(object: &Object) -> io::Result<u32> {
+/// A loaded object's map, which is there as long as somebody holds it.
+pub(crate) fn map_of(object: &Object) -> io::Result<OwnedFd> {
     let map = object.maps().find(|map| map.name() == MAP).ok_or(io::ErrorKind::NotFound)?;
-    Ok(map.info().map_err(io::Error::other)?.info.id)
+    map.as_fd().try_clone_to_owned()
 }
 
 #[cfg(test)]
@@ -64,6 +62,6 @@ mod tests {
         };
         assert_eq!(numbers(&[], 1), (vec![], 1));
         assert_eq!(numbers(&[], 2), (vec![1], 1));
-        assert_eq!(numbers(&[3, 7, 9], 4), (vec![3, 7, 9], 9));
+        assert_eq!(numbers(&[3, 7, 9], 4), (vec![3, 7, 9], 3));
     }
 }

@@ -76,7 +76,7 @@ impl Prepared {
     }
 
     /// As [`Running::members`].
-    pub fn members(&self) -> io::Result<u32> {
+    pub fn members(&self) -> io::Result<OwnedFd> {
         members::map_of(&self.loaded.object)
     }
 
@@ -155,9 +155,9 @@ impl Running {
         self.loaded.image.policies()
     }
 
-    /// The kernel's number of the map that says which threads are whose: [`crate::Members::map`].
-    /// `NotFound` where there is one policy only.
-    pub fn members(&self) -> io::Result<u32> {
+    /// The map that says which threads are whose: [`crate::Members::map`]. `NotFound` where there
+    /// is one policy only.
+    pub fn members(&self) -> io::Result<OwnedFd> {
         members::map_of(&self.loaded.object)
     }
 

@@ -58,15 +58,10 @@ pub fn source(
     shared_source(&[c::Policy { program, verdicts, sources }])
 }
 
-/// The same for the scheduler of a cluster's node, alone or with that of all other threads.
-pub fn node_source(
-    node: c::Policy<'_>,
-    others: Option<c::Policy<'_>>,
-    told: c::Node,
-) -> Result<String, c::Refusal> {
+/// The same where the first one is the scheduler of a cluster's node, alone or with others.
+pub fn node_source(policies: &[c::Policy<'_>], told: c::Node) -> Result<String, c::Refusal> {
     let engine = c::kernel::Engine { node: Some(told), ..engine(BEHIND.join("\n")) };
-    let policies: Vec<_> = [node].into_iter().chain(others).collect();
-    c::kernel::generate(&policies, &engine)
+    c::kernel::generate(policies, &engine)
 }
 
 /// Schedulers that share the machine: each has the threads of a command, the last one all others.

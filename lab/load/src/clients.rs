@@ -39,14 +39,15 @@ pub fn run(count: u64) -> Result<Value> {
     let (before, began) = (Memory::now()?, clock::now());
     for next in (AT_A_TIME..count + AT_A_TIME).step_by(AT_A_TIME as usize) {
         gate.store(next.min(count), SeqCst);
-        until("the scheduler does not hear them all", || {
-            connected.load(SeqCst) >= next.min(count)
-        })?;
+        let all_hear = || connected.load(SeqCst) >= next.min(count);
+        clock::wait_until(all_hear, LOOK, PATIENCE)
+            .context("the scheduler does not hear them all")?;
     }
     let (registered, after) = (clock::now() - began, Memory::now()?);
 
     let crowd = Child::start(move || crowd(count, threads))?;
-    until("there is no room for so many threads", || threads.load(SeqCst) >= count)?;
+    clock::wait_until(|| threads.load(SeqCst) >= count, LOOK, PATIENCE)
+        .context("there is no room for so many threads")?;
     let members = procfs::threads(crowd.pid());
     let one = hint(&[crowd.pid().to_string(), format!("{IMPORT}={NONE}")], "")?;
     let each: String = members.iter().map(|it| line(&format!("{}/{it}", crowd.pid()))).collect();
@@ -98,15 +99,6 @@ fn stay() -> i32 {
     loop {
         clock::sleep_until(clock::now() + 1000 * SECOND);
     }
-}
-
-fn until(otherwise: &str, there: impl Fn() -> bool) -> Result<()> {
-    let end = clock::now() + PATIENCE;
-    while !there() {
-        ensure!(clock::now() < end, "{otherwise}");
-        clock::sleep_until(clock::now() + LOOK);
-    }
-    Ok(())
 }
 
 fn line(whom: &str) -> String {

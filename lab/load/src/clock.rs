@@ -1,6 +1,7 @@
 //! Clocks, in nanoseconds, and computing for a given time.
 
-use attune_linux::time::{Time, set_timer_slack, thread_cpu_time};
+use anyhow::{Result, ensure};
+use attune_linux::time::{SECOND, Time, set_timer_slack, thread_cpu_time};
 pub use attune_linux::time::{now, process_cpu_time as cpu_time, sleep_until};
 
 /// This process's timers expire when they should, and not up to 50 us later.
@@ -21,4 +22,14 @@ pub fn spin() {
     for turn in 0..1000u32 {
         std::hint::black_box(turn);
     }
+}
+
+/// Looks so often whether it is so. Err: it is not, after `patience`.
+pub fn wait_until(so: impl Fn() -> bool, look: Time, patience: Time) -> Result<()> {
+    let limit = now() + patience;
+    while !so() {
+        ensure!(now() < limit, "waited for {} s", patience / SECOND);
+        sleep_until(now() + look);
+    }
+    Ok(())
 }

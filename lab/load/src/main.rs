@@ -18,6 +18,7 @@ mod films;
 mod forks;
 mod hogs;
 mod hotplug;
+mod joins;
 mod messages;
 mod numbers;
 mod periodic;
@@ -165,6 +166,19 @@ enum Workload {
         threads: usize,
         #[arg(long, default_value_t = 1)]
         seed: u64,
+    },
+    /// Runs of other policies that join the one beneath at random: the parts of three, and whether
+    /// each run ends with its command's status (needs root, two CPUs, and `attune` beside this
+    /// program)
+    Joins {
+        #[arg(long, default_value_t = 10)]
+        joins: usize,
+        /// How long parts are measured
+        #[arg(long, value_name = "S", default_value = "10", value_parser = seconds)]
+        seconds: Duration,
+        /// [default: another one each time]
+        #[arg(long)]
+        seed: Option<u64>,
     },
     /// Threads that wake each other, end and start others, while their affinity, class and cpuset
     /// change at random: whether each goes on, where it may (needs root)
@@ -398,6 +412,7 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Hotplug { changes, threads, seed } => hotplug::run(*changes, *threads, *seed),
         Workload::Sleep { sleeps, threads, seed } => sleep::run(*sleeps, *threads, *seed),
         Workload::Restless { changes, threads, seed } => restless::run(*changes, *threads, *seed),
+        Workload::Joins { joins, seconds, seed } => joins::run(*joins, *seconds, *seed),
         Workload::Clients { count } => clients::run(*count),
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,

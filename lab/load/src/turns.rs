@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::Builder;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use attune_linux::time::{MILLISECOND, SECOND, Time};
 
 use crate::child::{self, Child};
@@ -46,14 +46,7 @@ impl Crowd {
 
 /// Waits until it is so. Err: it is not, a minute after the event.
 pub fn wait_until(otherwise: &str, event: &str, so: impl Fn() -> bool) -> Result<()> {
-    let limit = clock::now() + PATIENCE;
-    while !so() {
-        if clock::now() > limit {
-            bail!("{otherwise}, {} s after {event}", PATIENCE / SECOND);
-        }
-        clock::sleep_until(clock::now() + LOOK);
-    }
-    Ok(())
+    clock::wait_until(so, LOOK, PATIENCE).with_context(|| format!("{otherwise} after {event}"))
 }
 
 fn take_turns(turns: &'static [AtomicU64]) -> i32 {

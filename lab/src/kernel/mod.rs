@@ -29,6 +29,7 @@ mod films;
 mod fixture;
 pub mod focus;
 pub mod hotplug;
+pub mod join;
 mod machine;
 pub mod machine_messages;
 mod part;
