@@ -27,6 +27,7 @@ mod c_api;
 mod error;
 mod global;
 mod link;
+mod rows;
 mod state;
 mod table;
 

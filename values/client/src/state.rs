@@ -5,7 +5,7 @@
 //! there; a word stands for one name and is never used for another; a row belongs to one living
 //! thread.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,6 +16,7 @@ use attune_values::wire::{NAME, Refusal, Request};
 
 use crate::error::{Error, note};
 use crate::link::{Answer, Link};
+use crate::rows::Rows;
 
 /// The engine's side takes words from the end; one is always left to it.
 const OWN_WORDS: usize = WORDS - 2;
@@ -24,8 +25,7 @@ pub struct State {
     page: Page,
     /// Names in the order of their words, from word 1.
     names: Vec<String>,
-    /// Row to thread.
-    rows: BTreeMap<u16, i32>,
+    rows: Rows,
     /// Row and word of all values that are supplied.
     cells: BTreeSet<(u16, u8)>,
     pub link: Option<Link>,
@@ -40,7 +40,7 @@ impl State {
         Ok(State {
             page: Page::private()?,
             names: Vec::new(),
-            rows: BTreeMap::new(),
+            rows: Rows::default(),
             cells: BTreeSet::new(),
             link: None,
             told: false,
@@ -81,14 +81,19 @@ impl State {
 
     /// The thread has ended, or supplies nothing any more.
     pub fn release(&mut self, thread: i32) {
-        let Some(row) = self.rows.iter().find(|(_, own)| **own == thread).map(|(row, _)| *row)
-        else {
-            return;
-        };
-        self.rows.remove(&row);
-        self.cells.retain(|(own, _)| *own != row);
-        self.page.row(row.into()).clear();
+        let Some(row) = self.clear(thread) else { return };
         self.ask(&Request::Unbind { row });
+    }
+
+    /// The thread supplies nothing any more here; the row that it had.
+    fn clear(&mut self, thread: i32) -> Option<u16> {
+        let row = self.rows.take(thread)?;
+        let cells: Vec<_> = self.cells.range((row, 0)..=(row, u8::MAX)).copied().collect();
+        for cell in cells {
+            self.cells.remove(&cell);
+        }
+        self.page.row(row.into()).clear();
+        Some(row)
     }
 
     pub fn scheduler(&self) -> Option<String> {
@@ -114,37 +119,31 @@ impl State {
     }
 
     fn row(&mut self, thread: i32) -> Result<u16, Error> {
-        if let Some((row, _)) = self.rows.iter().find(|(_, own)| **own == thread) {
-            return Ok(*row);
+        if let Some(row) = self.rows.of(thread) {
+            return Ok(row);
         }
         if !process::has_thread(std::process::id(), thread as u32) {
             return Err(Error::NoSuchThread(thread));
         }
-        let row = match self.free_row() {
+        let row = match self.rows.free() {
             Some(row) => row,
             None => {
-                let gone: Vec<i32> = self
-                    .rows
-                    .values()
-                    .filter(|own| !process::has_thread(std::process::id(), **own as u32))
-                    .copied()
+                let threads = self.rows.all().map(|(_, thread)| thread);
+                let gone: Vec<i32> = threads
+                    .filter(|own| !process::has_thread(std::process::id(), *own as u32))
                     .collect();
                 gone.into_iter().for_each(|thread| self.release(thread));
                 let full = || {
                     Error::Full(format!("at most {} threads of a process have values", ROWS - 1))
                 };
-                self.free_row().ok_or_else(full)?
+                self.rows.free().ok_or_else(full)?
             }
         };
         if let Some(Answer::Refused(why, message)) = self.ask(&Request::Bind { row, thread }) {
             refused(why, message, "")?;
         }
-        self.rows.insert(row, thread);
+        self.rows.give(row, thread);
         Ok(row)
-    }
-
-    fn free_row(&self) -> Option<u16> {
-        (1..ROWS as u16).find(|row| !self.rows.contains_key(row))
     }
 
     /// None where there is no engine, or none any more.
@@ -206,7 +205,7 @@ impl State {
         }
         let names: Vec<(u8, String)> =
             self.names.iter().enumerate().map(|(i, name)| (i as u8 + 1, name.clone())).collect();
-        let rows: Vec<(u16, i32)> = self.rows.iter().map(|(row, thread)| (*row, *thread)).collect();
+        let rows: Vec<(u16, i32)> = self.rows.all().collect();
         let defaults: Vec<Option<i64>> =
             names.iter().map(|(_, name)| link.default_of(name)).collect();
         self.link = Some(link);
@@ -242,14 +241,12 @@ impl State {
             std::process::abort();
         }
         let me = process::this_thread() as i32;
-        let theirs: Vec<u16> =
-            self.rows.iter().filter(|(_, own)| **own != forker).map(|(row, _)| *row).collect();
-        for row in theirs {
-            self.rows.remove(&row);
-            self.cells.retain(|(own, _)| *own != row);
-            self.page.row(row.into()).clear();
+        let threads = self.rows.all().map(|(_, thread)| thread);
+        let theirs: Vec<i32> = threads.filter(|thread| *thread != forker).collect();
+        for thread in theirs {
+            self.clear(thread);
         }
-        self.rows.values_mut().for_each(|own| *own = me);
+        self.rows.rename(forker, me);
     }
 }
 
