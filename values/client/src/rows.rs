@@ -1,7 +1,7 @@
 //! Which thread has which row of the page.
 //!
-//! Invariant: a row belongs to at most one thread and a thread has at most one row; the two maps say
-//! the same. Row 0 is nobody's.
+//! Invariant: a row belongs to at most one thread and a thread has at most one row; the two maps
+//! say the same. Row 0 is nobody's.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use attune_values::page::ROWS;
 pub struct Rows {
     threads: Vec<Option<i32>>,
     rows: HashMap<i32, u16>,
-    /// Of the rows that threads have had, those that none has.
+    /// Rows that a thread has had, and none has now.
     free: BTreeSet<u16>,
 }
 
