@@ -77,21 +77,27 @@ pub fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> S
     said
 }
 
+/// Copies a program without what only a debugger reads. The emulated CPU copies each packed byte.
+pub fn strip(program: &Path, copy: &Path) {
+    run(Command::new("strip").arg("-o").arg(copy).arg(program));
+}
+
 /// What a script says in a machine whose virtual time no other load can disturb. `packed`: files
-/// of the folder that it needs.
+/// of the folder that it needs, where `attune` lies too.
 pub fn in_quiet_machine(folder: &Path, cpus: u32, packed: &[&str], script: &str) -> String {
     let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
     let mut command = Command::new(ATTUNE);
     command.current_dir(folder);
     command.args(["vm", "--deterministic", "--timeout", "900", "--memory", "2048"]);
-    command.args(["--cpus", &cpus.to_string(), "--pack", ATTUNE]);
-    for file in packed {
+    command.args(["--cpus", &cpus.to_string()]);
+    strip(Path::new(ATTUNE), &folder.join("attune"));
+    for file in packed.iter().chain(&["attune"]) {
         command.args(["--pack", file]);
     }
     for program in ["touch", "sleep", "rm", "cat"] {
         command.args(["--pack", &format!("/usr/bin/{program}")]);
     }
-    let script = format!("exec 2>&1; attune={ATTUNE}; {script}");
+    let script = format!("exec 2>&1; attune={}/attune; {script}", folder.display());
     let output = command.args(["--", "sh", "-c", &script]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));

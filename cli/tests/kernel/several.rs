@@ -12,7 +12,7 @@ use attune_kernel::{Compiler, Division, Image, Layout, Members, Running, Setting
 use attune_language::engine::Engine;
 use attune_language::engine::event::Event;
 
-use super::common::machine::{SHORT, folder, in_machine, in_quiet_machine};
+use super::common::machine::{SHORT, folder, in_machine, in_quiet_machine, strip};
 use super::common::set_up;
 
 /// An object of these library schedulers.
@@ -52,8 +52,7 @@ fn three_policies_share_a_cpu_and_threads_keep_theirs_when_objects_change() {
     let folder = folder("several");
     build(&[SHORT, SHORT], &folder.join("two.bpf.o"));
     build(&[SHORT, "edf", SHORT], &folder.join("three.bpf.o"));
-    let own = std::env::current_exe().unwrap();
-    std::fs::copy(own, folder.join("tests")).unwrap();
+    strip(&std::env::current_exe().unwrap(), &folder.join("tests"));
     let said = in_quiet_machine(
         &folder,
         1,
