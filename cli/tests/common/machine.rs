@@ -8,6 +8,10 @@ use super::output;
 
 pub const ATTUNE: &str = env!("CARGO_BIN_EXE_attune");
 
+/// For tests in which any policy will do. The kernel's verifier needs most of an emulated machine's
+/// time, and least for this one.
+pub const SHORT: &str = "round_robin";
+
 /// A folder for a test alone, with the load in it.
 pub fn folder(test: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine_{test}"));
@@ -34,12 +38,12 @@ pub fn build(folder: &Path, scheduler: &str, object: &str) {
         .args(["build", scheduler, "--engine", "kernel", "-o", object]));
 }
 
-/// The same for a machine with two CPUs that have an instance each.
-pub fn build_for_each_cpu(folder: &Path, scheduler: &str, object: &str) {
+/// The same for a machine with so many CPUs, which so many instances share.
+pub fn build_divided(folder: &Path, scheduler: &str, cpus: u32, instances: u32, object: &str) {
     run(Command::new(ATTUNE)
         .current_dir(folder)
         .args(["build", scheduler, "--engine", "kernel", "-o", object])
-        .args(["--cpus", "2", "--instances", "2"]));
+        .args(["--cpus", &cpus.to_string(), "--instances", &instances.to_string()]));
 }
 
 /// Builds a scheduler for the run's command and another one for everything else.
@@ -73,27 +77,27 @@ pub fn in_machine_with(folder: &Path, machine_words: &[&str], script: &str) -> S
     said
 }
 
+/// Copies a program without what only a debugger reads. The emulated CPU copies each packed byte.
+pub fn strip(program: &Path, copy: &Path) {
+    run(Command::new("strip").arg("-o").arg(copy).arg(program));
+}
+
 /// What a script says in a machine whose virtual time no other load can disturb. `packed`: files
-/// of the folder that it needs.
+/// of the folder that it needs, where `attune` lies too.
 pub fn in_quiet_machine(folder: &Path, cpus: u32, packed: &[&str], script: &str) -> String {
     let _alone = MACHINE.lock().unwrap_or_else(|failed| failed.into_inner());
     let mut command = Command::new(ATTUNE);
-    command.current_dir(folder).args([
-        "vm",
-        "--deterministic",
-        "--timeout",
-        "900",
-        "--memory",
-        "2048",
-    ]);
-    command.args(["--cpus", &cpus.to_string(), "--pack", ATTUNE]);
-    for file in packed {
+    command.current_dir(folder);
+    command.args(["vm", "--deterministic", "--timeout", "900", "--memory", "2048"]);
+    command.args(["--cpus", &cpus.to_string()]);
+    strip(Path::new(ATTUNE), &folder.join("attune"));
+    for file in packed.iter().chain(&["attune"]) {
         command.args(["--pack", file]);
     }
     for program in ["touch", "sleep", "rm", "cat"] {
         command.args(["--pack", &format!("/usr/bin/{program}")]);
     }
-    let script = format!("exec 2>&1; attune={ATTUNE}; {script}");
+    let script = format!("exec 2>&1; attune={}/attune; {script}", folder.display());
     let output = command.args(["--", "sh", "-c", &script]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));

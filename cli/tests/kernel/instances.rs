@@ -1,9 +1,9 @@
 //! Several instances of one scheduler: threads go to idle CPUs of other instances, and where their
 //! affinity allows, and each has its share of the machine.
 
-use std::process::Command;
-
-use crate::common::machine::{ATTUNE, folder, in_machine_with, in_quiet_machine, run};
+use crate::common::machine::{
+    SHORT, between, build_divided, folder, in_machine_with, in_quiet_machine,
+};
 use crate::common::set_up;
 use crate::shared::{compile, part};
 
@@ -57,19 +57,24 @@ fn threads_go_over_to_other_instances() {
     }
     let folder = folder("instances");
     std::fs::write(folder.join("load"), LOAD).unwrap();
-    for per in ["cache", "cpu"] {
-        let script = format!(
-            "timeout 600 $run fair --all --per {per} -- sh ./load; \
-             cat /sys/kernel/sched_ext/state; {SHARED}"
+    let mut script = String::new();
+    for (per, instances) in [("cache", 2), ("cpu", 4)] {
+        build_divided(&folder, SHORT, 4, instances, &format!("{per}.bpf.o"));
+        script += &format!(
+            "echo '<{per}>'; timeout 400 $run {per}.bpf.o --all --per {per} -- sh ./load; \
+             echo '<end>'; "
         );
-        let said = in_machine_with(&folder, &["--topology", "2:2:1"], &script);
-        assert!(said.contains("sockets 0 0 1 1 caches 0-1 0-1 2-3 2-3"), "{said}");
+    }
+    let all = in_machine_with(&folder, &["--topology", "2:2:1"], &format!("{script}{SHARED}"));
+    assert!(all.contains("sockets 0 0 1 1 caches 0-1 0-1 2-3 2-3"), "{all}");
+    for per in ["cache", "cpu"] {
+        let said = between(&all, per);
         assert!(said.contains("mixed: all came back"), "--per {per}: {said}");
         assert!(said.contains("hogs: all done"), "--per {per}: {said}");
         assert!(said.contains("sent and found there: 4\n"), "--per {per}: {said}");
         assert!(!said.contains("has ended"), "--per {per}: {said}");
-        assert!(count(&said, " of them pulled") > 0, "--per {per}: {said}");
-        let (left, arrived) = (calls(&said, "leaves"), calls(&said, "arrives"));
+        assert!(count(said, " of them pulled") > 0, "--per {per}: {said}");
+        let (left, arrived) = (calls(said, "leaves"), calls(said, "arrives"));
         assert!(left == arrived && arrived >= 4, "--per {per}: {said}");
     }
 }
@@ -83,18 +88,7 @@ fn hogs_of_two_instances_have_their_shares_of_the_machine() {
     }
     let folder = folder("balance");
     compile(&folder);
-    run(Command::new(ATTUNE).current_dir(&folder).args([
-        "build",
-        "fair",
-        "--engine",
-        "kernel",
-        "--cpus",
-        "2",
-        "--instances",
-        "2",
-        "-o",
-        "fair.bpf.o",
-    ]));
+    build_divided(&folder, "fair", 2, 2, "fair.bpf.o");
     std::fs::write(folder.join("equal"), "for hog in a b c; do ./share $hog 1 1.5 & done; wait")
         .unwrap();
     std::fs::write(
@@ -102,8 +96,8 @@ fn hogs_of_two_instances_have_their_shares_of_the_machine() {
         "for hog in d e f; do nice -n 5 ./share $hog 1 1.5 & done; ./share heavy 1 1.5; wait",
     )
     .unwrap();
-    let script = "for load in equal weighted; do $attune run fair.bpf.o --all --per cpu \
-                  --timeout 30000 -- sh ./$load; done; cat /sys/kernel/sched_ext/state";
+    let script = "$attune run fair.bpf.o --all --per cpu --timeout 30000 -- sh -c \
+                  '. ./equal; . ./weighted'; cat /sys/kernel/sched_ext/state";
     let packed = ["share", "fair.bpf.o", "equal", "weighted", "/usr/bin/nice"];
     let said = in_quiet_machine(&folder, 2, &packed, script);
     for hog in ["a", "b", "c"] {

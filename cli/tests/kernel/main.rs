@@ -18,7 +18,7 @@ mod typed;
 use std::path::Path;
 use std::process::Command;
 
-use common::machine::{ATTUNE, TRAPS, build, folder, in_machine, in_quiet_machine};
+use common::machine::{ATTUNE, SHORT, TRAPS, build, folder, in_machine, in_quiet_machine};
 use common::set_up;
 
 /// Threads that were woken often are put away and never taken out.
@@ -101,11 +101,11 @@ fn a_killed_loader_leaves_the_machine_to_the_fair_class() {
         return;
     }
     let folder = folder("killed");
-    build(&folder, "fair", "fair.bpf.o");
+    build(&folder, SHORT, "short.bpf.o");
     let said = in_machine(
         &folder,
         2,
-        "$run fair.bpf.o --all & loader=$!; for i in $(seq 900); do grep -q enabled \
+        "$run short.bpf.o --all & loader=$!; for i in $(seq 900); do grep -q enabled \
             /sys/kernel/sched_ext/state && break; sleep 0.1; done; cat \
             /sys/kernel/sched_ext/state; ./mixed 1 & load=$!; sleep 0.3; kill -9 $loader; wait \
             $load; for i in $(seq 900); do grep -q disabled /sys/kernel/sched_ext/state && break; \

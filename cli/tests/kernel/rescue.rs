@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::common::machine::{
-    between, build, build_both, folder, in_machine_with, in_quiet_machine, run,
+    SHORT, between, build, build_both, folder, in_machine_with, in_quiet_machine, run,
 };
 use super::common::set_up;
 
@@ -98,7 +98,7 @@ fn a_thread_that_a_policy_forgets_gets_on() {
     for policy in ["forgets", "forgets_new"] {
         build(&folder, &format!("{policy}.sched"), &format!("{policy}.bpf.o"));
     }
-    build_both(&folder, "edf", "forgets.sched", "beside.bpf.o");
+    build_both(&folder, SHORT, "forgets.sched", "beside.bpf.o");
     let touched = "sh -c 'touch /tmp/go; exec ./crowd 2 2'";
     let script: String = [
         ("one", "forgets.bpf.o --all --timeout 1500", "./crowd 2 9 1:5"),

@@ -14,7 +14,7 @@ use attune_kernel::{Compiler, Division, Image, Layout, Members, Running, Setting
 use attune_language::engine::Engine;
 use attune_language::engine::event::Event;
 
-use super::common::machine::{folder, in_machine, in_quiet_machine};
+use super::common::machine::{SHORT, folder, in_machine, in_quiet_machine, strip};
 use super::common::set_up;
 
 /// An object of these library schedulers.
@@ -52,10 +52,9 @@ fn three_policies_share_a_cpu_and_threads_keep_theirs_when_objects_change() {
         return;
     }
     let folder = folder("several");
-    build(&["round_robin", "fair"], &folder.join("two.bpf.o"));
-    build(&["edf", "round_robin", "fair"], &folder.join("three.bpf.o"));
-    let own = std::env::current_exe().unwrap();
-    std::fs::copy(own, folder.join("tests")).unwrap();
+    build(&[SHORT, SHORT], &folder.join("two.bpf.o"));
+    build(&["edf", SHORT, SHORT], &folder.join("three.bpf.o"));
+    strip(&std::env::current_exe().unwrap(), &folder.join("tests"));
     let said = in_quiet_machine(
         &folder,
         1,
@@ -88,11 +87,10 @@ fn the_verifier_takes_eight_large_policies_at_once() {
         return;
     }
     let folder = folder("eight");
-    build(&["coop"; 8], &folder.join("coop.bpf.o"));
     build(&["desktop"; 8], &folder.join("desktop.bpf.o"));
-    let script = "for object in *.bpf.o; do $attune check --engine kernel --load $object; done";
+    let script = "$attune check --engine kernel --load desktop.bpf.o";
     let said = in_machine(&folder, 1, script);
-    assert_eq!(said.matches("the kernel takes it").count(), 2, "{said}");
+    assert!(said.contains("the kernel takes it"), "{said}");
 }
 
 fn image(object: &str) -> Image {
@@ -117,7 +115,7 @@ fn hog() -> Child {
     Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap()
 }
 
-/// The parts that the policies had for two seconds, in per cent.
+/// The parts that the policies had for a second, in per cent.
 fn parts(running: &Running, label: &str) {
     let ran = || -> Vec<f64> {
         let policies = running.statistics().policies;
@@ -125,7 +123,7 @@ fn parts(running: &Running, label: &str) {
     };
     sleep(Duration::from_millis(300));
     let before = ran();
-    sleep(Duration::from_secs(2));
+    sleep(Duration::from_secs(1));
     let ran: Vec<f64> = ran().iter().zip(&before).map(|(now, before)| now - before).collect();
     let all: f64 = ran.iter().sum();
     let parts: Vec<String> = ran.iter().map(|ran| format!("{:.2}", 100.0 * ran / all)).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::common::machine::{TRAPS, build_both, folder, in_machine, in_quiet_machine, run};
+use super::common::machine::{SHORT, TRAPS, build_both, folder, in_machine, in_quiet_machine, run};
 use super::common::set_up;
 
 pub(super) fn compile(folder: &Path) {
@@ -37,7 +37,7 @@ fn shares_follow_weights(cpus: u32, weights: &[(&str, f64)]) {
     }
     let folder = folder(&format!("shares_{cpus}"));
     compile(&folder);
-    build_both(&folder, "round_robin", "fair", "shared.bpf.o");
+    build_both(&folder, SHORT, SHORT, "shared.bpf.o");
     let words: String = weights.iter().map(|(weights, _)| format!(" {weights}")).collect();
     let said = in_quiet_machine(
         &folder,
@@ -47,7 +47,7 @@ fn shares_follow_weights(cpus: u32, weights: &[(&str, f64)]) {
             "for weights in {words}; do
                 ./share while /tmp/go 3 &
                 $attune run shared.bpf.o --weight $weights -- sh -c \
-                    \"touch /tmp/go; sleep 0.3; exec ./share $weights 2 3\"
+                    \"touch /tmp/go; sleep 0.3; exec ./share $weights 2 2\"
                 rm /tmp/go; wait
             done; cat /sys/kernel/sched_ext/state"
         ),
@@ -60,7 +60,7 @@ fn shares_follow_weights(cpus: u32, weights: &[(&str, f64)]) {
     // the command's.
     assert_eq!(calls(&said, "round_robin (command)", "newthread"), 5, "{said}");
     assert!(
-        said.contains("round_robin schedules sh (weight 3), fair all others (weight 1)"),
+        said.contains("round_robin schedules sh (weight 3), round_robin all others (weight 1)"),
         "{said}"
     );
     assert!(!said.contains("has ended") && said.contains("disabled"), "{said}");
@@ -84,31 +84,33 @@ fn who_is_the_commands_and_what_a_failure_is_called() {
     let folder = folder("domains");
     compile(&folder);
     std::fs::write(folder.join("traps.sched"), TRAPS).unwrap();
-    build_both(&folder, "fair", "fair", "same.bpf.o");
-    build_both(&folder, "traps.sched", "fair", "traps+fair.bpf.o");
-    build_both(&folder, "fair", "traps.sched", "fair+traps.bpf.o");
+    build_both(&folder, SHORT, SHORT, "same.bpf.o");
+    build_both(&folder, "traps.sched", SHORT, "traps+other.bpf.o");
+    build_both(&folder, SHORT, "traps.sched", "other+traps.bpf.o");
     let said = in_machine(
         &folder,
         2,
-        "$run same.bpf.o -- sh -c './share orphan 1; sleep 0.2; ./mixed 1'; echo same: $?; \
+        "$run same.bpf.o --set others.quantum=5ms -- sh -c \
+            './share orphan 1; sleep 0.2; ./mixed 1'; echo same: $?; \
             $run same.bpf.o --all -- true; echo refused: $?; $run same.bpf.o --set \
-            nice=3 -- true; echo unknown: $?; $run same.bpf.o --set others.period=5ms -- \
-            true; echo set: $?; $run traps+fair.bpf.o -- ./mixed 3; echo command: $?; \
-            $run fair+traps.bpf.o -- ./mixed 3; echo others: $?; $run same.bpf.o -- \
+            nice=3 -- true; echo unknown: $?; \
+            $run traps+other.bpf.o -- ./mixed 3; echo command: $?; \
+            $run other+traps.bpf.o -- ./mixed 3; echo others: $?; $run same.bpf.o -- \
             ./mixed 4 & loader=$!; for i in $(seq 900); do grep -q enabled \
             /sys/kernel/sched_ext/state && break; sleep 0.1; done; sleep 0.3; kill -9 $loader; for \
             i in $(seq 900); do grep -q disabled /sys/kernel/sched_ext/state && break; sleep 0.1; \
             done; cat /sys/kernel/sched_ext/state; ./mixed 1",
     );
-    assert!(said.contains("same: 0\n") && said.contains("set: 0\n"), "{said}");
+    assert!(said.contains("same: 0\n"), "{said}");
     // The shell, the program, the orphan that init has adopted, sleep: and then the load's own.
-    assert!(calls(&said, "fair (command)", "newthread") >= 5, "{said}");
+    assert!(calls(&said, "round_robin (command)", "newthread") >= 5, "{said}");
     assert!(
-        said.contains("holds fair and fair, to share the machine") && said.contains("refused: 2\n"),
+        said.contains("holds round_robin and round_robin, to share the machine")
+            && said.contains("refused: 2\n"),
         "{said}"
     );
     assert!(
-        said.contains("there is no tunable `nice` in fair and fair")
+        said.contains("there is no tunable `nice` in round_robin and round_robin")
             && said.contains("unknown: 2\n"),
         "{said}"
     );

@@ -3,8 +3,9 @@
 //! other load disturbs it.
 
 use std::fs;
+use std::sync::OnceLock;
 
-use crate::common::machine::{about, build, build_for_each_cpu, folder, had, in_quiet_machine};
+use crate::common::machine::{about, build_divided, folder, had, in_quiet_machine};
 use crate::common::set_up;
 
 /// `hog CGROUP..` starts a process that computes in each, and `end` ends them all. `measure MARK
@@ -37,11 +38,48 @@ echo +cpu > $tree/cgroup.subtree_control
 
 const PACKED: [&str; 3] = ["groups.sh", "/usr/bin/mkdir", "/usr/bin/rmdir"];
 
+const FLAT: &str = r#"
+make a a/x a/y b
+echo 1000 > $tree/b/cpu.weight
+hog a/x a/x a/x b b b
+measure flat 1 a b
+"#;
+
+const CHANGES: &str = r#"
+echo 3000 > $tree/a/cpu.weight; echo 200 > $tree/a/y/cpu.weight; hog a/y a/y a/y
+measure nested 1 a/x a/y b
+for hog in $hogs; do echo $hog > $tree/a/x/cgroup.procs; done
+measure moved 0.3 a/x a/y b
+end; rmdir $tree/a/x $tree/a/y $tree/a $tree/b
+make b; hog b b b
+measure again 0.3 b
+end; rmdir $tree/b
+"#;
+
+/// The slices and scopes that systemd makes.
+const SLICES: &str = r#"
+make init.scope system.slice system.slice/web.service user.slice
+echo +cpu > $tree/system.slice/cgroup.subtree_control
+mkdir -p $tree/user.slice/user-1000.slice/session-1.scope
+echo +cpu > $tree/user.slice/user-1000.slice/cgroup.subtree_control
+echo 300 > $tree/user.slice/cpu.weight
+hog system.slice/web.service system.slice/web.service
+hog user.slice/user-1000.slice/session-1.scope user.slice/user-1000.slice/session-1.scope
+measure slices 1 system.slice user.slice
+end
+"#;
+
+/// What is said under `fair` while weights and members change, and then in slices.
+fn under_fair() -> &'static str {
+    static SAID: OnceLock<String> = OnceLock::new();
+    SAID.get_or_init(|| under("cgroups_fair", "fair", "", &[FLAT, CHANGES, SLICES].concat()))
+}
+
 /// What a script says under a scheduler in a machine with two CPUs.
 fn under(test: &str, scheduler: &str, words: &str, script: &str) -> String {
     let folder = folder(test);
-    let build = if words == "--per cpu" { build_for_each_cpu } else { build };
-    build(&folder, scheduler, "scheduler.bpf.o");
+    let instances = if words == "--per cpu" { 2 } else { 1 };
+    build_divided(&folder, scheduler, 2, instances, "scheduler.bpf.o");
     fs::write(folder.join("groups.sh"), format!("{TOOLS}{script}")).unwrap();
     let packed = [&PACKED[..], &["scheduler.bpf.o"]].concat();
     let run = format!("$attune run scheduler.bpf.o --all {words} -- sh ./groups.sh; echo exit $?");
@@ -55,54 +93,27 @@ fn cgroups_share_by_weight_whatever_changes() {
     if !set_up() {
         return;
     }
-    let flat = r#"
-        make a a/x a/y b
-        echo 1000 > $tree/b/cpu.weight
-        hog a/x a/x a/x b b b
-        measure flat 1 a b
-    "#;
-    let changes = r#"
-        echo 3000 > $tree/a/cpu.weight; echo 200 > $tree/a/y/cpu.weight; hog a/y a/y a/y
-        measure nested 1 a/x a/y b
-        for hog in $hogs; do echo $hog > $tree/a/x/cgroup.procs; done
-        measure moved 0.3 a/x a/y b
-        end; rmdir $tree/a/x $tree/a/y $tree/a $tree/b
-        make b; hog b b b
-        measure again 0.3 b
-    "#;
     let is_tenfold =
         |said: &str| about(had(said, "flat", "b") / had(said, "flat", "a"), 10.0, said);
-    is_tenfold(&under("cgroups_coop", "coop", "", &format!("{flat} end")));
-    let said = under("cgroups_fair", "fair", "", &format!("{flat}{changes}"));
-    is_tenfold(&said);
-    let [x, y, b] = ["a/x", "a/y", "b"].map(|cgroup| had(&said, "nested", cgroup));
-    about(y / x, 2.0, &said);
-    about((x + y) / b, 3.0, &said);
-    let [x, y, b] = ["a/x", "a/y", "b"].map(|cgroup| had(&said, "moved", cgroup));
+    is_tenfold(&under("cgroups_coop", "coop", "", &format!("{FLAT} end")));
+    let said = under_fair();
+    is_tenfold(said);
+    let [x, y, b] = ["a/x", "a/y", "b"].map(|cgroup| had(said, "nested", cgroup));
+    about(y / x, 2.0, said);
+    about((x + y) / b, 3.0, said);
+    let [x, y, b] = ["a/x", "a/y", "b"].map(|cgroup| had(said, "moved", cgroup));
     assert!(x > 1.8 && y < 0.01 && b < 0.01, "{said}");
-    assert!(had(&said, "again", "b") > 1.8, "{said}");
+    assert!(had(said, "again", "b") > 1.8, "{said}");
 }
 
-/// The slices and scopes that systemd makes.
 #[test]
 fn slices_have_their_parts() {
     if !set_up() {
         return;
     }
-    let script = r#"
-        make init.scope system.slice system.slice/web.service user.slice
-        echo +cpu > $tree/system.slice/cgroup.subtree_control
-        mkdir -p $tree/user.slice/user-1000.slice/session-1.scope
-        echo +cpu > $tree/user.slice/user-1000.slice/cgroup.subtree_control
-        echo 300 > $tree/user.slice/cpu.weight
-        hog system.slice/web.service system.slice/web.service
-        hog user.slice/user-1000.slice/session-1.scope user.slice/user-1000.slice/session-1.scope
-        measure slices 1 system.slice user.slice
-        end
-    "#;
-    let said = under("cgroups_slices", "fair", "", script);
-    let [system, user] = ["system.slice", "user.slice"].map(|slice| had(&said, "slices", slice));
-    about(user / system, 3.0, &said);
+    let said = under_fair();
+    let [system, user] = ["system.slice", "user.slice"].map(|slice| had(said, "slices", slice));
+    about(user / system, 3.0, said);
 }
 
 /// `limit CGROUP PERCENT [PERIOD]`: of one CPU, with a period in us. A second has many of the short

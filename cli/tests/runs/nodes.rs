@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::machine::{ATTUNE, UNTIL_SAYS, folder, in_machine, run};
+use crate::common::machine::{ATTUNE, SHORT, UNTIL_SAYS, folder, in_machine, run};
 use crate::common::set_up;
 
 /// Processes that count their threads, and that run only once enough tickets are sold.
@@ -38,7 +38,6 @@ start_manager() { $attune manager shop.sched --name ./socket > manager.$1 & mana
 
 start_manager 1
 until_says "at ./socket" cat manager.1
-$attune build other.sched --node group --engine kernel --others fair -o other.bpf.o
 echo "refused:"; $run other.bpf.o --cluster ./socket -- sleep 1; echo "ran alone: $?"
 grep refused manager.1
 
@@ -110,8 +109,12 @@ fn a_group_of_processes_is_a_node_that_counts_exactly_whoever_is_killed() {
         fs::write(folder.join(name), text).unwrap();
     }
     program(&folder);
-    let words = ["--node", "group", "--engine", "kernel", "--others", "fair", "-o", "node.bpf.o"];
-    run(Command::new(ATTUNE).current_dir(&folder).args(["build", "shop.sched"]).args(words));
+    for (master, object) in [("shop.sched", "node.bpf.o"), ("other.sched", "other.bpf.o")] {
+        run(Command::new(ATTUNE)
+            .current_dir(&folder)
+            .args(["build", master, "--node", "group", "--engine", "kernel"])
+            .args(["--others", SHORT, "-o", object]));
+    }
     let said = in_machine(&folder, 2, "sh ./script");
     for words in [
         "refuses this node, which runs alone: the node runs another version of the scheduler",

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::common::machine::{ATTUNE, UNTIL_SAYS, between, build, folder, in_quiet_machine, run};
+use crate::common::machine::{UNTIL_SAYS, between, build, folder, in_quiet_machine, run};
 use crate::set_up;
 
 const CRUN: &str = "/usr/bin/crun";
@@ -75,13 +75,14 @@ fn bundle(folder: &Path, name: &str, script: &str, cpu: &Value) {
             "type": kind, "destination": at, "source": source, "options": options,
         })
     };
+    let attune = folder.join("attune");
     let config = json!({
         "ociVersion": "1.0.0",
         "root": { "path": folder.join("root"), "readonly": true },
         "process": {
             "user": { "uid": 0, "gid": 0 },
             "cwd": folder,
-            "args": ["/bin/sh", "-c", format!("exec 2>&1; attune={ATTUNE}\n{script}")],
+            "args": ["/bin/sh", "-c", format!("exec 2>&1; attune={}\n{script}", attune.display())],
             "env": ["PATH=/usr/bin:/bin"],
         },
         "mounts": [
@@ -136,8 +137,8 @@ fn a_container_has_its_part_and_its_programs_are_heard() {
                 echo ${file%/cmdline}
         done | sort | tail -1 | sed "s,/proc/,hinted ,"
     }"#;
-    fs::write(folder.join("session"), format!("attune={ATTUNE}\n{UNTIL_SAYS}{hinted}\n{SESSION}"))
-        .unwrap();
+    let session = format!("attune={}/attune\n{UNTIL_SAYS}{hinted}\n{SESSION}", folder.display());
+    fs::write(folder.join("session"), session).unwrap();
     let script = "mount --bind / root; echo +cpu >/sys/fs/cgroup/cgroup.subtree_control; \
                   $attune run boxed.bpf.o --all -- sh ./session; echo exit $?";
     let programs = ["crun", "cut", "grep", "mount", "sed", "seq", "sort", "tail"];

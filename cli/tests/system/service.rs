@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::machine::{ATTUNE, UNTIL_SAYS, between, build};
+use crate::common::machine::{ATTUNE, UNTIL_SAYS, between, build, strip};
 use crate::systemd::session;
 
 /// Small, so that it loads soon.
@@ -81,7 +81,10 @@ pub fn prepare(folder: &Path) -> Vec<String> {
     fs::write(folder.join("wrong.toml"), "[policy]\nschedule = \"fair\"\n").unwrap();
     let attuned = Path::new(ATTUNE).with_file_name("attuned");
     assert!(attuned.exists(), "build it first: cargo build -p attune-daemon");
-    let attuned = attuned.display().to_string();
+    // Beside the program that it starts.
+    let copy = folder.join("attuned");
+    strip(&attuned, &copy);
+    let attuned = copy.display().to_string();
     let script = format!("attuned={attuned}\n{UNTIL_SAYS}{SESSION}");
     fs::write(folder.join("service"), script).unwrap();
     let files = ["service", "plain.bpf.o", "right.toml", "wrong.toml", &attuned];

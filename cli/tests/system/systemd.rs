@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::common::machine::{ATTUNE, folder, in_quiet_machine};
+use crate::common::machine::{folder, in_quiet_machine};
 use crate::{service, set_up, slices};
 
 const SYSTEMD: &str = "/lib/systemd/systemd";
@@ -48,5 +48,5 @@ fn run() -> String {
     let programs = PROGRAMS.map(|name| format!("/usr/bin/{name}"));
     let own = ["boot.sh", "script", "/bin/sh"].into_iter().chain(systemd);
     let packed: Vec<&str> = files.iter().chain(&programs).map(String::as_str).chain(own).collect();
-    in_quiet_machine(&folder, 1, &packed, &format!("sh ./boot.sh {ATTUNE}"))
+    in_quiet_machine(&folder, 1, &packed, "sh ./boot.sh $attune")
 }
