@@ -209,12 +209,14 @@ static inline void attune_asks(struct attune_cpu ATTUNE_ARENA *it, uint32_t doma
 }
 
 /* What runs there stops. What its policy asked for while it was told, it wants later if it is not
- * asked at once. */
+ * asked at once. No policy is asked while nothing is ready, so nothing of the stay may keep the
+ * timer busy. */
 static inline void attune_ends(struct attune_cpu ATTUNE_ARENA *it)
 {
     it->wanted[attune_domain_here(it)] = it->preempt ? attune_answer.now : it->preempt_at;
     attune_charge(it, attune_answer.now);
     it->running = NULL;
+    it->deadline = 0;
     it->turn = 0;
 }
 

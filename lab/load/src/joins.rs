@@ -6,7 +6,7 @@ use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use attune_linux::time::{MILLISECOND, SECOND, Time};
 use attune_linux::{process, procfs, signal};
 use serde_json::{Value, json};
@@ -51,8 +51,8 @@ fn shares(others: &[u32], time: Duration) -> Result<f64> {
     let count = HOGS.to_string();
     let begin = |(policy, weight): (&&str, &&str)| -> Result<Run> {
         let words = [own.as_str(), "hogs", "--count", &count, "--seconds", "3600"];
-        let run = Run::start(policy, weight, &words)?;
-        until("a run does not begin", || run.hogs().len() == HOGS)?;
+        let mut run = Run::start(policy, weight, &words)?;
+        run.begins()?;
         Ok(run)
     };
     let runs = POLICIES.iter().zip(&WEIGHTS).map(begin).collect::<Result<Vec<_>>>()?;
@@ -139,6 +139,17 @@ impl Run {
             child::said(&self.log)
         );
         Ok(ended)
+    }
+
+    /// Waits for its hogs.
+    fn begins(&mut self) -> Result<()> {
+        while self.hogs().len() < HOGS {
+            if let Some(status) = self.ended()? {
+                bail!("a run has ended with {status}:\n{}", child::said(&self.log));
+            }
+            clock::sleep_until(clock::now() + LOOK);
+        }
+        Ok(())
     }
 
     /// The command, once it has begun.
