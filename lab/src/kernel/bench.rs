@@ -270,8 +270,8 @@ impl Measuring<'_> {
             say(format!("{name}: measured before"));
             return runs.into_iter().map(Ok).collect();
         }
-        say(name);
-        let found = order.run(&self.caches[job.part]);
+        say(name.clone());
+        let found = order.run(&self.caches[job.part], &|words| say(format!("{name}: {words}")));
         let good: Vec<Run> = found.iter().filter_map(|run| run.as_ref().ok().cloned()).collect();
         if good.len() == found.len()
             && let Err(error) = self.runs.keep(&hash, &good)

@@ -1,10 +1,12 @@
 //! Runs one or several commands in a machine of their own, and reads the figures that they print.
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use attune_vm::{Cache, Command, Error, Kind, Options as Machine, Output};
+use attune_vm::{Cache, Command, Error, Kind, Machine, Options, Output, Streams};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -37,14 +39,14 @@ pub struct Order {
 const ENDED: &str = "attune-lab: ended ";
 
 impl Order {
-    fn machine(&self) -> Machine {
+    fn machine(&self) -> Options {
         let kind = match self.place {
             Place::Deterministic { .. } => {
                 Kind::Deterministic { pack: self.pack.clone(), seed: self.seed }
             }
             Place::TwoCpus => Kind::HostFiles,
         };
-        Machine {
+        Options {
             topology: self.place.topology(),
             memory: self.memory,
             kind,
@@ -67,9 +69,22 @@ impl Order {
         Ok(attune_vm::fingerprint(cache, &self.machine(), &self.command())?)
     }
 
-    /// Runs them: what came of each, in their order.
-    pub fn run(&self, cache: &Cache) -> Vec<Result<Run, String>> {
-        let run = || attune_vm::run(cache, &self.machine(), &self.command());
+    fn output(&self, cache: &Cache, say: &dyn Fn(&str)) -> Result<Output, Error> {
+        let mut output = vec![];
+        let mut heard = Heard { bytes: vec![], told: 0, say };
+        let streams = Streams {
+            input: Some(File::open("/dev/null")?),
+            output: &mut output,
+            error_output: &mut heard,
+        };
+        let status = Machine::boot(cache, &self.machine(), &self.command())?.relay(streams)?;
+        Ok(Output { status, output, error_output: heard.bytes })
+    }
+
+    /// Runs them: what came of each, in their order. Passes on what the workload of a deterministic
+    /// machine says of its progress.
+    pub fn run(&self, cache: &Cache, say: &dyn Fn(&str)) -> Vec<Result<Run, String>> {
+        let run = || self.output(cache, say);
         let output = match run().or_else(|error| again(error, run)) {
             Ok(output) => output,
             Err(error) => return self.commands.iter().map(|_| Err(format!("{error:#}"))).collect(),
@@ -92,6 +107,32 @@ impl Order {
             }
         };
         self.commands.iter().map(of).collect()
+    }
+}
+
+/// Keeps what is written, and passes on each line that `attune-load` has written.
+struct Heard<'a> {
+    bytes: Vec<u8>,
+    /// Lines up to here are passed on.
+    told: usize,
+    say: &'a dyn Fn(&str),
+}
+
+impl Write for Heard<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend(bytes);
+        while let Some(length) = self.bytes[self.told..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.bytes[self.told..][..length]);
+            if let Some(words) = line.strip_prefix("attune-load: ") {
+                (self.say)(words);
+            }
+            self.told += length + 1;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -195,6 +236,20 @@ mod tests {
         let words = "attune: CPU 1 went: fair decided nothing for 12.3 ms and goes on\nattune: CPU \
             1 came: fair decided nothing for 9.0 ms and goes on";
         assert_eq!(undecided(words), [12.3, 9.0]);
+    }
+
+    #[test]
+    fn lines_of_the_load_are_passed_on_as_they_end() {
+        let told = std::cell::RefCell::new(vec![]);
+        let say = |line: &str| told.borrow_mut().push(line.to_owned());
+        let mut heard = Heard { bytes: vec![], told: 0, say: &say };
+        for part in ["attune: fair schedules this machine\nattune-load: 10", "00 of 5000 changes"] {
+            heard.write_all(part.as_bytes()).expect("memory takes all");
+        }
+        assert_eq!(*told.borrow(), [""; 0], "no line of the load has ended");
+        heard.write_all(b"\nattune-load: the end\nattune-load: ha").expect("memory takes all");
+        assert_eq!(*told.borrow(), ["1000 of 5000 changes", "the end"]);
+        assert!(heard.bytes.starts_with(b"attune: fair") && heard.bytes.ends_with(b": ha"));
     }
 
     #[test]
