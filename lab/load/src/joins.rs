@@ -34,49 +34,58 @@ const LOOK: Time = 20 * MILLISECOND;
 pub fn run(joins: usize, time: Duration, seed: Option<u64>) -> Result<Value> {
     let seed = seed.unwrap_or_else(clock::now);
     let before = ext::current().context("no run is there to be joined")?;
-    // Those of all others, which compute all the time.
-    let others = (0..HOGS).map(|_| hogs::start(0)).collect::<Result<Vec<_>>>()?;
-    let others: Vec<u32> = others.iter().map(child::Child::pid).collect();
-    let off = shares(&others, time)?;
+    let parts = shares(time)?;
+    // Relative to what it should be.
+    let off = parts.iter().zip(PARTS).map(|(got, part)| (got / part - 1.0).abs());
+    let off = off.fold(0.0, f64::max);
     until("the machine is not given back", || ext::current().as_ref() == Some(&before))?;
     let runs = random_runs(joins, &mut Random(seed));
     let most = runs.with_context(|| format!("with --seed {seed}"))?;
     until("the machine is not given back", || ext::current().as_ref() == Some(&before))?;
-    Ok(json!({ "joins": joins, "most_at_once": most, "worst_deviation": off }))
+    Ok(json!({ "joins": joins, "most_at_once": most, "parts": parts, "worst_deviation": off }))
 }
 
-/// How far the worst of three parts is off, relative to what it should be.
-fn shares(others: &[u32], time: Duration) -> Result<f64> {
+/// The parts of two CPUs that three policies have. All begin to compute when the last run has come:
+/// it compiles beside others.
+fn shares(time: Duration) -> Result<Vec<f64>> {
+    let gate = std::env::temp_dir().join(format!("attune-joins-{}", std::process::id()));
     let own = std::env::current_exe()?.display().to_string();
-    let count = HOGS.to_string();
+    let hogs = format!("exec {own} hogs --count {HOGS} --seconds 3600");
+    let wait = format!("while ! [ -e {} ]; do sleep 0.1; done; {hogs}", gate.display());
     let begin = |(policy, weight): (&&str, &&str)| -> Result<Run> {
-        let words = [own.as_str(), "hogs", "--count", &count, "--seconds", "3600"];
-        let mut run = Run::start(policy, weight, &words)?;
-        run.begins()?;
+        let mut run = Run::start(policy, weight, &["sh", "-c", &wait])?;
+        run.begins("its command", |run| run.command().is_some())?;
         Ok(run)
     };
-    let runs = POLICIES.iter().zip(&WEIGHTS).map(begin).collect::<Result<Vec<_>>>()?;
-    let mut domains: Vec<Vec<u32>> = runs.iter().map(Run::hogs).collect();
-    domains.push(others.to_vec());
+    let mut runs = POLICIES.iter().zip(&WEIGHTS).map(begin).collect::<Result<Vec<_>>>()?;
+    File::create(&gate)?;
+    let begun = runs
+        .iter_mut()
+        .try_for_each(|run| run.begins("its command's processes", |run| run.hogs().len() == HOGS));
+    let _ = std::fs::remove_file(&gate);
+    begun?;
+    // For all others, which are more than these: what the commands do not have is theirs.
+    let _others = (0..HOGS).map(|_| hogs::start(0)).collect::<Result<Vec<_>>>()?;
+    let commands: Vec<Vec<u32>> = runs.iter().map(Run::hogs).collect();
     let used = || -> Result<Vec<u64>> {
         let of = |pids: &Vec<u32>| -> Result<u64> {
             let times = pids.iter().map(|pid| clock::cpu_time(*pid));
             Ok(times.sum::<Result<u64, _>>()?)
         };
-        domains.iter().map(of).collect()
+        commands.iter().map(of).collect()
     };
-    let begin = clock::now() + SECOND;
-    clock::sleep_until(begin);
-    let at_begin = used()?;
+    clock::sleep_until(clock::now() + SECOND);
+    let (begin, at_begin) = (clock::now(), used()?);
     clock::sleep_until(begin + time.as_nanos() as u64);
-    let got: Vec<f64> =
-        used()?.iter().zip(&at_begin).map(|(end, begin)| (end - begin) as f64).collect();
+    let (end, at_end) = (clock::now(), used()?);
     for run in runs {
         run.end_command()?;
     }
-    let all: f64 = got.iter().sum();
-    let off = got.iter().zip(PARTS).map(|(got, part)| (got / all / part - 1.0).abs());
-    Ok(off.fold(0.0, f64::max))
+    let all = ((end - begin) * HOGS as u64) as f64;
+    let mut parts: Vec<f64> =
+        at_end.iter().zip(&at_begin).map(|(end, begin)| (end - begin) as f64 / all).collect();
+    parts.push(1.0 - parts.iter().sum::<f64>());
+    Ok(parts)
 }
 
 /// How many there were at once.
@@ -141,20 +150,21 @@ impl Run {
         Ok(ended)
     }
 
-    /// Waits for its hogs.
-    fn begins(&mut self) -> Result<()> {
-        while self.hogs().len() < HOGS {
+    /// Waits until it is so. Err: the run has ended, or does not come so far.
+    fn begins(&mut self, what: &str, so: impl Fn(&Run) -> bool) -> Result<()> {
+        while !so(self) {
             if let Some(status) = self.ended()? {
-                bail!("a run has ended with {status}:\n{}", child::said(&self.log));
+                bail!("a run has ended with {status} before {what}:\n{}", child::said(&self.log));
             }
             clock::sleep_until(clock::now() + LOOK);
         }
         Ok(())
     }
 
-    /// The command, once it has begun.
+    /// The command, once the run has begun; a compiler before.
     fn command(&self) -> Option<u32> {
-        children(self.child.id()).first().copied()
+        let own = |it: &u32| matches!(procfs::name(*it).as_str(), "sh" | "attune-load");
+        children(self.child.id()).into_iter().find(own)
     }
 
     fn hogs(&self) -> Vec<u32> {

@@ -16,10 +16,10 @@ pub const EXPERIMENT: Description = Description {
     text: &[
         "fair has the machine. Two runs with commands join it, with weights 3:1 and 2:1 beside all \
             others, so that the parts should be 3 to 2 to 1; each of the three has two processes \
-            that compute. Then runs join and leave at random, up to four at the same time, while \
-            fair's processes go on computing: they have other policies, random weights, and \
-            commands of up to 4 s. Each must end with its command's own status, and in the end \
-            fair must have the machine again; else the run fails.",
+            that compute. Then runs join and leave at random, up to four at the same time: they \
+            have other policies, random weights, and commands of up to 4 s. Each must end with its \
+            command's own status, and in the end fair must have the machine again; else the run \
+            fails.",
         "Worst part off: how far the part is off that is most so, in per cent of what it should \
             be. The machine runs in real time, and CPU time is what the kernel counts.",
     ],
