@@ -1,6 +1,6 @@
-//! Runs of other policies that join the one beneath this workload and leave it at random: while
-//! three policies share the machine each has its part, and each run ends with its command's own
-//! status. Needs root, and the program `attune` beside this one.
+//! Runs of other policies that join one that has the machine and leave it at random: while three
+//! policies share the machine each has its part, and each run ends with its command's own status.
+//! Needs root, and the program `attune` beside this one.
 
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,15 +33,18 @@ const LOOK: Time = 20 * MILLISECOND;
 /// Measures the parts of three policies over `time`, then lets so many runs join.
 pub fn run(joins: usize, time: Duration, seed: Option<u64>) -> Result<Value> {
     let seed = seed.unwrap_or_else(clock::now);
-    let before = ext::current().context("no run is there to be joined")?;
+    let base = Run::start(&["fair", "--all"])?;
+    let has_it = || ext::current().as_deref() == Some("attune_fair");
+    until("the first run does not begin", has_it)?;
     let parts = shares(time)?;
+    until("the machine is not given back", has_it)?;
+    let runs = random_runs(joins, &mut Random(seed));
+    let most = runs.with_context(|| format!("with --seed {seed}"))?;
+    until("the machine is not given back", has_it)?;
+    base.end()?;
     // Relative to what it should be.
     let off = parts.iter().zip(PARTS).map(|(got, part)| (got / part - 1.0).abs());
     let off = off.fold(0.0, f64::max);
-    until("the machine is not given back", || ext::current().as_ref() == Some(&before))?;
-    let runs = random_runs(joins, &mut Random(seed));
-    let most = runs.with_context(|| format!("with --seed {seed}"))?;
-    until("the machine is not given back", || ext::current().as_ref() == Some(&before))?;
     Ok(json!({ "joins": joins, "most_at_once": most, "parts": parts, "worst_deviation": off }))
 }
 
@@ -53,7 +56,7 @@ fn shares(time: Duration) -> Result<Vec<f64>> {
     let hogs = format!("exec {own} hogs --count {HOGS} --seconds 3600");
     let wait = format!("while ! [ -e {} ]; do sleep 0.1; done; {hogs}", gate.display());
     let begin = |(policy, weight): (&&str, &&str)| -> Result<Run> {
-        let mut run = Run::start(policy, weight, &["sh", "-c", &wait])?;
+        let mut run = Run::joining(policy, weight, &wait)?;
         run.begins("its command", |run| run.command().is_some())?;
         Ok(run)
     };
@@ -99,7 +102,7 @@ fn random_runs(joins: usize, random: &mut Random) -> Result<usize> {
             let status = 2 + random.below(100);
             let seconds = random.below(COMMAND) as f64 / SECOND as f64;
             let command = format!("sleep {seconds:.2}; exit {status}");
-            runs.push((Run::start(policy, &weight, &["sh", "-c", &command])?, status));
+            runs.push((Run::joining(policy, &weight, &command)?, status));
             begun += 1;
             next = clock::now() + random.below(CALM);
         }
@@ -129,11 +132,16 @@ struct Run {
 }
 
 impl Run {
-    fn start(policy: &str, weight: &str, command: &[&str]) -> Result<Run> {
+    /// With a command for the shell.
+    fn joining(policy: &str, weight: &str, command: &str) -> Result<Run> {
+        Run::start(&[policy, "--weight", weight, "--", "sh", "-c", command])
+    }
+
+    fn start(words: &[&str]) -> Result<Run> {
         let program = std::env::current_exe()?.with_file_name("attune");
         let log = child::memory_file()?;
         let mut run = Command::new(program);
-        run.args(["run", policy, "--weight", weight, "--timeout", "30000", "--"]).args(command);
+        run.args(["run", "--timeout", "30000"]).args(words);
         run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log.try_clone()?);
         let child = run.spawn().context("cannot run attune, which belongs beside this program")?;
         Ok(Run { child, log, since: clock::now() })
@@ -171,9 +179,19 @@ impl Run {
         self.command().map_or(Vec::new(), children)
     }
 
-    fn end_command(mut self) -> Result<()> {
+    fn end_command(self) -> Result<()> {
         let command = self.command().context("a command has ended")?;
         process::signal(command, signal::KILL)?;
+        self.until_ended()
+    }
+
+    /// It has no command.
+    fn end(self) -> Result<()> {
+        process::signal(self.child.id(), signal::INTERRUPT)?;
+        self.until_ended()
+    }
+
+    fn until_ended(mut self) -> Result<()> {
         self.since = clock::now();
         while self.ended()?.is_none() {
             clock::sleep_until(clock::now() + LOOK);

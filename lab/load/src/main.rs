@@ -167,9 +167,9 @@ enum Workload {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Runs of other policies that join the one beneath at random: the parts of three, and whether
-    /// each run ends with its command's status (needs root, two CPUs, and `attune` beside this
-    /// program)
+    /// Runs of other policies that join one that has the machine, at random: the parts of three,
+    /// and whether each run ends with its command's status (needs root, two CPUs, and `attune`
+    /// beside this program)
     Joins {
         #[arg(long, default_value_t = 10)]
         joins: usize,

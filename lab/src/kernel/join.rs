@@ -27,7 +27,7 @@ pub const EXPERIMENT: Description = Description {
     parts: &[Part {
         title: "Two CPUs in real time",
         place: Place::TwoCpus,
-        contestants: || vec![Contestant::ours("fair").with("attune fair", "", &["attune"])],
+        contestants: || vec![Contestant::fair_class().with("attune fair", "", &["attune"])],
         // In real time there are twelve rounds, which join more than a hundred times together.
         workloads: &[Workload::new("joins", "joins --joins {seconds}").lasting(9, 3)],
         figures: &[
