@@ -134,6 +134,14 @@ impl Diary {
         note(self.record.end(&self.folder, cause, why.trim().to_owned()));
     }
 
+    /// Somebody said stop before the policy was attached. The service's run has said that it
+    /// begins.
+    pub fn ends_unbegun(&mut self) {
+        if self.begun {
+            self.ends(Cause::Asked, "it was asked to end before it began");
+        }
+    }
+
     /// The run was none. Another's record stays as it is.
     pub fn failed(&mut self, failure: &Failure) {
         let service = self.kept.is_some();

@@ -22,6 +22,8 @@ use crate::output::tell;
 use crate::reload;
 use begin::{Begun, begin, born, listen, owner};
 
+/// What a shell says of a command that Ctrl-C has ended: 128 and the signal's number.
+const INTERRUPTED: u8 = 130;
 /// How often the scheduler and the command are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -36,7 +38,10 @@ pub fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 fn schedule(args: &RunArgs, diary: &mut Diary) -> Result<ExitCode, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let Some(begun) = begin(args, diary, &stop)? else { return Ok(ExitCode::SUCCESS) };
+    let Some(begun) = begin(args, diary, &stop)? else {
+        let never_ran = stop.load(Ordering::Relaxed) && !args.command.is_empty();
+        return Ok(if never_ran { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS });
+    };
     let Begun { running, values, borrower, policies } = begun;
     diary.schedules(running.scheduler());
     tell!("attune: {}", account::whom(&running, args));

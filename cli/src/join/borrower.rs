@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use attune_kernel::support;
 use attune_linux::poll::is_readable;
 use attune_linux::socket::Connection;
 
+use super::handover::SAYS_SO;
 use super::{Asked, Change, Policies, Said, hear, say, socket};
 use crate::diary::wait_until_detached;
 use crate::output::tell;
@@ -53,10 +55,11 @@ enum Answer {
 }
 
 impl Borrower {
-    /// Asks the run that has the machine. None: it is free now. An error says why nobody lends it.
-    pub fn ask() -> Result<Option<Borrower>, String> {
+    /// Asks the run that has the machine. None: it is free now, or `stop` says that this run is to
+    /// end. An error says why nobody lends it.
+    pub fn ask(stop: &AtomicBool) -> Result<Option<Borrower>, String> {
         let (begun, mut nobody_since, mut told) = (Instant::now(), None, false);
-        loop {
+        while !stop.load(Ordering::Relaxed) {
             match answer()? {
                 Answer::Offered(borrower) => return Ok(Some(borrower)),
                 Answer::Later if begun.elapsed() > CHANGES_HANDS => {
@@ -71,12 +74,13 @@ impl Borrower {
                     }
                 }
             }
-            if !told && begun.elapsed() > Duration::from_secs(1) {
+            if !told && begun.elapsed() > SAYS_SO {
                 tell!("attune: waits, for another run joins just now");
                 told = true;
             }
             sleep(AGAIN);
         }
+        Ok(None)
     }
 
     /// From here on this run listens to processes. What is set of all policies.

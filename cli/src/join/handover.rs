@@ -4,16 +4,20 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use attune_daemon::state_folder;
 
 use crate::failure::Failure;
+use crate::output::tell;
 
 const LOOK: Duration = Duration::from_millis(10);
 /// A run that has the right attaches within seconds, unless somebody has stopped it.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A run that waits for longer says so.
+pub const SAYS_SO: Duration = Duration::from_secs(1);
 
 /// Dropped, another run has the right.
 pub struct Handover(#[expect(dead_code, reason = "its lock counts")] File);
@@ -31,12 +35,20 @@ impl Handover {
         }
     }
 
-    pub fn wait() -> Result<Handover, Failure> {
+    /// None: `stop` says that the run is to end.
+    pub fn wait(stop: &AtomicBool) -> Result<Option<Handover>, Failure> {
         let (begun, path) = (Instant::now(), state_folder().join("join.lock"));
-        loop {
+        let mut told = false;
+        while !stop.load(Ordering::Relaxed) {
             match Handover::take() {
-                Ok(Some(handover)) => return Ok(handover),
-                Ok(None) if begun.elapsed() < PATIENCE => sleep(LOOK),
+                Ok(Some(handover)) => return Ok(Some(handover)),
+                Ok(None) if begun.elapsed() < PATIENCE => {
+                    if !told && begun.elapsed() > SAYS_SO {
+                        tell!("attune: waits, for another run is about to begin");
+                        told = true;
+                    }
+                    sleep(LOOK);
+                }
                 Ok(None) => {
                     return Err(Failure::wrong(format!(
                         "another run has been about to begin for {} s; it may be stopped. It has \
@@ -48,5 +60,6 @@ impl Handover {
                 Err(error) => return Err(Failure::file("lock", &path, error)),
             }
         }
+        Ok(None)
     }
 }

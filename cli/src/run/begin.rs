@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use attune_broker::Broker;
@@ -48,11 +48,11 @@ enum Attempt {
     Begun(Box<Begun>),
     /// A process that stands by is not to take the holder's place.
     StandsDown,
-    /// The machine has changed hands meanwhile.
+    /// The machine has changed hands meanwhile, or the run is to end.
     Again,
 }
 
-/// None: a process that stood by is not to begin.
+/// None: a process that stood by is not to begin, or somebody said stop before the run began.
 pub fn begin(
     args: &RunArgs,
     diary: &mut Diary,
@@ -64,6 +64,10 @@ pub fn begin(
         stops_at_signals(stop)?;
     }
     for _ in 0..ATTEMPTS {
+        if stop.load(Ordering::Relaxed) {
+            diary.ends_unbegun();
+            return Ok(None);
+        }
         match attempt(args, diary, stop)? {
             Attempt::Begun(begun) => return Ok(Some(*begun)),
             Attempt::StandsDown => return Ok(None),
@@ -86,7 +90,7 @@ fn attempt(args: &RunArgs, diary: &mut Diary, stop: &Arc<AtomicBool>) -> Result<
                     let message = missing(busy).message().to_owned();
                     Failure::usage(format!("{message}. This run cannot join it: {why}"))
                 };
-                match Borrower::ask().map_err(refused)? {
+                match Borrower::ask(stop).map_err(refused)? {
                     Some(lender) => borrower = Some(lender),
                     None => return Ok(Attempt::Again),
                 }
@@ -103,7 +107,7 @@ fn attempt(args: &RunArgs, diary: &mut Diary, stop: &Arc<AtomicBool>) -> Result<
         }
         stops_at_signals(stop)?;
     }
-    let handover = Handover::wait()?;
+    let Some(handover) = Handover::wait(stop)? else { return Ok(Attempt::Again) };
     let mut changes = Vec::new();
     if let Some(borrower) = &mut borrower {
         diary.joins();

@@ -19,6 +19,10 @@ const POLICY: &str = "scheduler NAME extends lifecycle {
 const HELPERS: &str = r#"
 until_there() { for i in $(seq 900); do [ -e $1 ] && return; sleep 0.1; done; exit 8; }
 run="$attune run --timeout 30000"
+ends_while() {
+    $run guest.sched -- true 2> waits & asked=$!
+    until_says "$1" cat waits; kill $asked; wait $asked; echo "$1: $?"
+}
 "#;
 
 /// One after the other, and what is set comes along.
@@ -92,6 +96,14 @@ $run guest.sched -- sh -c 'sleep 1; exit 11' & one=$!
 $run third.sched -- sh -c 'sleep 1; exit 12' & other=$!
 wait $one; echo "one: $?"; wait $other; echo "other: $?"
 until_says "^attune_base$" cat /sys/kernel/sched_ext/root/ops
+# Two that somebody ends while they wait: for a run that joins, and for one that is about to begin.
+perl ghost 0 60 > heard & ghost=$!
+until_says offer cat heard
+ends_while "another run joins just now"
+kill $ghost
+perl -e 'open F, ">", "/run/attune/join.lock"; flock F, 2; sleep 60' & holder=$!
+ends_while "another run is about to begin"
+kill $holder
 touch over; wait $first; echo "first: $?"
 
 # Two that begin at the same time, and none has the machine.
@@ -101,9 +113,10 @@ wait $one; echo "one alone: $?"; wait $other; echo "other alone: $?"
 until_says disabled cat /sys/kernel/sched_ext/state && echo "the fair class has it"
 "#;
 
-/// Asks as a run would that joins, so many things, and ends.
+/// Asks as a run would that joins, so many things, and ends after so many seconds.
 const GHOST: &str = r#"
 use Socket;
+$| = 1;
 alarm 60;
 socket(my $lender, PF_UNIX, SOCK_SEQPACKET, 0) or die "$!";
 connect($lender, sockaddr_un("/run/attune/join.sock")) or die "$!";
@@ -113,6 +126,7 @@ for ((q({"listen":{"scheduler":"ghost"}}), q("attach"))[0 .. $ARGV[0] - 1]) {
     send($lender, $_, 0);
     hears;
 }
+sleep($ARGV[1] // 0);
 "#;
 
 /// A folder with three policies and these files, seen from a machine of two CPUs that runs the
@@ -182,7 +196,7 @@ fn runs_in_the_middle_leave_and_the_others_go_on() {
     if !set_up() {
         return;
     }
-    let said = joins("leaving", &[("lengths", "")], LEAVES);
+    let said = joins("leaving", &[("lengths", ""), ("ghost", GHOST)], LEAVES);
     for words in [
         "second ends: 5\n",
         "third after it ends: 6\n",
@@ -194,6 +208,8 @@ fn runs_in_the_middle_leave_and_the_others_go_on() {
         "back after it killed\n",
         "one: 11\n",
         "other: 12\n",
+        "another run joins just now: 130\n",
+        "another run is about to begin: 130\n",
         "first: 4\n",
         "one alone: 13\n",
         "other alone: 14\n",
