@@ -123,6 +123,12 @@ pub const MUTANTS: &[Mutant] = &[
         "    if (1)\n",
     ),
     mutant(
+        "affinity-uncounted",
+        "a ready thread counts for the CPUs where it might run before",
+        "    if (listed)\n        attune_count_listed(t, 1);\n",
+        "",
+    ),
+    mutant(
         "arrival-is-final",
         "a thread whose affinity changes while it moves stays where it may not run",
         "        goes_on = i + 1 < ATTUNE_DETOURS && attune_send(t, cpu);",

@@ -220,9 +220,10 @@ static __attribute__((noinline)) int attune_bring_home(struct thread ATTUNE_AREN
 }
 
 /* The instance, not `own`, whose first ready thread waits longest; those of a cache, or of all
- * others. Without a lock: a hint. ATTUNE_INSTANCES: none. */
+ * others. Without a lock: a hint. ATTUNE_INSTANCES: none. `unfit`: an instance had threads, none
+ * for this CPU. */
 static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, uint32_t near,
-                                                                 uint64_t seen)
+                                                                 uint64_t seen, int *unfit)
 {
     uint32_t own = attune_cpus[cpu].instance, cache = attune_cpus[cpu].cache;
     uint32_t best = ATTUNE_INSTANCES;
@@ -232,6 +233,10 @@ static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, u
         uint32_t its = attune_cpus[attune_cpu_of[i][0]].cache;
         if (i == own || !first || (its == cache) != near || (seen >> (i & 63) & 1))
             continue;
+        if (!attune_lists_for(i, cpu)) {
+            *unfit = 1;
+            continue;
+        }
         if (first->attune_task.ready_since < since) {
             since = first->attune_task.ready_since;
             best = i;
@@ -242,8 +247,7 @@ static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, u
 
 /* Without a lock, on a CPU whose instance has no ready thread for it: takes one from another
  * instance, and returns it. The move is no news to CPUs of other instances: two that both refuse a
- * thread would hand it back and forth without end. `unfit`: an instance had threads, none for this
- * CPU. */
+ * thread would hand it back and forth without end. `unfit`: as above. */
 static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_t cpu, int *unfit)
 {
     uint32_t own = attune_cpus[cpu].instance;
@@ -252,10 +256,10 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_
     attune_cpus[cpu].looked = attune_readied;
     for (int attempt = (int)ATTUNE_ZERO; attempt < ATTUNE_PULLS && ATTUNE_MAY_LOOP; attempt++) {
         struct thread ATTUNE_ARENA *t;
-        uint32_t from = attune_longest_waiting(cpu, 1, seen);
+        uint32_t from = attune_longest_waiting(cpu, 1, seen, unfit);
         int ended;
         if (from >= ATTUNE_INSTANCES)
-            from = attune_longest_waiting(cpu, 0, seen);
+            from = attune_longest_waiting(cpu, 0, seen, unfit);
         if (from >= ATTUNE_INSTANCES)
             return NULL;
         seen |= 1ull << (from & 63);

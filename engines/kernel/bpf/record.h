@@ -81,7 +81,10 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
     uint8_t pinned = fixed || task->nr_cpus_allowed < (int)attune_cpu_count;
     if (!pinned && !t->attune.pinned)
         return;
+    int listed = own->state == ATTUNE_READY;
     attune_uncount_pins(&t->attune);
+    if (listed)
+        attune_count_listed(t, -1);
     t->attune.pinned = pinned;
     const struct cpumask *mask = task->cpus_ptr;
     int32_t here = scx_bpf_task_cpu(task);
@@ -90,6 +93,8 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
                              : here / 64 == (int32_t)word ? 1ull << here % 64
                                                           : 0;
     attune_recount_pins(&t->attune);
+    if (listed)
+        attune_count_listed(t, 1);
 #endif
 }
 

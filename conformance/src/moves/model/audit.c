@@ -82,7 +82,7 @@ static void audit(void)
                 broken("CPU %u idles beside thread %d", cpu, task->it.pid);
     }
     for (uint32_t i = 0; i < ATTUNE_INSTANCES; i++) {
-        uint64_t listed = 0;
+        uint64_t listed = 0, anywhere = 0, pinned_on[ATTUNE_CPUS] = {0};
         struct thread *last = NULL;
         for (struct thread *t = attune_lists[i].first; t; t = t->attune_task.ready_behind) {
             if (t->attune_task.ready_before != last || t->attune_task.instance != i)
@@ -91,11 +91,21 @@ static void audit(void)
                 broken("the list of instance %u has no order", i);
             last = t;
             listed++;
+            anywhere += !t->attune.pinned;
+            for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
+                pinned_on[cpu] += t->attune.pinned && attune_may_run_on(&t->attune, cpu);
         }
         if (listed != ready[i] || attune_domains[i][0].ready != ready[i])
             broken("instance %u has %llu ready threads, lists %llu and counts %llu", i,
                    (unsigned long long)ready[i], (unsigned long long)listed,
                    (unsigned long long)attune_domains[i][0].ready);
+        if (attune_lists[i].anywhere != anywhere)
+            broken("instance %u counts %u ready threads that may run anywhere, of %llu", i,
+                   attune_lists[i].anywhere, (unsigned long long)anywhere);
+        for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
+            if (attune_lists[i].pinned_on[cpu] != pinned_on[cpu])
+                broken("instance %u counts %u ready threads pinned on CPU %u, of %llu", i,
+                       attune_lists[i].pinned_on[cpu], cpu, (unsigned long long)pinned_on[cpu]);
         if (attune_books[i].load != loads[i])
             broken("instance %u has load %lld, its threads %lld", i,
                    (long long)attune_books[i].load, (long long)loads[i]);
