@@ -25,6 +25,7 @@ mod periodic;
 mod players;
 mod random;
 mod real_time;
+mod relay;
 mod requests;
 mod reservation;
 mod restless;

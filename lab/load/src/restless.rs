@@ -3,12 +3,11 @@
 //! go on, and on CPUs where it may run. Needs root and a cgroup2 with cpusets.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::thread::Builder;
 use std::{io, process};
 
 use anyhow::{Context, Result, bail, ensure};
 use attune_linux::affinity::Cpus;
-use attune_linux::scheduling::{Attributes, Class};
+use attune_linux::scheduling::{Attributes, Class, RESET_ON_FORK};
 use attune_linux::time::{MICROSECOND, MILLISECOND, SECOND, Time};
 use attune_linux::{futex, process::this_thread};
 use serde_json::{Value, json};
@@ -16,9 +15,9 @@ use serde_json::{Value, json};
 use crate::cgroups::{Made, enter, write};
 use crate::child::{self, Child};
 use crate::random::Random;
+use crate::relay::Relay;
 use crate::{clock, numbers};
 
-const STACK: usize = 64 << 10;
 /// A thread computes, sleeps or waits for up to so long.
 const WORK: Time = 100 * MICROSECOND;
 const SLEEP: Time = MILLISECOND;
@@ -28,6 +27,10 @@ const ROUND: u64 = 1000;
 /// A thread that has not run for so long is lost.
 const PATIENCE: Time = 60 * SECOND;
 const LOOK: Time = MILLISECOND;
+/// A thread ends after so many actions on average, in a crowd after half as many as it has threads.
+/// The kernel starts and ends the threads of a process one by one, and the one that holds that lock
+/// may wait until each other has had its turn: so thousands that end would wait for each other.
+const ACTIONS: u64 = 24;
 
 /// What the two processes know of a place: threads have it one after the other.
 #[repr(C)]
@@ -103,11 +106,10 @@ pub fn run(changes: u64, threads: usize, seed: u64) -> Result<Value> {
     let set_cpus = |set: Cpus| {
         while_odd(shared.version, || write(&folder.join("cpuset.cpus"), &set.to_string()))
     };
-    // Enough of the CPU for the one that makes changes.
-    let eager = Attributes { nice: -20, ..Attributes::default() };
-    eager.apply_to(0).context("cannot have nice -20 (needs root)")?;
+    first_of_all().context("cannot have SCHED_FIFO (needs root)")?;
     let mut random = Random(seed);
-    let mut all_ran = vec![until_all_run(shared)?];
+    until_all_run(shared)?;
+    let mut all_ran = vec![];
     let mut done = [0u64; 4];
     for change in 1..=changes {
         let place = &shared.places[random.below(threads as u64) as usize];
@@ -134,6 +136,8 @@ pub fn run(changes: u64, threads: usize, seed: u64) -> Result<Value> {
         done[kind] += u64::from(took);
         if change % ROUND == 0 || change == changes {
             all_ran.push(until_all_run(shared)?);
+            let last = all_ran.last().map_or(0, |took| took / MILLISECOND);
+            eprintln!("attune-load: {change} of {changes} changes; then all ran within {last} ms");
         }
     }
     let one_less = |cpu| (0..cpus).filter(|other| cpus == 1 || *other != cpu).collect();
@@ -151,6 +155,12 @@ pub fn run(changes: u64, threads: usize, seed: u64) -> Result<Value> {
         "looks": shared.sum(|place| &place.looks),
         "all_ran_ns": numbers::quantiles(&mut all_ran),
     }))
+}
+
+/// The thread that makes changes, and the one that starts all others, must not wait for thousands
+/// of them. What they start has the usual class.
+fn first_of_all() -> io::Result<()> {
+    Attributes::fifo(2).with_flags(RESET_ON_FORK).apply_to(0)
 }
 
 /// Some of the CPUs, at least one.
@@ -189,32 +199,28 @@ fn until_all_run(shared: Shared) -> Result<Time> {
 
 /// The process of the threads, until it is killed.
 fn live(shared: Shared, seed: u64) -> i32 {
-    (0..shared.places.len()).for_each(|number| start(shared, number, seed));
+    let begun = || -> io::Result<()> {
+        first_of_all()?;
+        let leg = Box::leak(Box::new(move |relay: &'static Relay| lead(shared, relay)));
+        for relay in Relay::several(shared.places.len(), leg)? {
+            relay.next(seed.wrapping_mul(1_000_003).wrapping_add(relay.number as u64))?;
+        }
+        Ok(())
+    };
+    if let Err(error) = begun() {
+        eprintln!("attune-load: the threads cannot start: {error}");
+        return 1;
+    }
     loop {
         clock::sleep_until(clock::now() + SECOND);
     }
 }
 
-/// Starts the place's next thread. Where many threads have started their successors and wait to
-/// end, the kernel has no room for one more until they have.
-fn start(shared: Shared, number: usize, seed: u64) {
-    let seed = seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
-    let until = clock::now() + PATIENCE;
-    loop {
-        let life = move || lead(shared, number, seed);
-        let Err(error) = Builder::new().stack_size(STACK).spawn(life) else { return };
-        if error.kind() != io::ErrorKind::WouldBlock || clock::now() > until {
-            eprintln!("attune-load: a thread: {error}");
-            process::exit(1);
-        }
-        clock::sleep_until(clock::now() + LOOK);
-    }
-}
-
 /// The life of a thread; it leaves its place to another.
-fn lead(shared: Shared, number: usize, seed: u64) {
-    let place = &shared.places[number];
-    let mut random = Random(seed);
+fn lead(shared: Shared, relay: &'static Relay) {
+    let place = &shared.places[relay.number];
+    let mut random = Random(relay.baton());
+    let to_end = ACTIONS.max(shared.places.len() as u64 / 2);
     place.thread.store(u64::from(this_thread()), SeqCst);
     place.threads.fetch_add(1, Relaxed);
     loop {
@@ -224,11 +230,17 @@ fn lead(shared: Shared, number: usize, seed: u64) {
         if random.below(4) == 0 {
             let _ = Class::NORMAL.apply();
         }
-        match random.below(24) {
-            0 => return start(shared, number, seed.wrapping_add(random.below(u64::MAX))),
-            1..8 => clock::compute(random.below(WORK)),
-            8..14 => clock::sleep_until(clock::now() + random.below(SLEEP)),
-            14..19 => futex::wait(place.bell(), place.bell().load(SeqCst), WAIT),
+        if random.below(to_end) == 0 {
+            if let Err(error) = relay.next(random.below(u64::MAX)) {
+                eprintln!("attune-load: a thread: {error}");
+                process::exit(1);
+            }
+            return;
+        }
+        match random.below(23) {
+            0..7 => clock::compute(random.below(WORK)),
+            7..13 => clock::sleep_until(clock::now() + random.below(SLEEP)),
+            13..18 => futex::wait(place.bell(), place.bell().load(SeqCst), WAIT),
             _ => shared.places[random.below(shared.places.len() as u64) as usize].ring(),
         }
     }
