@@ -65,7 +65,9 @@ struct attune_options {
     const char *scheduler;
     /* bytes of a thread's stack unless its attributes say otherwise; default 256 KiB */
     size_t stack_size;
-    size_t stack_cache; /* stacks kept for new threads when theirs end; default 4096 */
+    /* stacks kept for new threads when theirs end; default: all. The kernel may take the memory of
+     * all but 4096 when it runs short and the program has had nothing to do */
+    size_t stack_cache;
     /* non-zero: registering a name that the scheduler lacks succeeds quietly */
     int ignore_unknown_imports;
     uint64_t seed; /* of random(n) in the scheduler; default: a fixed number */

@@ -26,7 +26,10 @@ use crate::errno::{Errno, Result};
 use crate::instruments::{self, Registered};
 
 pub const DEFAULT_SIZE: usize = 256 * 1024;
-pub const DEFAULT_CACHE: usize = 4096;
+/// So many free stacks keep their memory also when nothing else is to be done.
+const KEEP_MEMORY: usize = 4096;
+/// To lend the memory of so many takes some 25 us.
+const LEND_SOME: usize = 16;
 const MINIMUM: usize = 16 * 1024;
 const MAXIMUM: usize = 1 << 40;
 const GUARD: usize = 64 * 1024;
@@ -66,6 +69,14 @@ impl GuardedStack {
 
     pub fn extent(&self) -> Extent {
         Extent { limit: self.limit().get(), base: self.base.get() }
+    }
+
+    /// The kernel may take the memory when it runs short. What is written from now on stays.
+    fn lend_memory(&self) {
+        let usable = (self.limit().get() + GUARD) as *mut libc::c_void;
+        // SAFETY: nothing runs on the stack, and what was on it means nothing. The kernel refuses
+        // memory that is locked, which then stays.
+        unsafe { libc::madvise(usable, self.size, libc::MADV_FREE) };
     }
 }
 
@@ -148,21 +159,34 @@ unsafe impl Stack for GuardedStack {
     }
 }
 
-/// Free stacks of the default size, kept up to a number.
+/// Free stacks of the default size, kept up to a number. To map a stack, and to find a new page for
+/// it, takes many times as long as all else that a new thread needs. So as many are kept as there
+/// were at once, unless the program says how many.
+///
+/// Invariant: the kernel may take the memory of the first `lent` free stacks, which are the last to
+/// be used again.
 pub struct StackPool {
     default_size: usize,
     capacity: usize,
     free: Vec<GuardedStack>,
+    lent: usize,
     mapped: u64,
     next_colour: usize,
 }
 
 impl StackPool {
-    /// `default_size` and `capacity` (in stacks) of 0 mean the defaults.
+    /// `default_size` of 0 means the default, `capacity` (in stacks) of 0 that all are kept.
     pub fn new(default_size: usize, capacity: usize) -> Result<StackPool> {
         let default_size = usable(if default_size == 0 { DEFAULT_SIZE } else { default_size })?;
-        let capacity = if capacity == 0 { DEFAULT_CACHE } else { capacity };
-        Ok(StackPool { default_size, capacity, free: Vec::new(), mapped: 0, next_colour: 0 })
+        let capacity = if capacity == 0 { usize::MAX } else { capacity };
+        Ok(StackPool {
+            default_size,
+            capacity,
+            free: Vec::new(),
+            lent: 0,
+            mapped: 0,
+            next_colour: 0,
+        })
     }
 
     /// A stack of about `size` bytes, in whole pages less its colour; 0 means the default size.
@@ -172,6 +196,7 @@ impl StackPool {
         if size == self.default_size
             && let Some(stack) = self.free.pop()
         {
+            self.lent = self.lent.min(self.free.len());
             return Ok(stack);
         }
         let stack = GuardedStack::map(size, self.next_colour)?;
@@ -186,6 +211,16 @@ impl StackPool {
         } else {
             self.mapped -= (stack.size + GUARD) as u64;
         }
+    }
+
+    /// While nothing else is to be done: lends the kernel the memory of a few stacks. False: it has
+    /// that of all but [`KEEP_MEMORY`].
+    pub fn lend_some_memory(&mut self) -> bool {
+        let surplus = self.free.len().saturating_sub(KEEP_MEMORY);
+        let some = self.lent..surplus.min(self.lent + LEND_SOME);
+        self.free.get(some.clone()).unwrap_or_default().iter().for_each(GuardedStack::lend_memory);
+        self.lent = self.lent.max(some.end);
+        !some.is_empty()
     }
 
     /// Address space of all stacks, free ones and guards included.
@@ -264,5 +299,36 @@ mod tests {
         pool.give_back(b);
         assert_eq!(pool.mapped_bytes() * 2, both);
         assert_eq!(pool.take(0).unwrap().base, base);
+    }
+
+    /// Whether the kernel, when it runs short of memory, drops what is written there.
+    fn is_dropped(written: *mut u8) -> bool {
+        let page = (written as usize & !4095) as *mut libc::c_void;
+        // SAFETY: nothing uses the page but this function; to page out keeps what it holds, but for
+        // memory that is lent.
+        (0..100).any(|_| unsafe {
+            libc::madvise(page, 4096, libc::MADV_PAGEOUT);
+            written.read_volatile() == 0
+        })
+    }
+
+    #[test]
+    fn as_many_stacks_are_kept_as_there_were_but_not_the_memory_of_all() {
+        let mut pool = StackPool::new(MINIMUM, 0).unwrap();
+        let count = KEEP_MEMORY + LEND_SOME + 1;
+        let stacks: Vec<_> = (0..count).map(|_| pool.take(0).unwrap()).collect();
+        let written =
+            [0, LEND_SOME, count - 1].map(|index| (stacks[index].base.get() - 64) as *mut u8);
+        // SAFETY: the stacks' highest bytes, which nobody uses.
+        written.iter().for_each(|place| unsafe { **place = 1 });
+        let mapped = pool.mapped_bytes();
+        stacks.into_iter().for_each(|stack| pool.give_back(stack));
+        assert_eq!(pool.mapped_bytes(), mapped);
+        assert!(pool.lend_some_memory() && pool.lend_some_memory() && !pool.lend_some_memory());
+        assert_eq!(written.map(is_dropped), [true, true, false]);
+        let again: Vec<_> = (0..count).map(|_| pool.take(0).unwrap()).collect();
+        assert_eq!((pool.mapped_bytes(), pool.lent), (mapped, 0));
+        again.into_iter().for_each(|stack| pool.give_back(stack));
+        assert!(pool.lend_some_memory());
     }
 }

@@ -37,6 +37,11 @@ impl Engine {
                 Some(false) => continue,
                 None => {}
             }
+            if self.stacks.lend_some_memory() {
+                self.poll_descriptors(0);
+                now = clock::now();
+                continue;
+            }
             let waiting = self.descriptors.waiting() > 0;
             let next = self.timers.next();
             let hopeless = next.is_none() && !waiting && self.calls == 0 && !self.news_may_help();

@@ -33,7 +33,8 @@ pub struct Options {
     pub scheduler: Option<PathBuf>,
     /// Bytes of a thread's stack; 0: 256 KiB.
     pub stack_size: usize,
-    /// Stacks kept for new threads; 0: 4096.
+    /// Stacks kept for new threads when theirs end; 0: all. The kernel may take the memory of all
+    /// but 4096 when it runs short and the program has had nothing to do.
     pub stack_cache: usize,
     /// Registering a name that the scheduler lacks succeeds quietly.
     pub ignore_unknown_imports: bool,
