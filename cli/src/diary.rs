@@ -1,8 +1,7 @@
 //! What a run writes down of itself, for `attune status` and for the service: that it schedules,
-//! and why it ended ([`Record`]). The service's run also keeps what is set ([`Kept`]) and its
-//! compiled object, so that it starts again as it was, and soon.
+//! and why it ended ([`Record`]). The service's run also keeps what is set ([`Kept`]), so that it
+//! starts again as it was.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,7 +12,7 @@ use attune_daemon::policy::record::wall_clock;
 use attune_daemon::policy::turn::{self, Turn};
 use attune_daemon::policy::{Cause, Joined, Record, Runs};
 use attune_daemon::state_folder;
-use attune_kernel::{Layout, Running, Values, support};
+use attune_kernel::{Running, Values, support};
 
 use crate::failure::Failure;
 use crate::output::tell;
@@ -169,37 +168,6 @@ impl Diary {
         let Some(mut kept) = self.kept.clone() else { return values };
         let folder = self.folder.clone();
         values.when_set(move |settings| note(kept.add(&folder, settings)))
-    }
-
-    /// The object of a text, if the service's run keeps one: `compile` makes it where it is not
-    /// there yet.
-    pub fn object(
-        &self,
-        text: &str,
-        layout: Layout,
-        compile: impl FnOnce(&Path) -> Result<(), Failure>,
-    ) -> Option<Result<PathBuf, Failure>> {
-        self.kept.as_ref()?;
-        let name = match layout {
-            Layout::Usual => "policy",
-            Layout::Plain => "policy-plain",
-        };
-        let file = |end: &str| self.folder.join(format!("{name}{end}"));
-        let (of, object) = (file(".c"), file(".bpf.o"));
-        if object.exists() && fs::read(&of).is_ok_and(|known| known == text.as_bytes()) {
-            return Some(Ok(object));
-        }
-        let _ = fs::remove_file(&of);
-        let fresh = self.folder.join(format!("{name}.{}.new", std::process::id()));
-        let made = compile(&fresh).and_then(|()| {
-            let moved = fs::rename(&fresh, &object);
-            moved.map_err(|error| Failure::file("write", &object, error))
-        });
-        if made.is_ok() {
-            // The text comes last: it vouches for the object.
-            note(fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &of)));
-        }
-        Some(made.map(|()| object))
     }
 }
 

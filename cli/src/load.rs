@@ -13,9 +13,9 @@ use attune_language::source::SourceMap;
 use attune_language::{Checked, EngineReport};
 
 use crate::args::SourceArgs;
-use crate::diary::Diary;
 use crate::failure::Failure;
 use crate::node::Node;
+use crate::objects::Objects;
 use crate::source::{accepted, checked};
 
 /// Whether several instances of the scheduler can run, or why not. `alone`: it shares the machine
@@ -59,7 +59,7 @@ pub fn try_load(
     });
     let text = text.transpose()?;
     let text = text.as_deref();
-    let image = |layout| image(scheduler, text, cpus, 1, layout, None);
+    let image = |layout| image(scheduler, text, cpus, 1, layout);
     load(text.is_some(), image, |image| Ok(attune_kernel::try_load(image, &settings)))
 }
 
@@ -78,30 +78,38 @@ pub fn load<T>(
     loaded.map_err(|error| Failure::wrong(error.to_string()))
 }
 
-/// A compiled object as it is, a text through the compiler; the service's run compiles it once.
+/// A compiled object as it is; of a text the object that was made of it before, or a new one.
 pub fn image(
     scheduler: &Path,
     text: Option<&str>,
     cpus: u32,
     instances: u32,
     layout: Layout,
-    diary: Option<&Diary>,
 ) -> Result<Image, Failure> {
     let Some(text) = text else { return read(scheduler) };
-    let compile = |object: &Path| {
-        let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
-        attune_kernel::compile(&compiler, text, object, cpus, instances, layout)
-            .map_err(|error| Failure::usage(error.to_string()))
-    };
-    let known = format!("/* {cpus} CPUs, {instances} instances */\n{text}");
-    if let Some(object) = diary.and_then(|diary| diary.object(&known, layout, compile)) {
-        return read(&object?);
+    let compiler = std::env::var("BPF_CLANG").unwrap_or_default();
+    let flags = attune_kernel::flags(cpus, instances, layout);
+    let words = format!("{compiler} {}\n{text}", flags.join(" "));
+    let objects = Objects::open();
+    let known = objects.as_ref().and_then(|objects| objects.get(&words));
+    if let Some(Ok(image)) = known.map(Image::read) {
+        return Ok(image);
     }
+    let object = compiled(text, cpus, instances, layout)?;
+    if let Some(objects) = objects {
+        objects.put(&words, &object);
+    }
+    Image::read(object).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn compiled(text: &str, cpus: u32, instances: u32, layout: Layout) -> Result<Vec<u8>, Failure> {
     let folder = tempfile::tempdir()
         .map_err(|error| Failure::usage(format!("no temporary folder: {error}")))?;
     let object = folder.path().join("scheduler.bpf.o");
-    compile(&object)?;
-    read(&object)
+    let compiler = Compiler::find().map_err(|error| Failure::usage(error.to_string()))?;
+    attune_kernel::compile(&compiler, text, &object, cpus, instances, layout)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    fs::read(&object).map_err(|error| Failure::file("read", &object, error))
 }
 
 /// A BPF program's text.

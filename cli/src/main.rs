@@ -23,6 +23,7 @@ mod lab;
 mod load;
 mod manager;
 mod node;
+mod objects;
 mod output;
 mod period;
 mod reload;

@@ -100,7 +100,7 @@ fn attempt(args: &RunArgs, diary: &mut Diary, stop: &Arc<AtomicBool>) -> Result<
         diary.begins()?;
     }
     let made = Made::of(args, borrower.as_ref())?;
-    let prepared = made.prepare(args, borrower.as_ref(), diary)?;
+    let prepared = made.prepare(args, borrower.as_ref())?;
     if args.standby {
         if !diary.stands_by()? {
             return Ok(Attempt::StandsDown);
@@ -197,12 +197,7 @@ impl Made {
     }
 
     /// The verifier takes it.
-    fn prepare(
-        &self,
-        args: &RunArgs,
-        borrower: Option<&Borrower>,
-        diary: &Diary,
-    ) -> Result<Prepared, Failure> {
+    fn prepare(&self, args: &RunArgs, borrower: Option<&Borrower>) -> Result<Prepared, Failure> {
         let (cpus, alone) = (support::possible_cpus(), is_alone(args));
         let policies = self.policies.as_ref();
         let members = policies.filter(|policies| !policies.commands.is_empty());
@@ -220,7 +215,7 @@ impl Made {
         };
         let c = self.text.as_ref().map(|text| text.c.as_str());
         let instances = settings.division.instances();
-        let image = |layout| image(&args.scheduler, c, cpus, instances, layout, Some(diary));
+        let image = |layout| image(&args.scheduler, c, cpus, instances, layout);
         load(c.is_some(), image, |image| {
             if c.is_none() {
                 fits(&image, alone)?;

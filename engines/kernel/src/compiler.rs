@@ -68,8 +68,38 @@ pub enum Layout {
     Plain,
 }
 
-/// Compiles generated C to an object at `out`. `cpus`: the most CPUs that it will run on;
-/// `instances`: copies of the policy, exactly as many as the [`crate::Division`] has.
+/// What the compiler is told, but for names of files. The object depends on these and on the text.
+/// `cpus`: the most CPUs that it will run on; `instances`: copies of the policy, exactly as many as
+/// the [`crate::Division`] has.
+pub fn flags(cpus: u32, instances: u32, layout: Layout) -> Vec<String> {
+    let mut flags: Vec<String> = [
+        "--target=bpf",
+        "-mcpu=v4",
+        "-O2",
+        "-g",
+        "-std=gnu11",
+        "-ffreestanding",
+        "-fno-builtin",
+        "-Wall",
+        "-Wno-unused",
+        "-Wno-missing-declarations",
+        "-Wno-address-of-packed-member",
+        // The engine would believe one of the two, and no test would notice.
+        "-Werror=macro-redefined",
+    ]
+    .map(str::to_owned)
+    .into();
+    let architecture = if cfg!(target_arch = "x86_64") { "x86" } else { "other" };
+    flags.push(format!("-DATTUNE_CPUS={}", cpus.max(1)));
+    flags.push(format!("-DATTUNE_INSTANCES={}", instances.max(1)));
+    flags.push(format!("-D__TARGET_ARCH_{architecture}"));
+    if layout == Layout::Plain {
+        flags.extend(["-mllvm", "-disable-block-placement"].map(str::to_owned));
+    }
+    flags
+}
+
+/// Compiles generated C to an object at `out`, with [`flags`].
 pub fn compile(
     compiler: &Compiler,
     c_source: &str,
@@ -80,34 +110,7 @@ pub fn compile(
 ) -> Result<(), Error> {
     let cannot_run = |error| Error::CannotRun { command: compiler.command.clone(), error };
     let mut child = Command::new(&compiler.command)
-        .args([
-            "--target=bpf",
-            "-mcpu=v4",
-            "-O2",
-            "-g",
-            "-std=gnu11",
-            "-ffreestanding",
-            "-fno-builtin",
-        ])
-        .args([
-            "-Wall",
-            "-Wno-unused",
-            "-Wno-missing-declarations",
-            "-Wno-address-of-packed-member",
-            // The engine would believe one of the two, and no test would notice.
-            "-Werror=macro-redefined",
-        ])
-        .arg(format!("-DATTUNE_CPUS={}", cpus.max(1)))
-        .arg(format!("-DATTUNE_INSTANCES={}", instances.max(1)))
-        .arg(format!(
-            "-D__TARGET_ARCH_{}",
-            if cfg!(target_arch = "x86_64") { "x86" } else { "other" }
-        ))
-        .args(if layout == Layout::Plain {
-            &["-mllvm", "-disable-block-placement"][..]
-        } else {
-            &[]
-        })
+        .args(flags(cpus, instances, layout))
         .args(["-x", "c", "-c", "-", "-o"])
         .arg(out)
         .env("LC_ALL", "C")

@@ -46,7 +46,7 @@ mod timer_functions;
 mod tunables;
 mod values;
 
-pub use compiler::{Compiler, Error as CompileError, Layout, compile};
+pub use compiler::{Compiler, Error as CompileError, Layout, compile, flags};
 pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use image::{Error as ImageError, Image};
