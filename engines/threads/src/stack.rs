@@ -241,7 +241,15 @@ fn usable(size: usize) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
     use super::*;
+
+    /// Tests with thousands of stacks, of which others count the mappings, run one at a time.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn sizes_are_rounded_to_pages_and_bounded() {
@@ -271,6 +279,7 @@ mod tests {
 
     #[test]
     fn guards_of_many_stacks_are_no_mappings_where_the_kernel_can_do_without() {
+        let _alone = alone();
         let map = |count| -> Vec<_> {
             (0..count).map(|_| GuardedStack::map(MINIMUM, 0).unwrap()).collect()
         };
@@ -314,6 +323,7 @@ mod tests {
 
     #[test]
     fn as_many_stacks_are_kept_as_there_were_but_not_the_memory_of_all() {
+        let _alone = alone();
         let mut pool = StackPool::new(MINIMUM, 0).unwrap();
         let count = KEEP_MEMORY + LEND_SOME + 1;
         let stacks: Vec<_> = (0..count).map(|_| pool.take(0).unwrap()).collect();
