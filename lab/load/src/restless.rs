@@ -135,9 +135,10 @@ pub fn run(changes: u64, threads: usize, seed: u64) -> Result<Value> {
         };
         done[kind] += u64::from(took);
         if change % ROUND == 0 || change == changes {
-            all_ran.push(until_all_run(shared)?);
-            let last = all_ran.last().map_or(0, |took| took / MILLISECOND);
-            eprintln!("attune-load: {change} of {changes} changes; then all ran within {last} ms");
+            let took = until_all_run(shared)?;
+            all_ran.push(took);
+            let took = took / MILLISECOND;
+            eprintln!("attune-load: {change} of {changes} changes; then all ran within {took} ms");
         }
     }
     let one_less = |cpu| (0..cpus).filter(|other| cpus == 1 || *other != cpu).collect();
