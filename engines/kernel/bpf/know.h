@@ -51,38 +51,8 @@ static inline int64_t attune_gains_rights(const struct linux_binprm *program)
     return ATTUNE_BIT(program, secureexec);
 }
 
-/* Where the kernel counts the interrupts that are open: a variable of each CPU on x86-64, a member
- * of the running thread elsewhere. */
-extern const int __preempt_count __attribute__((section(".ksyms"), weak));
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct thread_info___counted {
-    struct {
-        uint32_t count;
-    } preempt;
-};
-
-struct task_struct___counted {
-    struct thread_info___counted thread_info;
-};
-
-#pragma clang attribute pop
-
-#define ATTUNE_EXISTS     2
-/* Interrupts, and soft ones that are served: those that are only held off count twice as much. */
-#define ATTUNE_INTERRUPTS 0x00ff0100u
-
 /* The thread that wakes another one on this CPU now. 0: an interrupt does. */
 static inline int64_t attune_waker(void)
 {
-    struct task_struct *current = bpf_get_current_task_btf();
-    struct task_struct___counted *counted = (void *)current;
-    uint32_t count = 0;
-    if (&__preempt_count) {
-        const int *here = bpf_this_cpu_ptr(&__preempt_count);
-        count = (uint32_t)*here;
-    } else if (__builtin_preserve_field_info(counted->thread_info.preempt.count, ATTUNE_EXISTS))
-        count = counted->thread_info.preempt.count;
-    return count & ATTUNE_INTERRUPTS ? 0 : current->pid;
+    return attune_in_interrupt() ? 0 : bpf_get_current_task_btf()->pid;
 }

@@ -9,9 +9,10 @@ use crate::supplies::SUPPLIES;
 pub use c::kernel::MOST_POLICIES;
 
 /// In front of the scheduler: the kernel's types, and what the engine keeps of a thread.
-const BEFORE: [&str; 3] = [
+const BEFORE: [&str; 4] = [
     include_str!("../bpf/kernel.h"),
     include_str!("../bpf/thread.h"),
+    attune_bpf::INTERRUPT,
     include_str!("../bpf/know.h"),
 ];
 

@@ -10,12 +10,14 @@
  * Two corrections make an edge mean what it says:
  *  - Work that a process queues (a pseudo-terminal's, say) is done by a kernel worker: its wake-ups
  *    are the process's, from the moment the work starts until it ends.
- *  - An interrupt's wake-ups are not those of the thread that it interrupts. `depth` counts the
- *    interrupts that are open on a CPU; a thread switch ends them all.
+ *  - An interrupt's wake-ups are not those of the thread that it interrupts.
  *
  * All maps are bounded. A wake-up for which there is no room is counted in `lost`.
  */
 #include "kernel.h"
+
+#include "depth.h"
+#include "interrupt.h"
 
 char LICENSE[] SECTION("license") = "GPL";
 
@@ -41,11 +43,16 @@ struct row {
     u64 unused[3];
 };
 
+struct edge {
+    u64 wakes;
+    u64 seen; /* changes of ratings, as its last wake-up found them */
+};
+
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_HASH);
     MAP_NUMBER(max_entries, 16384);
     MAP_TYPE(key, struct pair);
-    MAP_TYPE(value, u64);
+    MAP_TYPE(value, struct edge);
 } edges SECTION(".maps");
 
 struct {
@@ -54,6 +61,17 @@ struct {
     MAP_TYPE(key, u64);
     MAP_TYPE(value, struct row);
 } ratings SECTION(".maps");
+
+/* How often user space has changed `ratings`, which says so after it did. */
+struct {
+    MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+    MAP_NUMBER(max_entries, 1);
+    MAP_TYPE(key, u32);
+    MAP_TYPE(value, u64);
+} published SECTION(".maps");
+
+/* How often the kernel has. */
+u64 handed = 0;
 
 /* The process that queued a piece of work, by the work's address; 0: an interrupt did. */
 struct {
@@ -70,13 +88,6 @@ struct {
     MAP_TYPE(key, u32);
     MAP_TYPE(value, u64);
 } working SECTION(".maps");
-
-struct {
-    MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    MAP_NUMBER(max_entries, 1);
-    MAP_TYPE(key, u32);
-    MAP_TYPE(value, u32);
-} depth SECTION(".maps");
 
 struct {
     MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -109,12 +120,17 @@ static ALWAYS_INLINE u64 identity(struct task_struct *task)
     return identity_of(task);
 }
 
+/* How a program learns that it runs inside an interrupt: two programs differ in that alone, and
+ * user space loads the one that the kernel takes. */
+enum interrupts {
+    BY_KERNEL, /* linux/bpf/c/interrupt.h */
+    COUNTED,   /* depth.h */
+};
+
 /* The process on whose behalf this CPU works now; 0 where there is none. */
-static ALWAYS_INLINE u64 origin(struct task_struct *current)
+static ALWAYS_INLINE u64 origin(struct task_struct *current, enum interrupts interrupts)
 {
-    u32 zero = 0;
-    u32 *open = bpf_map_lookup_elem(&depth, &zero);
-    if (open && *open)
+    if (interrupts == COUNTED ? in_counted_interrupt() : attune_in_interrupt())
         return 0;
     if (current->flags & PF_WQ_WORKER) {
         u32 worker = current->pid;
@@ -124,22 +140,35 @@ static ALWAYS_INLINE u64 origin(struct task_struct *current)
     return identity(current);
 }
 
-static ALWAYS_INLINE void count(u64 from, u64 to)
+/* How often ratings have changed since the start. */
+static ALWAYS_INLINE u64 changes(void)
+{
+    u32 zero = 0;
+    u64 *by_user = bpf_map_lookup_elem(&published, &zero);
+    return handed + (by_user ? *by_user : 0);
+}
+
+/* 1 if ratings may have to be handed on: they have changed since the pair's last wake-up. */
+static ALWAYS_INLINE int count(u64 from, u64 to)
 {
     struct pair pair = {.from = from, .to = to};
-    u64 *number = bpf_map_lookup_elem(&edges, &pair);
-    if (number) {
-        __sync_fetch_and_add(number, 1);
-        return;
-    }
-    u64 one = 1;
-    if (!bpf_map_update_elem(&edges, &pair, &one, BPF_NOEXIST))
-        return;
+    struct edge *edge = bpf_map_lookup_elem(&edges, &pair);
+    struct edge fresh = {.wakes = 1, .seen = changes()};
     u32 zero = 0;
-    u64 *missed = bpf_map_lookup_elem(&lost, &zero);
+    u64 *missed;
+    if (edge) {
+        int changed = edge->seen != fresh.seen;
+        __sync_fetch_and_add(&edge->wakes, 1);
+        edge->seen = fresh.seen;
+        return changed;
+    }
+    if (!bpf_map_update_elem(&edges, &pair, &fresh, BPF_NOEXIST))
+        return 1;
+    missed = bpf_map_lookup_elem(&lost, &zero);
     /* Another CPU may have made the same edge meanwhile: that one wake-up is not counted either. */
     if (missed)
         ++*missed;
+    return 1;
 }
 
 /* A rating of at least a tenth of the ceiling is handed on. */
@@ -150,7 +179,8 @@ static ALWAYS_INLINE void hand(u64 from, u64 to, s64 input, s64 output, u32 how)
     struct row row = {
         .input = input, .output = output, .from = from, .at = bpf_ktime_get_ns(), .how = how};
     /* If there is no room, user space rates the process at the end of the second. */
-    bpf_map_update_elem(&ratings, &to, &row, BPF_NOEXIST);
+    if (!bpf_map_update_elem(&ratings, &to, &row, BPF_NOEXIST))
+        __sync_fetch_and_add(&handed, 1);
 }
 
 static ALWAYS_INLINE void hand_on(u64 from, u64 to)
@@ -164,33 +194,51 @@ static ALWAYS_INLINE void hand_on(u64 from, u64 to)
 }
 
 /* Runs where the waker is, before the woken thread can run. */
-SECTION("tp_btf/sched_waking")
-int thread_wakes(u64 *arguments)
+static ALWAYS_INLINE int wakes(u64 *arguments, enum interrupts interrupts)
 {
     struct task_struct *woken = (void *)arguments[0];
     struct task_struct *current = bpf_get_current_task_btf();
     u64 from, to;
     if (current->mm && current->mm == woken->mm)
         return 0; /* one address space */
-    from = origin(current);
+    from = origin(current, interrupts);
     if (!from)
         return 0;
     to = identity(woken);
     if (!to || from == to)
         return 0;
-    count(from, to);
-    hand_on(from, to);
+    if (count(from, to))
+        hand_on(from, to);
     return 0;
 }
 
+SECTION("tp_btf/sched_waking") int thread_wakes(u64 *arguments)
+{
+    return wakes(arguments, BY_KERNEL);
+}
+
+SECTION("tp_btf/sched_waking") int thread_wakes_counted(u64 *arguments)
+{
+    return wakes(arguments, COUNTED);
+}
+
 /* Arguments: CPU, queue, work. */
-SECTION("tp_btf/workqueue_queue_work")
-int work_is_queued(u64 *arguments)
+static ALWAYS_INLINE int queues(u64 *arguments, enum interrupts interrupts)
 {
     u64 work = arguments[2];
-    u64 process = origin(bpf_get_current_task_btf());
+    u64 process = origin(bpf_get_current_task_btf(), interrupts);
     bpf_map_update_elem(&queued, &work, &process, BPF_ANY);
     return 0;
+}
+
+SECTION("tp_btf/workqueue_queue_work") int work_is_queued(u64 *arguments)
+{
+    return queues(arguments, BY_KERNEL);
+}
+
+SECTION("tp_btf/workqueue_queue_work") int work_is_queued_counted(u64 *arguments)
+{
+    return queues(arguments, COUNTED);
 }
 
 SECTION("tp_btf/workqueue_execute_start")
@@ -211,68 +259,6 @@ int work_ends(u64 *arguments)
 {
     u32 worker = bpf_get_current_task_btf()->pid;
     bpf_map_delete_elem(&working, &worker);
-    return 0;
-}
-
-static ALWAYS_INLINE int enter(void)
-{
-    u32 zero = 0;
-    u32 *open = bpf_map_lookup_elem(&depth, &zero);
-    if (open)
-        ++*open;
-    return 0;
-}
-
-static ALWAYS_INLINE int leave(void)
-{
-    u32 zero = 0;
-    u32 *open = bpf_map_lookup_elem(&depth, &zero);
-    if (open && *open)
-        --*open;
-    return 0;
-}
-
-SECTION("tp_btf/softirq_entry") int softirq_enters(u64 *arguments)
-{
-    return enter();
-}
-
-SECTION("tp_btf/softirq_exit") int softirq_leaves(u64 *arguments)
-{
-    return leave();
-}
-
-SECTION("tp_btf/irq_handler_entry") int interrupt_enters(u64 *arguments)
-{
-    return enter();
-}
-
-SECTION("tp_btf/irq_handler_exit") int interrupt_leaves(u64 *arguments)
-{
-    return leave();
-}
-
-/* Where the timer's interrupt has a tracepoint of its own (x86-64). */
-SECTION("tp_btf/local_timer_entry") int timer_enters(u64 *arguments)
-{
-    return enter();
-}
-
-SECTION("tp_btf/local_timer_exit") int timer_leaves(u64 *arguments)
-{
-    return leave();
-}
-
-/* No thread switches inside an interrupt: what was missed while the programs were attached one by
- * one ends here.
- */
-SECTION("tp_btf/sched_switch")
-int thread_switches(u64 *arguments)
-{
-    u32 zero = 0;
-    u32 *open = bpf_map_lookup_elem(&depth, &zero);
-    if (open && *open)
-        *open = 0;
     return 0;
 }
 

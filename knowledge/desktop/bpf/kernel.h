@@ -47,9 +47,11 @@ static long (*const bpf_map_update_elem)(void *map, const void *key, const void 
                                          u64 flags) = (void *)2;
 static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static void *(*const bpf_this_cpu_ptr)(const void *variable) = (void *)154;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 
 #define BPF_MAP_TYPE_HASH         1
+#define BPF_MAP_TYPE_ARRAY        2
 #define BPF_MAP_TYPE_PERCPU_ARRAY 6
 #define BPF_MAP_TYPE_LRU_HASH     9
 #define BPF_ANY                   0

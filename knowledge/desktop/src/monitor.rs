@@ -258,9 +258,7 @@ impl Monitor {
     /// must stay.
     fn publish_lifted(&self) {
         if let Some(wakes) = &self.wakes {
-            for row in self.rows() {
-                let _ = wakes.put(&row);
-            }
+            let _ = wakes.put(&self.rows());
         }
     }
 }

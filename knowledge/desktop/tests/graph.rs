@@ -100,6 +100,14 @@ fn typing_into_an_editor_is_explained_by_the_path_from_the_terminal() {
     assert!(dot.contains(&format!("p{} -> p{}", xterm.key(), vim.key())), "{dot}");
 }
 
+/// A process sleeps, too, while its program is read from a file.
+fn wait_until_it_reads_a_pipe(pid: u32) {
+    wait_for("a process that waits at a pipe", || {
+        let place = std::fs::read_to_string(format!("/proc/{pid}/wchan")).ok()?;
+        place.contains("pipe_read").then_some(())
+    });
+}
+
 /// Two processes that wake each other through a pipe, and nothing else.
 #[test]
 fn a_rated_process_hands_its_rating_to_one_that_it_wakes_and_to_its_children() {
@@ -108,10 +116,7 @@ fn a_rated_process_hands_its_rating_to_one_that_it_wakes_and_to_its_children() {
     let mut sleeper =
         command.args(["-c", "read line; exec sleep 1000"]).stdin(Stdio::piped()).spawn().unwrap();
     let woken = Process::now(sleeper.id()).unwrap();
-    wait_for("the reader", || {
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", sleeper.id())).ok()?;
-        state.contains(") S ").then_some(())
-    });
+    wait_until_it_reads_a_pipe(sleeper.id());
     let own = Process::now(std::process::id()).unwrap();
     wakes.publish(&[Row { process: own, input: 700, output: 300, hub: false }]).unwrap();
     wakes.take().unwrap();
@@ -134,6 +139,32 @@ fn a_rated_process_hands_its_rating_to_one_that_it_wakes_and_to_its_children() {
     assert_eq!(wakes.row(born), None, "its row ends with it");
     sleeper.kill().unwrap();
     sleeper.wait().unwrap();
+}
+
+/// The kernel looks at the ratings of a pair anew only where some have changed since.
+#[test]
+fn a_rating_that_comes_after_a_pairs_first_wake_up_is_handed_on_at_its_next() {
+    let Some((wakes, _alone)) = wakes() else { return };
+    let mut command = Command::new("sh");
+    let mut reader =
+        command.args(["-c", "while read line; do :; done"]).stdin(Stdio::piped()).spawn().unwrap();
+    let (own, woken) = [std::process::id(), reader.id()].map(Process::now).into();
+    let (own, woken) = (own.unwrap(), woken.unwrap());
+    let mut writer = reader.stdin.take().unwrap();
+    let mut wake = || {
+        wait_until_it_reads_a_pipe(woken.pid);
+        writer.write_all(b"go\n").unwrap();
+    };
+    wake();
+    assert_eq!(wakes.row(woken), None, "nothing is rated");
+    wakes.put(&[Row { process: own, input: 700, output: 0, hub: false }]).unwrap();
+    wake();
+    assert_eq!(wakes.row(woken).map(|row| row.input), Some(700));
+    let edges = wakes.take().unwrap();
+    let edge = edges.iter().find(|edge| edge.from == own && edge.to == woken).unwrap();
+    assert_eq!(edge.count, 2, "the same pair");
+    drop(writer);
+    reader.wait().unwrap();
 }
 
 /// Where two processes meet that share memory and nothing else.

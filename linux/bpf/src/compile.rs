@@ -6,11 +6,15 @@ use std::process::Command;
 
 const CANDIDATES: [&str; 6] = ["clang-19", "clang-20", "clang-21", "clang-22", "clang-18", "clang"];
 
+/// C that several programs share.
+const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/c");
+
 /// Compiles `bpf/NAME.c`, a path below the crate, to `NAME.o` in OUT_DIR. Panics, as a build script
 /// may, where no compiler is found, the program has a mistake, or the machine is none of x86-64 and
 /// arm64, on which the programs are known to work.
 pub fn compile(name: &str) {
     println!("cargo:rerun-if-changed=bpf");
+    println!("cargo:rerun-if-changed={SHARED}");
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
     let folder = env::var_os("OUT_DIR").expect("cargo sets OUT_DIR");
     let machine = match env::var("CARGO_CFG_TARGET_ARCH").as_deref() {
@@ -21,7 +25,7 @@ pub fn compile(name: &str) {
     let status = Command::new(compiler())
         .args(["--target=bpf", "-mcpu=v3", "-O2", "-g", "-std=gnu11", "-ffreestanding"])
         .args(["-Wall", "-Werror"])
-        .arg(format!("-D__TARGET_ARCH_{machine}"))
+        .args([&format!("-D__TARGET_ARCH_{machine}"), "-I", SHARED])
         .args(["-c", &format!("bpf/{name}.c"), "-o"])
         .arg(Path::new(&folder).join(format!("{name}.o")))
         .status();

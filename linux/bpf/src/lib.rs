@@ -1,11 +1,15 @@
 //! BPF programs that are part of a library. Its build script compiles them ([`compile`]), so a
-//! machine that only runs the library needs no compiler; the library loads them (`load`).
+//! machine that only runs the library needs no compiler; the library loads them (`load`). C that
+//! several programs share lies in `c`.
 
 mod compile;
 #[cfg(feature = "load")]
 pub mod load;
 
 pub use compile::compile;
+
+/// C for a BPF program that is put together when it runs; [`compile`] finds it as `interrupt.h`.
+pub const INTERRUPT: &str = include_str!("../c/interrupt.h");
 
 /// Why the kernel has not taken a program.
 #[derive(Debug, thiserror::Error)]

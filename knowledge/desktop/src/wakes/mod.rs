@@ -6,6 +6,7 @@
 
 mod program;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
@@ -67,13 +68,15 @@ pub struct Wakes {
     // Detached before the maps go.
     _links: Vec<Link>,
     object: Object,
+    /// How often the kernel has been told that ratings have changed.
+    changes: Cell<u64>,
 }
 
 impl Wakes {
     pub fn start() -> Result<Wakes, Error> {
         let object = program::load()?;
         let links = attach(&object)?;
-        Ok(Wakes { table: Table::new(&COLUMNS), _links: links, object })
+        Ok(Wakes { table: Table::new(&COLUMNS), _links: links, object, changes: Cell::new(0) })
     }
 
     /// The wake-ups since the last call, each pair of processes once.
@@ -100,14 +103,20 @@ impl Wakes {
                 let _ = table.delete(&key);
             }
         }
-        for row in rows.iter().take(table.max_entries() as usize) {
-            self.put(row)?;
-        }
-        Ok(())
+        self.put(&rows[..rows.len().min(table.max_entries() as usize)])
     }
 
     /// Adds or changes some rows, at once.
-    pub fn put(&self, row: &Row) -> Result<(), Error> {
+    pub fn put(&self, rows: &[Row]) -> Result<(), Error> {
+        let done = rows.iter().fold(Ok(()), |done, row| done.and(self.put_one(row)));
+        self.changes.set(self.changes.get() + 1);
+        let published = map(&self.object, "published")?;
+        let number = self.changes.get().to_ne_bytes();
+        published.update(&0u32.to_ne_bytes(), &number, MapFlags::ANY).map_err(refused)?;
+        done
+    }
+
+    fn put_one(&self, row: &Row) -> Result<(), Error> {
         let table = map(&self.object, "ratings")?;
         let mut value = [0; ROW_BYTES];
         value[0..8].copy_from_slice(&row.input.to_ne_bytes());
