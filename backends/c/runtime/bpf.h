@@ -48,11 +48,12 @@ static int64_t ATTUNE_KEPT ATTUNE_ARENA attune_zero;
 
 /* A function of its own to the verifier, and its parameters that point into the arena. Weak, so
  * that a compiler that has seen a body does not leave out arguments which that body never reads:
- * the verifier wants them all. It returns a number that means nothing: kernels before 7.0 take no
- * such function without one. */
-#define ATTUNE_OUTLINE  __attribute__((noinline, weak)) int
-#define ATTUNE_RETURN   return 0
-#define ATTUNE_IN_ARENA __attribute__((btf_decl_tag("arg:arena")))
+ * the verifier wants them all. One without a result returns a number that means nothing: kernels
+ * before 7.0 take no such function without one. */
+#define ATTUNE_OUTLINE_AS(type) __attribute__((noinline, weak)) type
+#define ATTUNE_OUTLINE          ATTUNE_OUTLINE_AS(int)
+#define ATTUNE_RETURN           return 0
+#define ATTUNE_IN_ARENA         __attribute__((btf_decl_tag("arg:arena")))
 
 /* The kernel ended a loop. */
 ATTUNE_OUTLINE attune_cut(uint32_t place);

@@ -143,13 +143,13 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "never-pulls",
         "a CPU idles beside threads of other instances",
-        "            pulled = attune_pull(cpu, &unfit);",
+        "            pulled = attune_pull(cpu);",
         "            pulled = NULL;",
     ),
     mutant(
         "asks-no-other",
         "a CPU that may not run what is ready asks no other one",
-        "    else if (unfit)\n",
+        "    else if (me->unfit)\n",
         "    else if (0)\n",
     ),
     mutant(

@@ -48,8 +48,8 @@ static inline int attune_take_part(uint32_t one, uint32_t other, int64_t now)
 /* The instance with the least weight for each CPU that has less than this one, with `extra` there,
  * and in which the thread may run; of equals, the one with the thread that leads most.
  * ATTUNE_INSTANCES: none. */
-static __attribute__((noinline)) uint32_t attune_lighter(struct thread ATTUNE_ARENA *t,
-                                                         int64_t extra)
+ATTUNE_OUTLINE_AS(uint32_t)
+attune_lighter(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, int64_t extra)
 {
     uint32_t own = attune_held(), best = ATTUNE_INSTANCES;
     int64_t now = attune_answer.now;
@@ -171,7 +171,7 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_balance(uint
 
 /* The instance with more weight for each CPU than this one, the most of all; of equals, the one
  * with the thread that lags most. ATTUNE_INSTANCES: none. Without a lock. */
-static __attribute__((noinline)) uint32_t attune_heaviest(uint32_t own, int64_t now)
+ATTUNE_OUTLINE_AS(uint32_t) attune_heaviest(uint32_t own, int64_t now)
 {
     uint32_t best = own;
     int64_t most = attune_books[own].mean;
@@ -231,17 +231,18 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_least_laggin
 }
 
 /* Without a lock: a thread for the CPU's instance, where another one leads. */
-static __attribute__((noinline)) void attune_find_company(uint32_t cpu, int64_t now)
+ATTUNE_OUTLINE attune_find_company(uint32_t cpu, int64_t now)
 {
     uint32_t own = attune_instance_at(cpu), from = attune_heaviest(own, now);
     struct thread ATTUNE_ARENA *t;
     if (from >= ATTUNE_INSTANCES || !attune_lock(from))
-        return;
+        ATTUNE_RETURN;
     t = attune_failure.failed ? NULL : attune_least_lagging(own);
     if (t && (!attune_take_part(own, from, now) || !attune_goes(t, own, cpu)))
         t = NULL;
     attune_unlock();
     if (t)
         attune_bring_in(t);
+    ATTUNE_RETURN;
 }
 #endif

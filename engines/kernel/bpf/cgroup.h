@@ -104,7 +104,7 @@ static inline uint64_t attune_add_load(uint64_t ATTUNE_ARENA *to, uint64_t load)
 }
 
 /* Under the lock: it is ready or runs from now on. */
-static __attribute__((noinline)) void attune_count(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_count(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t domain = attune_domain_of(&t->attune);
     uint64_t load = t->attune_task.weight * ATTUNE_LOADS;
@@ -117,9 +117,10 @@ static __attribute__((noinline)) void attune_count(struct thread ATTUNE_ARENA *t
         load = of->weight;
     }
     attune_loads_change();
+    ATTUNE_RETURN;
 }
 
-static __attribute__((noinline)) void attune_uncount(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_uncount(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t domain = attune_domain_of(&t->attune);
     uint64_t load = t->attune_task.counted;
@@ -134,12 +135,13 @@ static __attribute__((noinline)) void attune_uncount(struct thread ATTUNE_ARENA 
         load = of->weight;
     }
     attune_loads_change();
+    ATTUNE_RETURN;
 }
 
 /* By one step at most: a thread's lead in virtual time, which it has from the time before, means
  * as much less or more of the CPU. */
-static __attribute__((noinline)) void attune_rescale(struct attune_crowd ATTUNE_ARENA *crowd,
-                                                     uint32_t domain)
+ATTUNE_OUTLINE attune_rescale(struct attune_crowd ATTUNE_ARENA *crowd ATTUNE_IN_ARENA,
+                              uint32_t domain)
 {
     uint64_t top = attune_root_cgroup ? attune_root_cgroup->load[domain] : 0;
     uint64_t scaled = crowd->load >> (crowd->scale & 31);
@@ -149,12 +151,13 @@ static __attribute__((noinline)) void attune_rescale(struct attune_crowd ATTUNE_
     else if (crowd->scale && scaled < top / 2)
         crowd->scale--;
     else
-        return;
+        ATTUNE_RETURN;
     attune_loads_change();
+    ATTUNE_RETURN;
 }
 
 /* Under the lock: threads that have lingered long enough weigh nothing. */
-static __attribute__((noinline)) void attune_look_at_crowd(void)
+ATTUNE_OUTLINE attune_look_at_crowd(void)
 {
     struct attune_lingerers ATTUNE_ARENA *all = &attune_lingerers[attune_held()];
     int64_t now = attune_answer.now, next = now + ATTUNE_RESCALES;
@@ -171,6 +174,7 @@ static __attribute__((noinline)) void attune_look_at_crowd(void)
     for (uint32_t domain = 0; domain < ATTUNE_DOMAINS; domain++)
         if (now >= attune_crowds[domain].rescales_at)
             attune_rescale(&attune_crowds[domain], domain);
+    ATTUNE_RETURN;
 }
 
 /* Under the lock: the part of a thread that is counted, with its fraction. */
@@ -195,7 +199,7 @@ static inline void attune_tell_part(struct thread ATTUNE_ARENA *t, uint32_t doma
 
 #define ATTUNE_FRACTION ((1ull << ATTUNE_PART_BITS) - 1)
 
-static __attribute__((noinline)) void attune_weigh_anew(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_weigh_anew(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct attune_task ATTUNE_ARENA *own = &t->attune_task;
     uint32_t domain = attune_domain_of(&t->attune);
@@ -219,6 +223,7 @@ static __attribute__((noinline)) void attune_weigh_anew(struct thread ATTUNE_ARE
     part >>= ATTUNE_PART_BITS;
     own->part = part ? (uint32_t)part : 1;
     attune_tell_part(t, domain);
+    ATTUNE_RETURN;
 }
 
 /* Under the lock, before the policy hears that the thread is ready. */

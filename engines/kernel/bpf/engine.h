@@ -348,7 +348,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     struct thread ATTUNE_ARENA *known = NULL, *running;
 #if ATTUNE_INSTANCES > 1
     struct thread ATTUNE_ARENA *gone = NULL;
-    int lonely = 0, unfit = 0;
+    int lonely = 0;
     int64_t now;
 #endif
     int runs = 0, hosts;
@@ -396,12 +396,13 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         runs = attune_choose(me, cpu, 0, previous, known);
 #endif
 #if ATTUNE_INSTANCES > 1
+    me->unfit = 0;
     if (!runs && !me->others && !attune_failure.failed) {
         me->looked = attune_readied;
         if (!attune_longest_ready(cpu)) {
             struct thread ATTUNE_ARENA *pulled;
             attune_unlock();
-            pulled = attune_pull(cpu, &unfit);
+            pulled = attune_pull(cpu);
             if (!attune_lock(attune_instance_at(cpu))) {
                 attune_wrong(ATTUNE_LOCK_LOST, NULL);
                 attune_give_up();
@@ -426,7 +427,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (attune_all_ready())
         attune_ask_idle(cpu);
 #if ATTUNE_INSTANCES > 1
-    else if (unfit)
+    else if (me->unfit)
         attune_ask_idle_to(cpu, 1); /* another one may run what this one may not */
     now = attune_answer.now;
     if (!gone && running)

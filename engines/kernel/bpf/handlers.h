@@ -166,7 +166,7 @@ static __attribute__((noinline)) void attune_meet(struct thread ATTUNE_ARENA *t,
 
 /* The policy forgets a thread. Under the lock; `t` is READY, WAITING or, where `leaving`, RUNNING.
  */
-static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_forget(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     if (t->attune_task.state == ATTUNE_READY) {
         attune_domains[attune_held()][attune_domain_of(&t->attune)].ready--;
@@ -178,6 +178,7 @@ static __attribute__((noinline)) void attune_forget(struct thread ATTUNE_ARENA *
     attune_alarm(&attune_answer, &t->attune, 0);
     t->attune_task.was = t->attune.where; /* a stall's message wants to know */
     attune_thread_remove(&t->attune);
+    ATTUNE_RETURN;
 }
 
 /* The thread that runs on `cpu` stops: [quantum_expired] switch_out. It is ready afterwards. */

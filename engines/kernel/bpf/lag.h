@@ -135,7 +135,7 @@ static inline void attune_note_mean(struct attune_book ATTUNE_ARENA *book, int64
 }
 
 /* Under the lock of its instance: brings a thread's lag up to date. */
-static __attribute__((noinline)) void attune_settle_lag(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_settle_lag(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct attune_account ATTUNE_ARENA *account = &t->attune_task.account;
     struct attune_book ATTUNE_ARENA *book = &attune_books[attune_held()];
@@ -175,6 +175,7 @@ static __attribute__((noinline)) void attune_settle_lag(struct thread ATTUNE_ARE
     account->runnable = account->service = 0;
     account->settled = now;
     account->level = level;
+    ATTUNE_RETURN;
 }
 
 /* The policy meets it. */

@@ -8,7 +8,7 @@
  * over functions that the verifier looks at by themselves, and it is patient. In a virtual machine
  * the holder's CPU may be away for longer than the quarter of a second after which the resilient
  * lock, and a loop with ATTUNE_MAY_LOOP, give up. */
-static __attribute__((noinline)) int attune_wait(uint32_t ATTUNE_ARENA *word ATTUNE_IN_ARENA)
+ATTUNE_OUTLINE attune_wait(uint32_t ATTUNE_ARENA *word ATTUNE_IN_ARENA)
 {
     struct bpf_iter_num outer, inner;
     int have = 0;

@@ -31,8 +31,8 @@ enum attune_ended { ATTUNE_STAYS, ATTUNE_LEFT_CLASS, ATTUNE_EXITED };
 #define ATTUNE_PULLS 8
 
 /* Under the old instance's lock: the first of the two steps. */
-static __attribute__((noinline)) void attune_go_out(struct thread ATTUNE_ARENA *t, uint32_t to,
-                                                    uint32_t cpu)
+ATTUNE_OUTLINE attune_go_out(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t to,
+                             uint32_t cpu)
 {
     struct attune_task ATTUNE_ARENA *own = &t->attune_task;
     attune_hear(t);
@@ -45,10 +45,11 @@ static __attribute__((noinline)) void attune_go_out(struct thread ATTUNE_ARENA *
     attune_goes_away(t, ATTUNE_MOVING);
     own->instance = to;
     attune_statistics.moves++;
+    ATTUNE_RETURN;
 }
 
 /* Under the new instance's lock: the second. 1: the record is free. */
-static __attribute__((noinline)) int attune_come_in(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+ATTUNE_OUTLINE attune_come_in(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t cpu)
 {
     struct attune_task ATTUNE_ARENA *own = &t->attune_task;
     if (own->ended) {
@@ -100,8 +101,8 @@ static __attribute__((noinline)) int attune_go_over(struct thread ATTUNE_ARENA *
 
 /* One of the instance's CPUs on which the thread may run, as its last enqueue noted; ATTUNE_CPUS:
  * none. */
-static __attribute__((noinline)) uint32_t attune_allowed_in(const struct thread ATTUNE_ARENA *t,
-                                                            uint32_t instance)
+ATTUNE_OUTLINE_AS(uint32_t)
+attune_allowed_in(const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t instance)
 {
     uint32_t cpus = attune_instances[instance].attune.cpus;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
@@ -115,7 +116,7 @@ static __attribute__((noinline)) uint32_t attune_allowed_in(const struct thread 
 /* Under the lock: where a READY thread of the instance should go, or ATTUNE_INSTANCES. To where
  * balance.h has sent it, or away from an instance of which it may run on no CPU. A thread that
  * another CPU has taken since the caller last had the lock is not this instance's any more. */
-static __attribute__((noinline)) uint32_t attune_destination(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE_AS(uint32_t) attune_destination(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t own = attune_held(), sent = t->attune_task.account.sent;
     if (t->attune_task.instance != own || t->attune_task.state != ATTUNE_READY ||
@@ -148,7 +149,7 @@ static inline struct thread ATTUNE_ARENA *attune_send(struct thread ATTUNE_ARENA
 
 /* Without a lock: the second step of a READY thread that has gone out. If its affinity excludes its
  * new instance by now, it goes on to another one. */
-static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_bring_in(struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     int ended = 0, goes_on = 1;
     for (int i = (int)ATTUNE_ZERO; goes_on && i < ATTUNE_DETOURS && ATTUNE_MAY_LOOP; i++) {
@@ -156,7 +157,7 @@ static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA
         if (!attune_lock(to)) {
             attune_wrong(ATTUNE_LOCK_LOST, NULL);
             attune_give_up();
-            return;
+            ATTUNE_RETURN;
         }
         cpu = cpu < ATTUNE_CPUS ? cpu : attune_cpu_of[to][0];
         ended = attune_come_in(t, cpu);
@@ -169,6 +170,7 @@ static __attribute__((noinline)) void attune_bring_in(struct thread ATTUNE_ARENA
     }
     if (ended)
         attune_free_record(t);
+    ATTUNE_RETURN;
 }
 
 /* One of the instance's CPUs on which the task may run; ATTUNE_CPUS: none. */
@@ -220,10 +222,8 @@ static __attribute__((noinline)) int attune_bring_home(struct thread ATTUNE_AREN
 }
 
 /* The instance, not `own`, whose first ready thread waits longest; those of a cache, or of all
- * others. Without a lock: a hint. ATTUNE_INSTANCES: none. `unfit`: an instance had threads, none
- * for this CPU. */
-static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, uint32_t near,
-                                                                 uint64_t seen, int *unfit)
+ * others. Without a lock: a hint. ATTUNE_INSTANCES: none. */
+ATTUNE_OUTLINE_AS(uint32_t) attune_longest_waiting(uint32_t cpu, uint32_t near, uint64_t seen)
 {
     uint32_t own = attune_cpus[cpu].instance, cache = attune_cpus[cpu].cache;
     uint32_t best = ATTUNE_INSTANCES;
@@ -234,7 +234,7 @@ static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, u
         if (i == own || !first || (its == cache) != near || (seen >> (i & 63) & 1))
             continue;
         if (!attune_lists_for(i, cpu)) {
-            *unfit = 1;
+            attune_cpus[cpu].unfit = 1;
             continue;
         }
         if (first->attune_task.ready_since < since) {
@@ -247,19 +247,18 @@ static __attribute__((noinline)) uint32_t attune_longest_waiting(uint32_t cpu, u
 
 /* Without a lock, on a CPU whose instance has no ready thread for it: takes one from another
  * instance, and returns it. The move is no news to CPUs of other instances: two that both refuse a
- * thread would hand it back and forth without end. `unfit`: as above. */
-static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_t cpu, int *unfit)
+ * thread would hand it back and forth without end. */
+static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_t cpu)
 {
     uint32_t own = attune_cpus[cpu].instance;
     uint64_t seen = (uint64_t)ATTUNE_ZERO;
-    *unfit = 0;
     attune_cpus[cpu].looked = attune_readied;
     for (int attempt = (int)ATTUNE_ZERO; attempt < ATTUNE_PULLS && ATTUNE_MAY_LOOP; attempt++) {
         struct thread ATTUNE_ARENA *t;
-        uint32_t from = attune_longest_waiting(cpu, 1, seen, unfit);
+        uint32_t from = attune_longest_waiting(cpu, 1, seen);
         int ended;
         if (from >= ATTUNE_INSTANCES)
-            from = attune_longest_waiting(cpu, 0, seen, unfit);
+            from = attune_longest_waiting(cpu, 0, seen);
         if (from >= ATTUNE_INSTANCES)
             return NULL;
         seen |= 1ull << (from & 63);
@@ -270,7 +269,7 @@ static __attribute__((noinline)) struct thread ATTUNE_ARENA *attune_pull(uint32_
             attune_go_out(t, own, cpu);
         attune_unlock();
         if (!t) {
-            *unfit = 1;
+            attune_cpus[cpu].unfit = 1;
             continue;
         }
         if (!attune_lock(own))

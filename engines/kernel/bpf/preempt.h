@@ -117,7 +117,7 @@ static inline int attune_may_help(const struct attune_cpu ATTUNE_ARENA *it, int 
 
 /* A thread is ready and CPUs are idle: those that have not been asked since the last event are. 1
  * if there is one. */
-static inline int attune_ask_idle_to(uint32_t but, int pull)
+ATTUNE_OUTLINE attune_ask_idle_to(uint32_t but, int pull)
 {
 #if ATTUNE_CPUS > 1
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {

@@ -48,8 +48,8 @@ static __attribute__((noinline)) void attune_refill(struct attune_cgroup ATTUNE_
 }
 
 /* What a thread of the cgroup may use now; 0: nothing; INT64_MAX: no quota limits it. */
-static __attribute__((noinline)) int64_t attune_allowance(struct attune_cgroup ATTUNE_ARENA *of,
-                                                          int64_t now)
+ATTUNE_OUTLINE_AS(int64_t)
+attune_allowance(struct attune_cgroup ATTUNE_ARENA *of ATTUNE_IN_ARENA, int64_t now)
 {
     int64_t allowed = INT64_MAX;
     for (; of && ATTUNE_MAY_LOOP; of = of->parent) {
@@ -65,7 +65,7 @@ static __attribute__((noinline)) int64_t attune_allowance(struct attune_cgroup A
 }
 
 /* When it may use some again, as far as is known now. */
-static __attribute__((noinline)) int64_t attune_allowed_at(struct attune_cgroup ATTUNE_ARENA *of)
+ATTUNE_OUTLINE_AS(int64_t) attune_allowed_at(struct attune_cgroup ATTUNE_ARENA *of ATTUNE_IN_ARENA)
 {
     int64_t at = 1, refill;
     for (; of && ATTUNE_MAY_LOOP; of = of->parent) {
@@ -110,8 +110,8 @@ static inline void attune_take_from(struct attune_cgroup ATTUNE_ARENA *of, int64
 }
 
 /* Under the lock: the CPU gives back what the thread has not used. */
-static __attribute__((noinline)) void attune_pay_for(struct attune_cpu ATTUNE_ARENA *me,
-                                                     const struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE attune_pay_for(struct attune_cpu ATTUNE_ARENA *me ATTUNE_IN_ARENA,
+                              const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     struct task_struct *task = scx_bpf_tid_to_task(t->attune_task.tid);
     int64_t used = attune_answer.now - (me->draught_ends - me->drawn);
@@ -120,6 +120,7 @@ static __attribute__((noinline)) void attune_pay_for(struct attune_cpu ATTUNE_AR
     attune_take_from(me->draws_on, used - me->drawn);
     me->draws_on = NULL;
     me->draught_ends = 0;
+    ATTUNE_RETURN;
 }
 
 static inline void attune_pay(struct attune_cpu ATTUNE_ARENA *me,

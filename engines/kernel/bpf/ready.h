@@ -19,17 +19,17 @@ static struct attune_list ATTUNE_ARENA attune_lists[ATTUNE_INSTANCES];
 static uint64_t ATTUNE_ARENA attune_readied;
 
 /* Around a change of `pinned` and `allowed`, too. */
-static __attribute__((noinline)) void attune_count_listed(const struct thread ATTUNE_ARENA *t,
-                                                          int by)
+ATTUNE_OUTLINE attune_count_listed(const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, int by)
 {
     struct attune_list ATTUNE_ARENA *list = &attune_lists[attune_held()];
     if (!t->attune.pinned) {
         list->anywhere += (uint32_t)by;
-        return;
+        ATTUNE_RETURN;
     }
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++)
         if (attune_may_run_on(&t->attune, cpu))
             list->pinned_on[cpu] += (uint32_t)by;
+    ATTUNE_RETURN;
 }
 
 /* Whether any of them may run on the CPU. Without the lock a hint. */

@@ -34,16 +34,17 @@ static inline struct thread ATTUNE_ARENA *attune_take_record(void)
 }
 
 /* Under the lock: a cgroup has lost a user. The record of one that has none is free. */
-static __attribute__((noinline)) void attune_drop_cgroup(struct attune_cgroup ATTUNE_ARENA *cgroup)
+ATTUNE_OUTLINE attune_drop_cgroup(struct attune_cgroup ATTUNE_ARENA *cgroup ATTUNE_IN_ARENA)
 {
     while (cgroup && ATTUNE_MAY_LOOP) {
         struct attune_cgroup ATTUNE_ARENA *parent = cgroup->parent;
         if (--cgroup->users)
-            return;
+            ATTUNE_RETURN;
         cgroup->parent = attune_free_cgroups;
         attune_free_cgroups = cgroup;
         cgroup = parent;
     }
+    ATTUNE_RETURN;
 }
 
 /* Under the lock. */

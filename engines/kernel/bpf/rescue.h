@@ -52,7 +52,7 @@ static inline int64_t attune_waited(const struct thread ATTUNE_ARENA *t, int64_t
 }
 
 /* How long it may be. */
-static __attribute__((noinline)) int64_t attune_bound_of(const struct thread ATTUNE_ARENA *t)
+ATTUNE_OUTLINE_AS(int64_t) attune_bound_of(const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
 {
     uint32_t instance = 0, domain = attune_domain_of(&t->attune);
     int64_t most = attune_longest_wait, slice, bound;

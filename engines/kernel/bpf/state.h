@@ -35,6 +35,7 @@ struct attune_cpu {
 #if ATTUNE_INSTANCES > 1 /* see move.h; `local` is its number there */
     uint32_t instance, local, cache;
     uint32_t there; /* it is online */
+    uint32_t unfit; /* instances that it looked into last have threads, none for this CPU */
     /* attune_readied when it last looked at other instances */
     uint64_t looked;
 #endif

@@ -384,12 +384,14 @@ static struct state *const attune_state = &attune_only;
 ";
 
 const THREAD_REMOVE: &str =
-    "static void attune_thread_remove(struct attune_thread ATTUNE_ARENA *attune_thread)
+    "ATTUNE_OUTLINE attune_thread_remove(struct attune_thread ATTUNE_ARENA *attune_thread
+                                    ATTUNE_IN_ARENA)
 {
     struct attune_container ATTUNE_ARENA *attune_where = attune_thread->where;
     attune_remove(attune_thread);
     if (attune_where)
         attune_where->changed = 0;                      /* not by a statement: no invariant runs */
+    ATTUNE_RETURN;
 }
 ";
 
