@@ -1,6 +1,7 @@
 //! CPUs go and come under a run, which goes on. One CPU of two is all that its instance has; then
 //! two sides share the machine, whose programs start others all the time.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
@@ -8,9 +9,10 @@ use serde_json::Value;
 use crate::common::machine::{ATTUNE, folder, in_machine, run};
 use crate::common::set_up;
 
-/// `seen` says what the policy knew at its beginning, and what it knows of the thread.
+/// `seen` says what the policy knew at its beginning, and what it knows of the thread; `many` of
+/// how many CPUs it knows.
 const POLICY: &str = "scheduler goes_on extends lifecycle {
-    threadimports { int urgent default 3; int seen default 0; }
+    threadimports { int urgent default 3; int seen default 0; int many default 0; }
     data {
         tunable int level = 1;
         int began_with = 0;
@@ -19,8 +21,10 @@ const POLICY: &str = "scheduler goes_on extends lifecycle {
         began_with = level;
     }
     event schedule {
-        foreach t in ready
+        foreach t in ready {
             t.seen = 100 * began_with + t.urgent;
+            t.many = cpus;
+        }
         if (|ready| > 0) {
             ready => current;
             dispatch current for 5ms;
@@ -67,7 +71,9 @@ const TWO_POLICIES: &str = r#"
 . ./helpers; attune=$1
 for number in 1 2 3 4 5 6; do (while :; do (sleep 0.01); done) & pids="$pids $!"; done
 for round in 1 2; do
-    echo 0 >$cpu; sleep 0.1; echo 1 >$cpu; sleep 0.1
+    echo 0 >$cpu; sleep 0.1
+    [ $round = 1 ] || echo "without $($attune top --json)"
+    echo 1 >$cpu; sleep 0.1
 done
 echo "sides $($attune top --json)"
 kill $pids
@@ -77,17 +83,24 @@ exit 8
 /// The value that the policy sees for a thread.
 fn seen(look: &Value, thread: &str) -> Option<i64> {
     let number: i64 = thread.parse().ok()?;
-    let policies = look["policies"].as_array()?.iter();
-    let containers = policies.flat_map(|it| it["containers"].as_array().into_iter().flatten());
-    let mut threads = containers.flat_map(|it| it["threads"].as_array().into_iter().flatten());
+    let mut threads = look["policies"].as_array()?.iter().flat_map(threads);
     threads.find(|it| it["thread"] == number)?["values"]["seen"].as_i64()
+}
+
+fn threads(policy: &Value) -> impl Iterator<Item = &Value> {
+    let containers = policy["containers"].as_array().into_iter().flatten();
+    containers.flat_map(|it| it["threads"].as_array().into_iter().flatten())
 }
 
 /// The names of a policy's threads.
 fn names(policy: &Value) -> Vec<&str> {
-    let containers = policy["containers"].as_array().into_iter().flatten();
-    let threads = containers.flat_map(|it| it["threads"].as_array().into_iter().flatten());
-    threads.filter_map(|it| it["name"].as_str()).collect()
+    threads(policy).filter_map(|it| it["name"].as_str()).collect()
+}
+
+/// Of how many CPUs a policy knew as it saw its threads: each number once.
+fn many(policy: &Value) -> BTreeSet<i64> {
+    let seen = threads(policy).filter_map(|it| it["values"]["many"].as_i64());
+    seen.filter(|many| *many > 0).collect()
 }
 
 #[test]
@@ -141,5 +154,9 @@ fn a_run_goes_on_when_cpus_go_and_come() {
         panic!("{sides}")
     };
     assert!(names(command).contains(&"sleep"), "{sides}");
+    // It knows of those CPUs that are there.
+    let without: Value = serde_json::from_str(line("without")).unwrap();
+    assert_eq!(many(&without["policies"][0]), BTreeSet::from([1]), "{without}");
+    assert_eq!(many(command), BTreeSet::from([2]), "{sides}");
     assert!(!names(others).iter().any(|name| ["sh", "sleep"].contains(name)), "{sides}");
 }

@@ -152,34 +152,55 @@ _Bool attune_core_sched_before(unsigned long long *context)
     return one->attune_task.waits_since < other->attune_task.waits_since;
 }
 
-/* Gives each instance its CPUs, as the loader has said. Those that are not there belong to it too,
- * but have no threads. */
+#if ATTUNE_INSTANCES > 1
+static inline void attune_give_cpu(uint32_t cpu)
+{
+    uint32_t instance = attune_instance_of[cpu];
+    struct attune_instance ATTUNE_ARENA *of;
+    if (instance >= ATTUNE_INSTANCES)
+        instance = 0;
+    of = &attune_instances[instance].attune;
+    attune_cpus[cpu].instance = instance;
+    attune_cpus[cpu].cache = attune_cache_of[cpu];
+    attune_cpus[cpu].local = of->cpus;
+    attune_cpu_of[instance][of->cpus++] = cpu;
+}
+
+/* Gives each instance its CPUs, as the loader has said, those that are there first: `cpus` counts
+ * them alone. An instance whose CPUs are all away counts all, and has no threads. */
 static inline void attune_divide(void)
 {
-#if ATTUNE_INSTANCES > 1
     const struct cpumask *online = scx_bpf_get_online_cpumask();
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
          cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
-        uint32_t instance = attune_instance_of[cpu];
-        struct attune_instance ATTUNE_ARENA *of;
-        if (instance >= ATTUNE_INSTANCES)
-            instance = 0;
-        of = &attune_instances[instance].attune;
-        attune_cpus[cpu].instance = instance;
-        attune_cpus[cpu].cache = attune_cache_of[cpu];
-        attune_cpus[cpu].local = of->cpus;
-        if (bpf_cpumask_test_cpu(cpu, online)) {
-            attune_cpus[cpu].there = 1;
-            if (!attune_there[instance]++)
-                attune_first_there[instance] = of->cpus;
-        }
-        attune_cpu_of[instance][of->cpus++] = cpu;
+        attune_cpus[cpu].there = bpf_cpumask_test_cpu(cpu, online);
+        if (attune_cpus[cpu].there)
+            attune_give_cpu(cpu);
     }
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++)
+        attune_there[i] = attune_instances[i].attune.cpus;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
+        if (!attune_cpus[cpu].there)
+            attune_give_cpu(cpu);
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++)
+        if (attune_there[i])
+            attune_instances[i].attune.cpus = attune_there[i];
     scx_bpf_put_cpumask(online);
-#else
-    attune_answer.cpus = attune_cpu_count;
-#endif
 }
+#else
+/* `cpus` counts those up to the last one that is there. Those behind it may never come: a firmware
+ * or a virtual machine may name many more than there are. */
+static inline void attune_divide(void)
+{
+    const struct cpumask *online = scx_bpf_get_online_cpumask();
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
+        if (bpf_cpumask_test_cpu(cpu, online))
+            attune_answer.cpus = cpu + 1;
+    scx_bpf_put_cpumask(online);
+}
+#endif
 
 /* From the loader, before it attaches again: values of the policy's variables, which a fresh state
  * takes over before `init`. */

@@ -114,13 +114,11 @@ static inline int attune_lock_of(struct thread ATTUNE_ARENA *t)
 #endif
 }
 
-/* The number that an instance has for a CPU; its first CPU that is online stands for one of another
- * instance. */
+/* The number that an instance has for a CPU; its first CPU stands for one of another instance. */
 #if ATTUNE_INSTANCES > 1
 static inline uint32_t attune_local(uint32_t cpu)
 {
-    return attune_cpus[cpu].instance == attune_held() ? attune_cpus[cpu].local
-                                                      : attune_first_there[attune_held()];
+    return attune_cpus[cpu].instance == attune_held() ? attune_cpus[cpu].local : 0;
 }
 #else
 #define attune_local(cpu) (cpu)

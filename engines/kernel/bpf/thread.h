@@ -140,9 +140,8 @@ attune_task(const struct attune_thread ATTUNE_ARENA *t)
 static uint32_t ATTUNE_ARENA attune_holds[ATTUNE_CPUS];
 /* The machine's numbers of an instance's CPUs. */
 static uint32_t ATTUNE_ARENA attune_cpu_of[ATTUNE_INSTANCES][ATTUNE_CPUS];
-/* How many of them are online, and the instance's number of the first one. Both change with a
- * reload only. */
-static uint32_t ATTUNE_ARENA attune_there[ATTUNE_INSTANCES], attune_first_there[ATTUNE_INSTANCES];
+/* How many of them are online; it changes with a reload only. */
+static uint32_t ATTUNE_ARENA attune_there[ATTUNE_INSTANCES];
 
 static inline uint32_t attune_held(void)
 {
