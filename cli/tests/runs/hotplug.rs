@@ -97,7 +97,7 @@ fn names(policy: &Value) -> Vec<&str> {
     threads(policy).filter_map(|it| it["name"].as_str()).collect()
 }
 
-/// Of how many CPUs a policy knew as it saw its threads: each number once.
+/// The numbers of CPUs that a policy knew of as it saw its threads.
 fn many(policy: &Value) -> BTreeSet<i64> {
     let seen = threads(policy).filter_map(|it| it["values"]["many"].as_i64());
     seen.filter(|many| *many > 0).collect()
