@@ -108,7 +108,11 @@ impl Wakes {
 
     /// Adds or changes some rows, at once.
     pub fn put(&self, rows: &[Row]) -> Result<(), Error> {
-        let done = rows.iter().fold(Ok(()), |done, row| done.and(self.put_one(row)));
+        let mut done = Ok(());
+        // One that has no room keeps none of the others out.
+        for row in rows {
+            done = done.and(self.put_one(row));
+        }
         self.changes.set(self.changes.get() + 1);
         let published = map(&self.object, "published")?;
         let number = self.changes.get().to_ne_bytes();
