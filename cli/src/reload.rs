@@ -1,9 +1,19 @@
-//! A CPU comes or goes, and the kernel ends the scheduler: it goes on, and the user reads what
-//! happened.
+//! A CPU comes or goes. The scheduler goes on, or the kernel ends it and it is attached again; the
+//! user reads what happened.
+
+use std::time::Duration;
 
 use attune_kernel::{CpuChange, Reload, Running};
 
 use crate::output::tell;
+
+/// Tells of the CPUs with which the scheduler has gone on.
+pub fn tell_followed(running: &Running) {
+    for followed in running.followed() {
+        let scheduler = running.scheduler();
+        tell!("attune: {}", goes_on_after(Some(followed.cpu), &scheduler, followed.undecided));
+    }
+}
 
 /// Attaches the scheduler again. False if that fails; then the user has read why.
 pub fn goes_on(running: &mut Running) -> bool {
@@ -20,22 +30,26 @@ pub fn goes_on(running: &mut Running) -> bool {
 }
 
 fn sentence(scheduler: &str, reload: &Reload) -> String {
-    let what = match reload.cpu {
+    format!(
+        "{}; its variables and all threads' attributes started anew, tunables, values and hints \
+            are as they were",
+        goes_on_after(reload.cpu, scheduler, reload.undecided)
+    )
+}
+
+fn goes_on_after(cpu: Option<CpuChange>, scheduler: &str, undecided: Duration) -> String {
+    let what = match cpu {
         Some(CpuChange::Came(cpu)) => format!("CPU {cpu} came"),
         Some(CpuChange::Went(cpu)) => format!("CPU {cpu} went"),
         None => "a CPU came or went".to_owned(),
     };
-    let undecided = reload.undecided.as_secs_f64() * 1e3;
-    format!(
-        "{what}: {scheduler} decided nothing for {undecided:.1} ms and goes on; its variables and \
-            all threads' attributes started anew, tunables, values and hints are as they were"
-    )
+    let undecided = undecided.as_secs_f64() * 1e3;
+    format!("{what}: {scheduler} decided nothing for {undecided:.1} ms and goes on")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_reload_is_told_in_one_line() {

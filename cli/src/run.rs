@@ -97,6 +97,7 @@ fn watch(
     let mut told = 0;
     loop {
         told = account::tell_rescued(&run.running, told);
+        reload::tell_followed(&run.running);
         if let Some(child) = &mut child {
             let status = child
                 .try_wait()

@@ -1,5 +1,5 @@
-//! CPUs go and come under a run, which goes on. One CPU of two is all that its instance has; then
-//! two sides share the machine, whose programs start others all the time.
+//! CPUs go and come under a run, which goes on: with its one instance, with one for each of two
+//! CPUs, and with two sides whose programs start others all the time.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -103,6 +103,13 @@ fn many(policy: &Value) -> BTreeSet<i64> {
     seen.filter(|many| *many > 0).collect()
 }
 
+/// The line that begins with this name, without it.
+fn line<'a>(said: &'a str, name: &str) -> &'a str {
+    said.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+        .unwrap_or_else(|| panic!("no {name} in:\n{said}"))
+}
+
 #[test]
 fn a_run_goes_on_when_cpus_go_and_come() {
     if !set_up() {
@@ -117,45 +124,52 @@ fn a_run_goes_on_when_cpus_go_and_come() {
     ] {
         std::fs::write(folder.join(file), text).unwrap();
     }
-    for (object, words) in
-        [("one.bpf.o", ["--instances", "2"]), ("two.bpf.o", ["--others", "round_robin"])]
-    {
+    for (object, words) in [
+        ("one.bpf.o", &[][..]),
+        ("each.bpf.o", &["--instances", "2"]),
+        ("two.bpf.o", &["--others", "round_robin"]),
+    ] {
         let build = ["build", "goes_on.sched", "--engine", "kernel", "--cpus", "2", "-o", object];
         run(Command::new(ATTUNE).current_dir(&folder).args(build).args(words));
     }
     let said = in_machine(
         &folder,
         2,
-        "$run one.bpf.o --all --per cpu -- sh ./one $attune; echo one: $?; \
+        "$run one.bpf.o --all -- sh ./one $attune; echo one: $?; \
+         $run each.bpf.o --all --per cpu -- sh ./one $attune; echo each: $?; \
          $run two.bpf.o -- sh ./two $attune; echo two: $?; \
          cat /sys/kernel/sched_ext/state",
     );
-    let line = |name: &str| {
-        said.lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
-            .unwrap_or_else(|| panic!("no {name} in:\n{said}"))
-    };
     // Each command ends with its own status, and each change of CPUs was told.
-    assert!(said.contains("one: 7\n") && said.contains("two: 8\n"), "{said}");
+    for status in ["one: 7\n", "each: 7\n", "two: 8\n"] {
+        assert!(said.contains(status), "{said}");
+    }
     assert!(said.ends_with("disabled\n") && !said.contains("has ended"), "{said}");
-    for (change, of) in [("CPU 1 went: ", 4), ("CPU 1 came: ", 4)] {
-        assert_eq!(said.matches(&format!("attune: {change}")).count(), of, "{change}: {said}");
+    for change in ["CPU 1 went: ", "CPU 1 came: "] {
+        assert_eq!(said.matches(&format!("attune: {change}")).count(), 6, "{change}: {said}");
     }
     // No thread starves, on one CPU or on two.
-    assert_eq!(said.matches("gone: all run").count(), 2, "{said}");
-    assert_eq!(said.matches("back: all run").count(), 2, "{said}");
-    // The policy began again with what was set, and knows the values that came before and after.
-    let look: Value = serde_json::from_str(line("look")).unwrap();
-    assert_eq!(seen(&look, line("first")), Some(406), "{look}");
-    assert_eq!(seen(&look, line("last")), Some(407), "{look}");
+    assert_eq!(said.matches("gone: all run").count(), 4, "{said}");
+    assert_eq!(said.matches("back: all run").count(), 4, "{said}");
+    // One instance keeps its variables; several begin again, with what was set. Both know the
+    // values that came before and after.
+    assert_eq!(said.matches("started anew").count(), 4, "{said}");
+    let (one, each) = said.split_once("one: 7\n").unwrap();
+    for (said, began_with) in [(one, 1), (each, 4)] {
+        let look: Value = serde_json::from_str(line(said, "look")).unwrap();
+        for (thread, urgent) in [("first", 6), ("last", 7)] {
+            let seen = seen(&look, line(said, thread));
+            assert_eq!(seen, Some(100 * began_with + urgent), "{thread}: {look}");
+        }
+    }
     // What a program of the command starts is the command's, also between two loads.
-    let sides: Value = serde_json::from_str(line("sides")).unwrap();
+    let sides: Value = serde_json::from_str(line(&said, "sides")).unwrap();
     let [command, others] = sides["policies"].as_array().unwrap().as_slice() else {
         panic!("{sides}")
     };
     assert!(names(command).contains(&"sleep"), "{sides}");
     // It knows of those CPUs that are there.
-    let without: Value = serde_json::from_str(line("without")).unwrap();
+    let without: Value = serde_json::from_str(line(&said, "without")).unwrap();
     assert_eq!(many(&without["policies"][0]), BTreeSet::from([1]), "{without}");
     assert_eq!(many(command), BTreeSet::from([2]), "{sides}");
     assert!(!names(others).iter().any(|name| ["sh", "sleep"].contains(name)), "{sides}");

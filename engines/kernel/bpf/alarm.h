@@ -28,8 +28,20 @@ static inline uint32_t attune_alarm_waker(const struct attune_instance ATTUNE_AR
         cpu = attune_cpu_of[attune_held()][attune->cpu];
         attune_kick(cpu); /* to arm its timer */
     }
+#else
+    if (!attune_is_there(cpu)) {
+        cpu = attune_some_cpu();
+        attune_kick(cpu);
+    }
 #endif
     return cpu;
+}
+
+/* Under the lock: the CPU goes, and another one wakes for the alarms. */
+static inline void attune_pass_on_alarms(uint32_t cpu)
+{
+    if (attune_alarm_cpu[attune_held()] == cpu)
+        attune_alarm_cpu[attune_held()] = attune_some_cpu();
 }
 
 static inline void attune_start_alarms(void)
@@ -59,6 +71,9 @@ static inline int64_t attune_next_alarm(uint32_t cpu)
 }
 #else
 static inline void attune_start_alarms(void)
+{
+}
+static inline void attune_pass_on_alarms(uint32_t cpu)
 {
 }
 static void attune_alarm(struct attune_instance ATTUNE_ARENA *attune,

@@ -16,16 +16,16 @@
  *     dispatch, another domain owed     its policy: schedule; if that chose a thread, this policy:
  *                                       switch_out
  *     exit_task, disable (life.h)       set_dead, if the policy still knows the thread
+ *     cpu_offline, cpu_online           see hotplug.h
  */
 /* clang-format on */
 #define ATTUNE_FALL_BACK_QUEUE 1ull /* the queue of threads without a record */
-#define ATTUNE_FALL_BACK_SLICE 5000000ull
-#define ATTUNE_FEW             32 /* a policy walks so many ready threads in some 25 us */
+#define ATTUNE_FEW             32   /* a policy walks so many ready threads in some 25 us */
 
 static inline void attune_insert_fall_back(struct task_struct *task, uint64_t flags)
 {
     attune_statistics.fall_backs++;
-    scx_bpf_dsq_insert(task, ATTUNE_FALL_BACK_QUEUE, ATTUNE_FALL_BACK_SLICE, flags);
+    scx_bpf_dsq_insert(task, ATTUNE_FALL_BACK_QUEUE, ATTUNE_KERNELS_SLICE, flags);
 }
 
 #if ATTUNE_CPUS > 1
@@ -62,7 +62,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     uint32_t cpu = bpf_get_smp_processor_id(), to = 0;
     struct thread ATTUNE_ARENA *t = attune_record_of(task), *gone = NULL;
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    int direct = 0, left_cpu;
+    int direct = 0, kernels, left_cpu;
     if (!t || attune_failure.failed) {
         attune_insert_fall_back(task, flags);
         return;
@@ -129,6 +129,7 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
 #endif
     }
     t->attune_task.ran = task->se.sum_exec_runtime;
+    kernels = attune_keeps_out(t, task);
     if (attune_failure.failed) {
         attune_unlock();
         attune_insert_fall_back(task, flags);
@@ -137,6 +138,8 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     }
     if (direct)
         scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | to, SCX_SLICE_INF, flags);
+    else if (kernels)
+        scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, ATTUNE_KERNELS_SLICE, flags | SCX_ENQ_PREEMPT);
     else {
         gone = attune_send(t, cpu);
         if (!gone && attune_all_ready())
@@ -371,6 +374,10 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         attune_give_up();
         return;
     }
+#if ATTUNE_FOLLOWS
+    if (attune_cpus_changed)
+        attune_hand_over(cpu);
+#endif
     attune_ring(cpu);
     attune_release_due(cpu);
     /* It ran when the scheduler was attached: this is its first enqueue, as it were. */

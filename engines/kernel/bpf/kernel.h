@@ -11,6 +11,9 @@
 #define ATTUNE_INSTANCES 1
 #endif
 
+/* The policy goes on when a CPU goes or comes: see hotplug.h. */
+#define ATTUNE_FOLLOWS (ATTUNE_CPUS > 1 && ATTUNE_INSTANCES == 1)
+
 #define ATTUNE_SECTION(name) __attribute__((section(name), used))
 #define ATTUNE_KFUNC         extern __attribute__((section(".ksyms")))
 
@@ -20,7 +23,10 @@ struct cpumask {
     unsigned long bits[64];
 };
 
+struct scx_dispatch_q;
+
 struct sched_ext_entity {
+    struct scx_dispatch_q *dsq;
     uint32_t flags;
     uint32_t weight;
     uint64_t tid;
@@ -117,6 +123,8 @@ struct sched_ext_ops {
     uint32_t timeout_ms;
     char name[128];
     void (*update_idle)(int32_t cpu, _Bool idle);
+    void (*cpu_online)(int32_t cpu);
+    void (*cpu_offline)(int32_t cpu);
     /* A kernel may lack them: the loader leaves those out (src/optional.rs). */
     int32_t (*cgroup_init)(struct cgroup *cgroup, struct scx_cgroup_init_args *args);
     void (*cgroup_exit)(struct cgroup *cgroup);
@@ -130,6 +138,7 @@ struct sched_ext_ops {
 };
 
 #define SCX_ENQ_WAKEUP                 1ull
+#define SCX_ENQ_PREEMPT                (1ull << 32)
 #define SCX_KICK_IDLE                  1ull
 #define SCX_KICK_PREEMPT               2ull
 #define SCX_TASK_QUEUED                1u

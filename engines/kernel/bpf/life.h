@@ -188,17 +188,21 @@ static inline void attune_divide(void)
             attune_instances[i].attune.cpus = attune_there[i];
     scx_bpf_put_cpumask(online);
 }
-#else
-/* `cpus` counts those up to the last one that is there. Those behind it may never come: a firmware
- * or a virtual machine may name many more than there are. */
+#elif ATTUNE_CPUS > 1
+/* Which CPUs are there. */
 static inline void attune_divide(void)
 {
     const struct cpumask *online = scx_bpf_get_online_cpumask();
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
          cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
-        if (bpf_cpumask_test_cpu(cpu, online))
-            attune_answer.cpus = cpu + 1;
+        attune_cpus[cpu].there = bpf_cpumask_test_cpu(cpu, online);
     scx_bpf_put_cpumask(online);
+    attune_count_cpus();
+}
+#else
+static inline void attune_divide(void)
+{
+    attune_answer.cpus = 1;
 }
 #endif
 
@@ -281,7 +285,7 @@ ATTUNE_SECTION("struct_ops/exit") void attune_exit(unsigned long long *context)
     bpf_probe_read_kernel_str(attune_exit_reason, sizeof attune_exit_reason, info->reason);
     bpf_probe_read_kernel_str(attune_exit_message, sizeof attune_exit_message, info->msg);
     attune_exit_kind = (uint32_t)info->kind;
-    bpf_ringbuf_output(&attune_ends_here, &attune_exit_code, sizeof attune_exit_code, 0);
+    bpf_ringbuf_output(&attune_news, &attune_exit_code, sizeof attune_exit_code, 0);
 }
 
 _Static_assert(offsetof(struct sched_ext_ops, flags) == 96,
@@ -292,6 +296,10 @@ struct sched_ext_ops attune_ops = {
 #if ATTUNE_CPUS > 1
     .select_cpu = (void *)attune_select_cpu,
     .update_idle = (void *)attune_update_idle,
+#endif
+#if ATTUNE_FOLLOWS
+    .cpu_online = (void *)attune_cpu_online,
+    .cpu_offline = (void *)attune_cpu_offline,
 #endif
     .enqueue = (void *)attune_enqueue,
     .dispatch = (void *)attune_dispatch,

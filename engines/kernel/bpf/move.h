@@ -107,7 +107,7 @@ attune_allowed_in(const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t 
     uint32_t cpus = attune_instances[instance].attune.cpus;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
         uint32_t cpu = attune_cpu_of[instance][i];
-        if (attune_cpus[cpu].there && attune_may_run_on(&t->attune, cpu))
+        if (attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
             return cpu;
     }
     return ATTUNE_CPUS;
@@ -180,7 +180,7 @@ static __attribute__((noinline)) uint32_t attune_allowed_cpu(struct task_struct 
     uint32_t cpus = attune_instances[instance].attune.cpus;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
         uint32_t cpu = attune_cpu_of[instance][i];
-        if (attune_cpus[cpu].there && bpf_cpumask_test_cpu(cpu, task->cpus_ptr))
+        if (attune_is_there(cpu) && bpf_cpumask_test_cpu(cpu, task->cpus_ptr))
             return cpu;
     }
     return ATTUNE_CPUS;

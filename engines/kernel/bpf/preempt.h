@@ -20,7 +20,7 @@ static inline void attune_arm(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
     int64_t at = attune_wakes_at(me, cpu);
     struct attune_timer *timer;
-    if (!at || (me->armed && me->armed <= at))
+    if (!at || (me->armed && me->armed <= at) || !attune_may_interrupt())
         return;
     timer = bpf_map_lookup_elem(&attune_timers, &cpu);
     if (!timer)
@@ -122,11 +122,11 @@ ATTUNE_OUTLINE attune_ask_idle_to(uint32_t but, int pull)
 #if ATTUNE_CPUS > 1
     for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
         struct attune_cpu ATTUNE_ARENA *it = &attune_cpus[cpu];
-        if (cpu == but || it->running || !attune_may_help(it, pull))
+        if (cpu == but || it->running || !attune_is_there(cpu) || !attune_may_help(it, pull))
             continue;
         if (scx_bpf_test_and_clear_cpu_idle((int32_t)cpu)) {
             attune_statistics.kicks++;
-            scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_IDLE);
+            attune_interrupt(cpu, SCX_KICK_IDLE);
             return 1; /* it asks the next one */
         }
     }
@@ -154,7 +154,7 @@ static inline int attune_look_again(const struct attune_cpu ATTUNE_ARENA *me, ui
     if (me->running || !news)
         return 0;
     attune_statistics.kicks++;
-    scx_bpf_kick_cpu((int32_t)cpu, 0);
+    attune_interrupt(cpu, 0);
     return 1;
 #else
     return 0;

@@ -82,15 +82,15 @@ static inline int attune_waits_too_long(const struct thread ATTUNE_ARENA *t, int
            attune_waited(t, now) > attune_bound_of(t);
 }
 
-/* The CPU that is to run it: where it was last, if it may; ATTUNE_CPUS: none. */
+/* The CPU that is to run it: where it was last, if it may; ATTUNE_CPUS: none that is there. */
 static inline uint32_t attune_host_of(const struct thread ATTUNE_ARENA *t)
 {
     uint32_t cpu = t->attune_task.cpu;
-    if (cpu < attune_cpu_count && attune_may_run_on(&t->attune, cpu))
+    if (cpu < attune_cpu_count && attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
         return cpu;
     for (cpu = (uint32_t)ATTUNE_ZERO;
          cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
-        if (attune_may_run_on(&t->attune, cpu))
+        if (attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
             return cpu;
     return ATTUNE_CPUS;
 }
@@ -194,7 +194,7 @@ static __attribute__((noinline)) void attune_arm_watch(void)
 /* Without a lock: threads may be ready. */
 static inline void attune_watch(void)
 {
-    if (attune_longest_wait && !attune_watching)
+    if (attune_longest_wait && !attune_watching && attune_may_interrupt())
         attune_arm_watch();
 }
 

@@ -34,13 +34,15 @@ struct attune_cpu {
 #endif
 #if ATTUNE_INSTANCES > 1 /* see move.h; `local` is its number there */
     uint32_t instance, local, cache;
-    uint32_t there; /* it is online */
     uint32_t unfit; /* instances that it looked into last have threads, none for this CPU */
     /* attune_readied when it last looked at other instances */
     uint64_t looked;
 #endif
     /* the last choice was a thread without a record */
     uint32_t others;
+#if ATTUNE_CPUS > 1
+    uint32_t there; /* it is online */
+#endif
 };
 
 /* The earlier of two times of which 0 is never. */
@@ -95,17 +97,54 @@ static struct attune_domain ATTUNE_KEPT ATTUNE_ARENA
     attune_domains[ATTUNE_INSTANCES][ATTUNE_DOMAINS];
 static uint64_t ATTUNE_KEPT ATTUNE_ARENA attune_events[ATTUNE_INSTANCES];
 
+/* The slice of a thread that no policy dispatches, in ns. */
+#define ATTUNE_KERNELS_SLICE 5000000ull
+
 struct attune_chunk;
 
 /* For the loader, which looks for threads. */
 static struct attune_chunk ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_chunks;
 uint32_t attune_record_size;
 
+/* Whether the kernel asks for the CPU; those of several instances stay as they were at the start.
+ */
+static inline int attune_is_there(uint32_t cpu)
+{
+#if ATTUNE_CPUS > 1
+    return attune_cpus[cpu].there;
+#else
+    return 1;
+#endif
+}
+
+/* The first one that is there. */
+static inline uint32_t attune_some_cpu(void)
+{
+    uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+    while (cpu + 1 < ATTUNE_CPUS && !attune_is_there(cpu) && ATTUNE_MAY_LOOP)
+        cpu++;
+    return cpu;
+}
+
+/* Whether an interrupt comes that a program asks for here. A CPU that goes takes none any more, and
+ * the kernel keeps what was asked for. Once the CPU is back, the kernel waits for that one instead
+ * of asking for others: no kick from there arrives, and no timer that starts there fires. */
+static inline int attune_may_interrupt(void)
+{
+    return attune_is_there(bpf_get_smp_processor_id());
+}
+
+static inline void attune_interrupt(uint32_t cpu, uint64_t flags)
+{
+    if (attune_may_interrupt())
+        scx_bpf_kick_cpu((int32_t)cpu, flags);
+}
+
 /* The CPU stops what it runs and asks. */
 static inline void attune_kick(uint32_t cpu)
 {
     attune_cpus[cpu].kicked = 1;
-    scx_bpf_kick_cpu((int32_t)cpu, SCX_KICK_PREEMPT);
+    attune_interrupt(cpu, SCX_KICK_PREEMPT);
 }
 
 /* In a program that names nothing else in the arena: it may use no addresses of it otherwise. */
@@ -129,11 +168,11 @@ uint32_t attune_exit_kind;
 int64_t attune_exit_code;
 char attune_exit_reason[128], attune_exit_message[1024];
 
-/* Wakes the loader at the end. */
+/* Wakes the loader at the end, and when a CPU came or went (hotplug.h). */
 struct {
     int (*type)[BPF_MAP_TYPE_RINGBUF];
     int (*max_entries)[4096];
-} attune_ends_here ATTUNE_SECTION(".maps");
+} attune_news ATTUNE_SECTION(".maps");
 
 /* The arena lies at one address here and in the loader. */
 struct {

@@ -101,6 +101,13 @@ static __attribute__((noinline)) void attune_release_throttled(uint32_t cpu)
     }
 }
 
+/* Under the lock: the CPU goes, and another one looks after the queue. */
+static inline void attune_pass_on_throttled(uint32_t cpu)
+{
+    if (attune_throttle_cpu[attune_held()] == cpu)
+        attune_throttle_cpu[attune_held()] = attune_some_cpu();
+}
+
 /* In dispatch, under the lock: those whose time has come. */
 static inline void attune_release_due(uint32_t cpu)
 {

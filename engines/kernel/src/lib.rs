@@ -4,8 +4,8 @@
 //!   object of it.
 //! - [`Image`] is such an object. [`try_load`] shows it to the kernel's verifier; [`start`] lets it
 //!   schedule, and [`Running`] is the scheduler at work: statistics, tunables, and in the end the
-//!   reason ([`Exit`]) in the words of the scheduler's text. A [`Reload`] lets it go on when a CPU
-//!   comes or goes.
+//!   reason ([`Exit`]) in the words of the scheduler's text. When a CPU comes or goes it goes on
+//!   ([`Followed`]), or is attached again ([`Reload`]).
 //! - [`Values`] takes what other processes supply for thread imports, and answers the scheduler's
 //!   owner: a [`Snapshot`] is how it stands at one moment.
 //! - [`Member`] makes the scheduler a node of a cluster, as long as it lives.
@@ -18,6 +18,7 @@ mod containers;
 mod description;
 mod division;
 mod failure;
+mod followed;
 mod fresh;
 mod image;
 mod layout;
@@ -49,6 +50,7 @@ mod values;
 pub use compiler::{Compiler, Error as CompileError, Layout, compile, flags};
 pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
+pub use followed::Followed;
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
 pub use members::Members;

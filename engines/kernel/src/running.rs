@@ -13,6 +13,7 @@ use libbpf_rs::libbpf_sys;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, Program, RingBuffer, RingBufferBuilder};
 
 use crate::failure::{self, Exit};
+use crate::followed::{Changes, Followed};
 use crate::fresh;
 use crate::image::Image;
 use crate::load::{self, Error, Settings};
@@ -33,7 +34,9 @@ pub struct Running {
     // Links stand in front of what they belong to, so that they are dropped first.
     link: Option<OwnedFd>,
     _listening: Vec<Link>,
-    ending: RingBuffer<'static>,
+    /// What the program tells: that it has ended, and of CPUs.
+    news: RingBuffer<'static>,
+    changes: Changes,
     loaded: Arc<Loaded>,
 }
 
@@ -95,9 +98,10 @@ impl Prepared {
         for program in object.progs().filter(|program| listens(program.name())) {
             listening.push(attach_program(&program).map_err(|error| load::refused(image, error))?);
         }
-        let ending = ending(object).map_err(|error| load::refused(image, error))?;
+        let changes = Changes::default();
+        let news = news(object, changes.clone()).map_err(|error| load::refused(image, error))?;
         let loaded = self.loaded.clone();
-        Ok(Running { link, _listening: listening, ending, loaded })
+        Ok(Running { link, _listening: listening, news, changes, loaded })
     }
 }
 
@@ -135,12 +139,15 @@ fn link(made: *mut libbpf_sys::bpf_link) -> libbpf_rs::Result<Link> {
     Ok(unsafe { Link::from_ptr(made) })
 }
 
-/// Readable when the scheduler has ended.
-fn ending(object: &libbpf_rs::Object) -> libbpf_rs::Result<RingBuffer<'static>> {
-    let map = object.maps().find(|map| map.name() == "attune_ends_here");
-    let map = map.ok_or_else(|| io::Error::other("the object lacks attune_ends_here"))?;
+/// Readable when the scheduler has ended, and when a CPU came or went.
+fn news(object: &Object, changes: Changes) -> libbpf_rs::Result<RingBuffer<'static>> {
+    let map = object.maps().find(|map| map.name() == "attune_news");
+    let map = map.ok_or_else(|| io::Error::other("the object lacks attune_news"))?;
     let mut builder = RingBufferBuilder::new();
-    builder.add(&map, |_| 0)?;
+    builder.add(&map, move |message| {
+        changes.hear(message);
+        0
+    })?;
     builder.build()
 }
 
@@ -200,10 +207,16 @@ impl Running {
         failure::exit(&self.loaded.image, &self.loaded.memory)
     }
 
-    /// Waits until the kernel has ended it, a signal comes, or so much time has passed.
+    /// CPUs that came or went since the last call, and it has gone on.
+    pub fn followed(&self) -> Vec<Followed> {
+        self.changes.take()
+    }
+
+    /// Waits until the kernel has ended it, a CPU comes or goes, a signal comes, or so much time
+    /// has passed.
     pub fn wait(&self, at_most: Duration) {
         // An interruption is as good as a timeout; whether it has ended, `exit` says.
-        let _ = self.ending.poll(at_most);
+        let _ = self.news.poll(at_most);
     }
 
     /// Attaches again what the kernel has ended ([`Exit::cpus_changed`]), or what was lent. What

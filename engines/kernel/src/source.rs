@@ -17,7 +17,7 @@ const BEFORE: [&str; 4] = [
 ];
 
 /// Behind it, each using those above it.
-const BEHIND: [&str; 27] = [
+const BEHIND: [&str; 28] = [
     include_str!("../bpf/state.h"),
     include_str!("../bpf/domain.h"),
     include_str!("../bpf/share.h"),
@@ -41,6 +41,7 @@ const BEHIND: [&str; 27] = [
     include_str!("../bpf/move.h"),
     include_str!("../bpf/balance.h"),
     include_str!("../bpf/rescue.h"),
+    include_str!("../bpf/hotplug.h"),
     include_str!("../bpf/idle.h"),
     include_str!("../bpf/engine.h"),
     include_str!("../bpf/hierarchy.h"),

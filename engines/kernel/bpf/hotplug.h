@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* clang-format off
+ *
+ * CPUs that go and come under one instance, which goes on. (Several instances end, and the loader
+ * attaches them again: src/reload.rs.)
+ *
+ * Once a CPU is going, the kernel asks nothing for it. It runs there by itself what it has there,
+ * and pushes to other CPUs what may run on them.
+ *
+ *     a CPU goes                        its thread: switch_out, leaves; AWAY
+ *     the next dispatch on any other    ready threads for which no CPU is left: leaves; AWAY, and
+ *                                       put where the kernel wants to run them
+ *     enqueue of such a thread          the same
+ *     the next enqueue of an AWAY one   arrives (attune_end_stay)
+ *     a CPU comes                       it is asked again
+ *
+ * Invariant (under the lock): a CPU that is not there has no thread, no guest, and looks after no
+ * alarm and no refill. A READY thread is `stranded` (none of its CPUs is there) until the next
+ * dispatch at most.
+ */
+/* clang-format on */
+#if ATTUNE_FOLLOWS
+
+/* So many are handed over at once: less than the kernel takes from one dispatch. */
+#define ATTUNE_HANDED 16
+
+enum attune_what { ATTUNE_WENT, ATTUNE_CAME, ATTUNE_DECIDES };
+
+/* To the loader, through attune_news. */
+struct attune_cpu_change {
+    int64_t at; /* of the last decision before, or the first one after, in ns */
+    uint32_t cpu, what;
+};
+
+/* CPUs have changed since a policy was asked. */
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_cpus_changed;
+/* CPUs that are not there. */
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_away;
+
+/* `cpus` counts those up to the last one that is there. Those behind it may never come: a firmware
+ * or a virtual machine may name many more than there are. */
+static inline void attune_count_cpus(void)
+{
+    uint32_t away = (uint32_t)ATTUNE_ZERO;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
+        if (attune_is_there(cpu))
+            attune_answer.cpus = cpu + 1;
+        else
+            away++;
+    }
+    attune_away = away;
+}
+
+static inline void attune_tell_change(uint32_t cpu, uint32_t what, int64_t at)
+{
+    struct attune_cpu_change change = {.at = at, .cpu = cpu, .what = what};
+    bpf_ringbuf_output(&attune_news, &change, sizeof change, 0);
+}
+
+static inline int attune_is_stranded(const struct thread ATTUNE_ARENA *t)
+{
+    return t->attune_task.state == ATTUNE_READY && attune_host_of(t) >= ATTUNE_CPUS;
+}
+
+/* Under the lock: the kernel has it until its next enqueue. */
+static inline void attune_hand_to_kernel(struct thread ATTUNE_ARENA *t, uint32_t cpu)
+{
+    attune_give_out(t, cpu, ATTUNE_AWAY);
+    t->attune_task.cpu = cpu;
+}
+
+/* In its enqueue, under the lock: 1 if the kernel has it. A worker of a CPU that has gone wakes on
+ * another one; and a CPU that goes wakes threads when it can kick no other CPU any more. */
+static inline int attune_keeps_out(struct thread ATTUNE_ARENA *t, struct task_struct *task)
+{
+    if (t->attune_task.state != ATTUNE_READY || !attune_away ||
+        (attune_may_interrupt() && !attune_is_stranded(t)))
+        return 0;
+    attune_hand_to_kernel(t, (uint32_t)scx_bpf_task_cpu(task));
+    return 1;
+}
+
+/* In dispatch, under the lock: the stranded ones of a chunk. How many. */
+static __attribute__((noinline)) uint32_t
+attune_hand_over_of(struct attune_chunk ATTUNE_ARENA *chunk, uint32_t room)
+{
+    uint32_t handed = (uint32_t)ATTUNE_ZERO;
+    for (uint64_t i = (uint64_t)ATTUNE_ZERO; i < chunk->records && ATTUNE_MAY_LOOP; i++) {
+        struct thread ATTUNE_ARENA *t = &chunk->record[i];
+        struct task_struct *task;
+        int32_t at;
+        if (!attune_is_stranded(t))
+            continue;
+        if (handed >= room)
+            break;
+        task = scx_bpf_tid_to_task(t->attune_task.tid);
+        if (!task) /* its end follows */
+            continue;
+        at = scx_bpf_task_cpu(task);
+        attune_hand_to_kernel(t, (uint32_t)at);
+        scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | (uint64_t)at, ATTUNE_KERNELS_SLICE, 0);
+        handed++;
+    }
+    return handed;
+}
+
+/* In dispatch, under the lock, when CPUs have changed. */
+static __attribute__((noinline)) void attune_hand_over(uint32_t cpu)
+{
+    uint32_t room = ATTUNE_HANDED + (uint32_t)ATTUNE_ZERO;
+    struct attune_chunk ATTUNE_ARENA *chunk;
+    attune_cpus_changed = 0;
+    attune_tell_change(cpu, ATTUNE_DECIDES, attune_answer.now);
+    for (chunk = attune_chunks; chunk && room && ATTUNE_MAY_LOOP; chunk = chunk->before) {
+        uint32_t handed = attune_hand_over_of(chunk, room);
+        room = handed < room ? room - handed : 0;
+    }
+    if (!room) { /* there may be more */
+        attune_cpus_changed = 1;
+        attune_kick(cpu);
+    }
+}
+
+/* The last decision on any CPU. */
+ATTUNE_OUTLINE_AS(int64_t) attune_last_decision(void)
+{
+    int64_t last = 0;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
+        if (attune_cpus[cpu].asked_at > last)
+            last = attune_cpus[cpu].asked_at;
+    return last;
+}
+
+/* Every CPU that is there chooses again. */
+static inline void attune_kick_all(void)
+{
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
+        if (attune_is_there(cpu))
+            attune_kick(cpu);
+}
+
+/* Whether the kernel has a thread that was chosen for the CPU, on which this runs: it is there, or
+ * waits in the kernel's queue of it, or comes back by its enqueue. Else it waits for a choice. */
+static inline int attune_kernel_has(const struct thread ATTUNE_ARENA *t, struct task_struct *task)
+{
+    return !(task->scx.flags & SCX_TASK_QUEUED) || task->scx.dsq || t->attune_task.leaving ||
+           attune_record_of(bpf_get_current_task_btf()) == t;
+}
+
+/* Under the lock: what runs on a CPU that goes. It may be on another CPU by now. */
+static inline void attune_take_from_cpu(struct attune_cpu ATTUNE_ARENA *it, uint32_t cpu)
+{
+    struct thread ATTUNE_ARENA *t = it->running;
+    struct task_struct *task;
+    if (it->guest)
+        attune_forget_guest(it->guest);
+    it->named = NULL;
+    if (t) {
+        attune_switch_out(it, cpu, t, 0);
+        task = scx_bpf_tid_to_task(t->attune_task.tid);
+        if (task && attune_kernel_has(t, task)) {
+            attune_hand_to_kernel(t, cpu);
+            scx_bpf_task_set_slice(task, ATTUNE_KERNELS_SLICE); /* it had no end */
+        }
+    }
+    attune_chooses(it);
+}
+
+ATTUNE_SECTION("struct_ops/cpu_offline") void attune_cpu_offline(unsigned long long *context)
+{
+    uint32_t cpu = (uint32_t)context[0];
+    unsigned long interrupts;
+    if (cpu >= ATTUNE_CPUS || attune_failure.failed)
+        return;
+    bpf_local_irq_save(&interrupts);
+    if (!attune_lock(0)) {
+        bpf_local_irq_restore(&interrupts);
+        return;
+    }
+    attune_cpus[cpu].there = 0;
+    attune_count_cpus();
+    attune_take_from_cpu(&attune_cpus[cpu], cpu);
+    attune_pass_on_alarms(cpu);
+    attune_pass_on_throttled(cpu);
+    attune_cpus_changed = 1;
+    attune_unlock();
+    attune_tell_change(cpu, ATTUNE_WENT, attune_last_decision());
+    attune_kick_all();
+    bpf_local_irq_restore(&interrupts);
+    if (attune_failure.failed)
+        attune_give_up();
+}
+
+ATTUNE_SECTION("struct_ops/cpu_online") void attune_cpu_online(unsigned long long *context)
+{
+    uint32_t cpu = (uint32_t)context[0];
+    unsigned long interrupts;
+    if (cpu >= ATTUNE_CPUS || attune_failure.failed)
+        return;
+    bpf_local_irq_save(&interrupts);
+    if (attune_lock(0)) {
+        attune_cpus[cpu].there = 1;
+        attune_count_cpus();
+        attune_cpus[cpu].armed = 0;
+        attune_events[0]++; /* it has not been asked since */
+        attune_cpus_changed = 1;
+        attune_unlock();
+        attune_tell_change(cpu, ATTUNE_CAME, attune_last_decision());
+        attune_kick_all();
+    }
+    bpf_local_irq_restore(&interrupts);
+}
+#else
+#define attune_keeps_out(t, task) 0
+#endif
