@@ -88,7 +88,7 @@ pub fn image(
 ) -> Result<Image, Failure> {
     let Some(text) = text else { return read(scheduler) };
     let compiler = std::env::var("BPF_CLANG").unwrap_or_default();
-    let flags = attune_kernel::flags(cpus, instances, layout);
+    let flags = attune_kernel::compiler_flags(cpus, instances, layout);
     let words = format!("{compiler} {}\n{text}", flags.join(" "));
     let objects = Objects::open();
     let known = objects.as_ref().and_then(|objects| objects.get(&words));

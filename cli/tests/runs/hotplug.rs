@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::machine::{ATTUNE, folder, in_machine, run};
+use crate::common::machine::{ATTUNE, folder, in_machine, in_quiet_machine, run};
 use crate::common::set_up;
 
 /// `seen` says what the policy knew at its beginning, and what it knows of the thread; `many` of
@@ -41,9 +41,10 @@ cpu=/sys/devices/system/cpu/cpu1/online
 ticks() { read -r line </proc/$1/stat; set -- ${line##*) }; echo $((${12} + ${13})); }
 # Waits until each of them has computed for two more.
 all_run() {
-    for it in $hogs; do
-        from=$(ticks $it)
-        while [ $(ticks $it) -lt $((from + 2)) ]; do sleep 0.02; done
+    starts=
+    for it in $hogs; do starts="$starts $it:$(ticks $it)"; done
+    for start in $starts; do
+        while [ $(ticks ${start%:*}) -lt $((${start#*:} + 2)) ]; do sleep 0.02; done
     done
     echo "$1: all run"
 }
@@ -78,6 +79,20 @@ done
 echo "sides $($attune top --json)"
 kill $pids
 exit 8
+"#;
+
+/// A CPU goes and comes under a crowd, whatever its threads are doing. After each change all that
+/// compute go on.
+const CROWD: &str = r#"
+. ./helpers
+./mixed 3 & mixed=$!
+for number in 1 2 3 4; do (while :; do :; done) & hogs="$hogs $!"; done
+for pause in 0.03 0.11 0.07 0.15; do
+    echo 0 >$cpu; sleep $pause; all_run gone
+    echo 1 >$cpu; sleep $pause; all_run back
+done
+wait $mixed && kill $hogs
+exit 9
 "#;
 
 /// The value that the policy sees for a thread.
@@ -173,4 +188,30 @@ fn a_run_goes_on_when_cpus_go_and_come() {
     assert_eq!(many(&without["policies"][0]), BTreeSet::from([1]), "{without}");
     assert_eq!(many(command), BTreeSet::from([2]), "{sides}");
     assert!(!names(others).iter().any(|name| ["sh", "sleep"].contains(name)), "{sides}");
+}
+
+#[test]
+fn no_thread_is_lost_when_a_cpu_goes() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("hotplug_crowd");
+    for (file, text) in [("helpers", HELPERS), ("crowd", CROWD)] {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
+    let build = ["build", "fair", "--engine", "kernel", "--cpus", "2", "-o", "fair.bpf.o"];
+    run(Command::new(ATTUNE).current_dir(&folder).args(build));
+    let said = in_quiet_machine(
+        &folder,
+        2,
+        &["fair.bpf.o", "helpers", "crowd", "mixed"],
+        "$attune run fair.bpf.o --all -- sh ./crowd; echo status: $?; \
+         cat /sys/kernel/sched_ext/state",
+    );
+    assert!(said.ends_with("status: 9\ndisabled\n") && !said.contains("has ended"), "{said}");
+    assert!(said.contains("mixed: all came back"), "{said}");
+    // Each was told. An interrupt that a CPU asks for as it goes would keep later ones away.
+    for change in ["CPU 1 went: ", "CPU 1 came: "] {
+        assert_eq!(said.matches(change).count(), 4, "{change}: {said}");
+    }
 }

@@ -38,8 +38,8 @@ static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_loader_is_told;
 static __attribute__((noinline)) void attune_has_written(void)
 {
     uint64_t nothing = 0;
-    if (attune_loader_is_told)
-        return;
+    if (attune_loader_is_told || !attune_may_interrupt())
+        return; /* the next one tells it */
     attune_loader_is_told = 1;
     bpf_ringbuf_output(&attune_written_here, &nothing, sizeof nothing, 0);
 }

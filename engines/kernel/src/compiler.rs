@@ -71,7 +71,7 @@ pub enum Layout {
 /// What the compiler is told, but for names of files. The object depends on these and on the text.
 /// `cpus`: the most CPUs that it will run on; `instances`: copies of the policy, exactly as many as
 /// the [`crate::Division`] has.
-pub fn flags(cpus: u32, instances: u32, layout: Layout) -> Vec<String> {
+pub fn compiler_flags(cpus: u32, instances: u32, layout: Layout) -> Vec<String> {
     let mut flags: Vec<String> = [
         "--target=bpf",
         "-mcpu=v4",
@@ -99,7 +99,7 @@ pub fn flags(cpus: u32, instances: u32, layout: Layout) -> Vec<String> {
     flags
 }
 
-/// Compiles generated C to an object at `out`, with [`flags`].
+/// Compiles generated C to an object at `out`, with [`compiler_flags`].
 pub fn compile(
     compiler: &Compiler,
     c_source: &str,
@@ -110,7 +110,7 @@ pub fn compile(
 ) -> Result<(), Error> {
     let cannot_run = |error| Error::CannotRun { command: compiler.command.clone(), error };
     let mut child = Command::new(&compiler.command)
-        .args(flags(cpus, instances, layout))
+        .args(compiler_flags(cpus, instances, layout))
         .args(["-x", "c", "-c", "-", "-o"])
         .arg(out)
         .env("LC_ALL", "C")

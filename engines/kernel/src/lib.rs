@@ -47,7 +47,7 @@ mod timer_functions;
 mod tunables;
 mod values;
 
-pub use compiler::{Compiler, Error as CompileError, Layout, compile, flags};
+pub use compiler::{Compiler, Error as CompileError, Layout, compile, compiler_flags};
 pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
 pub use followed::Followed;
