@@ -18,11 +18,11 @@ pub const EXPERIMENT: Description = Description {
     text: &[
         "One CPU of two goes, comes, goes .. at random moments. A hundred threads compute and a \
             hundred sleep for 10 ms at a time. After each change the workload waits until the \
-            scheduler is attached again and until every thread has run again; a thread that does \
-            not run for a minute fails the run.",
+            scheduler is there and until every thread has run again; a thread that does not run \
+            for a minute fails the run.",
         "No decision: the longest time from the policy's last decision before a change to its \
-            first after it, as `attune run` says it. The fair class schedules meanwhile. All have \
-            run: the longest time from the change until each of the 200 threads had had the CPU.",
+            first after it, as `attune run` says it. All have run: the longest time from the \
+            change until each of the 200 threads had had the CPU.",
     ],
     published: "the scx repository's schedulers end when a CPU goes or comes, and are started \
         anew.",
