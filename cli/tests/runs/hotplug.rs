@@ -1,5 +1,6 @@
 //! CPUs go and come under a run, which goes on: with its one instance, with one for each of two
-//! CPUs, and with two sides whose programs start others all the time.
+//! CPUs, and with two sides whose programs start others all the time. A policy numbers those that
+//! are there.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -31,6 +32,34 @@ const POLICY: &str = "scheduler goes_on extends lifecycle {
         }
     }
     after arrives(t) {
+    }
+}
+";
+
+/// `most` is the highest number of a CPU on which the thread was chosen, among as many CPUs as now.
+/// No two CPUs have one number, so nobody is chosen where somebody runs: `clashes` counts those.
+const NUMBERS: &str = "scheduler numbers extends lifecycle {
+    threadimports { int many default 0; int most default 0; int clashes default 0; }
+    data {
+        percpu int busy = 0;
+        int clash_count = 0;
+    }
+    before switch_out {
+        busy = 0;
+    }
+    event schedule {
+        if (|ready| > 0) {
+            ready => current;
+            clash_count += busy;
+            busy = 1;
+            current.clashes = clash_count;
+            if (current.many != cpus)
+                current.most = 0;
+            current.many = cpus;
+            if (current.most < cpu)
+                current.most = cpu;
+            dispatch current for 5ms;
+        }
     }
 }
 ";
@@ -95,11 +124,27 @@ wait $mixed && kill $hogs
 exit 9
 "#;
 
+/// CPUs 1 and 2 are away as the run begins. CPU 3 goes while there is another one behind it in the
+/// policy's order, and one before it.
+const CHANGES: &str = r#"
+. ./helpers; attune=$1
+for number in 1 2 3 4 5 6; do (while :; do :; done) & hogs="$hogs $!"; done
+echo "hogs$hogs"
+look() { all_run $1; all_run $1; echo "look-$1 $($attune top --json)"; }
+turn() { echo $2 >/sys/devices/system/cpu/cpu$1/online; }
+look two
+turn 2 1; look three
+turn 3 0; look without
+turn 1 1; turn 3 1; look four
+kill $hogs
+exit 5
+"#;
+
 /// The value that the policy sees for a thread.
-fn seen(look: &Value, thread: &str) -> Option<i64> {
+fn value(look: &Value, thread: &str, name: &str) -> Option<i64> {
     let number: i64 = thread.parse().ok()?;
     let mut threads = look["policies"].as_array()?.iter().flat_map(threads);
-    threads.find(|it| it["thread"] == number)?["values"]["seen"].as_i64()
+    threads.find(|it| it["thread"] == number)?["values"][name].as_i64()
 }
 
 fn threads(policy: &Value) -> impl Iterator<Item = &Value> {
@@ -173,7 +218,7 @@ fn a_run_goes_on_when_cpus_go_and_come() {
     for (said, began_with) in [(one, 1), (each, 4)] {
         let look: Value = serde_json::from_str(line(said, "look")).unwrap();
         for (thread, urgent) in [("first", 6), ("last", 7)] {
-            let seen = seen(&look, line(said, thread));
+            let seen = value(&look, line(said, thread), "seen");
             assert_eq!(seen, Some(100 * began_with + urgent), "{thread}: {look}");
         }
     }
@@ -213,5 +258,35 @@ fn no_thread_is_lost_when_a_cpu_goes() {
     // Each was told. An interrupt that a CPU asks for as it goes would keep later ones away.
     for change in ["CPU 1 went: ", "CPU 1 came: "] {
         assert_eq!(said.matches(change).count(), 4, "{change}: {said}");
+    }
+}
+
+#[test]
+fn a_policy_numbers_the_cpus_that_are_there() {
+    if !set_up() {
+        return;
+    }
+    let folder = folder("hotplug_numbers");
+    for (file, text) in [("numbers.sched", NUMBERS), ("helpers", HELPERS), ("changes", CHANGES)] {
+        std::fs::write(folder.join(file), text).unwrap();
+    }
+    let build = ["build", "numbers.sched", "--engine", "kernel", "--cpus", "4"];
+    run(Command::new(ATTUNE).current_dir(&folder).args(build).args(["-o", "numbers.bpf.o"]));
+    let said = in_machine(
+        &folder,
+        4,
+        "for cpu in 1 2; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; \
+         $run numbers.bpf.o --all -- sh ./changes $attune; echo status: $?; \
+         cat /sys/kernel/sched_ext/state",
+    );
+    assert!(said.ends_with("status: 5\ndisabled\n") && !said.contains("has ended"), "{said}");
+    let hogs: Vec<&str> = line(&said, "hogs").split(' ').collect();
+    for (moment, cpus) in [("two", 2), ("three", 3), ("without", 2), ("four", 4)] {
+        let look: Value = serde_json::from_str(line(&said, &format!("look-{moment}"))).unwrap();
+        let values = |name| hogs.iter().map(|hog| value(&look, hog, name)).collect::<Vec<_>>();
+        let many = values("many");
+        assert!(many.iter().all(|many| *many == Some(cpus)), "{moment}: {many:?}: {said}");
+        assert_eq!(values("most").into_iter().max(), Some(Some(cpus - 1)), "{moment}: {said}");
+        assert_eq!(values("clashes").into_iter().max(), Some(Some(0)), "{moment}: {said}");
     }
 }

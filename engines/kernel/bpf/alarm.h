@@ -25,7 +25,7 @@ static inline uint32_t attune_alarm_waker(const struct attune_instance ATTUNE_AR
     uint32_t cpu = bpf_get_smp_processor_id();
 #if ATTUNE_INSTANCES > 1
     if (attune_cpus[cpu].instance != attune_held()) {
-        cpu = attune_cpu_of[attune_held()][attune->cpu];
+        cpu = attune_number_of(attune->cpu);
         attune_kick(cpu); /* to arm its timer */
     }
 #else

@@ -395,6 +395,10 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (!hosts && me->named && !me->others)
         hosts = attune_invite(me, cpu, previous, known);
     runs |= hosts;
+#if ATTUNE_FOLLOWS
+    if (attune_has_gap() && !me->running)
+        attune_close_gap(cpu);
+#endif
 #if ATTUNE_DOMAINS > 1
     if (!me->others && !hosts)
         runs = attune_share(me, cpu, previous, known, runs);

@@ -12,11 +12,14 @@
  *                                       put where the kernel wants to run them
  *     enqueue of such a thread          the same
  *     the next enqueue of an AWAY one   arrives (attune_end_stay)
- *     a CPU comes                       it is asked again
+ *     the next dispatch on the CPU      its thread: switch_out; it goes on under the number of the
+ *     with the last number              one that went, and `cpus` is one less
+ *     a CPU comes                       it has the next number, and is asked again
  *
  * Invariant (under the lock): a CPU that is not there has no thread, no guest, and looks after no
  * alarm and no refill. A READY thread is `stranded` (none of its CPUs is there) until the next
- * dispatch at most.
+ * dispatch at most. The last of `cpus` numbers is that of a CPU that is there; so are all others,
+ * but for gaps, until those CPUs dispatch that have the last numbers.
  */
 /* clang-format on */
 #if ATTUNE_FOLLOWS
@@ -34,22 +37,56 @@ struct attune_cpu_change {
 
 /* CPUs have changed since a policy was asked. */
 static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_cpus_changed;
-/* CPUs that are not there. */
-static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_away;
 
-/* `cpus` counts those up to the last one that is there. Those behind it may never come: a firmware
- * or a virtual machine may name many more than there are. */
+/* `cpus` counts the numbers up to the last one whose CPU is there. */
 static inline void attune_count_cpus(void)
 {
-    uint32_t away = (uint32_t)ATTUNE_ZERO;
-    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
-         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++) {
-        if (attune_is_there(cpu))
-            attune_answer.cpus = cpu + 1;
-        else
-            away++;
+    uint32_t there = (uint32_t)ATTUNE_ZERO;
+    for (uint32_t number = (uint32_t)ATTUNE_ZERO;
+         number < ATTUNE_CPUS && number < attune_cpu_count && ATTUNE_MAY_LOOP; number++) {
+        if (attune_is_there(attune_cpu_of[0][number])) {
+            attune_answer.cpus = number + 1;
+            there++;
+        }
     }
-    attune_away = away;
+    attune_there[0] = there;
+}
+
+static inline void attune_swap_numbers(uint32_t one, uint32_t other)
+{
+    uint32_t cpu = attune_cpu_of[0][one], its = attune_cpu_of[0][other];
+    attune_cpu_of[0][one] = its;
+    attune_cpu_of[0][other] = cpu;
+    attune_cpus[cpu].local = other;
+    attune_cpus[its].local = one;
+}
+
+static inline int attune_has_gap(void)
+{
+    return attune_there[0] != attune_answer.cpus;
+}
+
+/* The CPU with the last number stops what it runs, to close a gap. */
+static inline void attune_ask_last(void)
+{
+    uint32_t last = attune_cpu_of[0][attune_answer.cpus - 1];
+    if (!attune_has_gap())
+        return;
+    attune_cpus[last].preempt = 1;
+    attune_kick(last);
+}
+
+/* In dispatch, under the lock, on a CPU on which nothing runs. */
+static __attribute__((noinline)) void attune_close_gap(uint32_t cpu)
+{
+    uint32_t number = attune_cpus[cpu].local, gap = (uint32_t)ATTUNE_ZERO;
+    if (number + 1 == attune_answer.cpus) {
+        while (gap < number && attune_is_there(attune_cpu_of[0][gap]) && ATTUNE_MAY_LOOP)
+            gap++;
+        attune_swap_numbers(gap, number);
+        attune_count_cpus();
+        attune_ask_last();
+    }
 }
 
 static inline void attune_tell_change(uint32_t cpu, uint32_t what, int64_t at)
@@ -74,7 +111,7 @@ static inline void attune_hand_to_kernel(struct thread ATTUNE_ARENA *t, uint32_t
  * another one; and a CPU that goes wakes threads when it can kick no other CPU any more. */
 static inline int attune_keeps_out(struct thread ATTUNE_ARENA *t, struct task_struct *task)
 {
-    if (t->attune_task.state != ATTUNE_READY || !attune_away ||
+    if (t->attune_task.state != ATTUNE_READY || attune_there[0] == attune_cpu_count ||
         (attune_may_interrupt() && !attune_is_stranded(t)))
         return 0;
     attune_hand_to_kernel(t, (uint32_t)scx_bpf_task_cpu(task));
@@ -182,6 +219,7 @@ ATTUNE_SECTION("struct_ops/cpu_offline") void attune_cpu_offline(unsigned long l
     }
     attune_cpus[cpu].there = 0;
     attune_count_cpus();
+    attune_ask_last();
     attune_take_from_cpu(&attune_cpus[cpu], cpu);
     attune_pass_on_alarms(cpu);
     attune_pass_on_throttled(cpu);
@@ -203,6 +241,8 @@ ATTUNE_SECTION("struct_ops/cpu_online") void attune_cpu_online(unsigned long lon
     bpf_local_irq_save(&interrupts);
     if (attune_lock(0)) {
         attune_cpus[cpu].there = 1;
+        if (attune_cpus[cpu].local > attune_answer.cpus)
+            attune_swap_numbers(attune_cpus[cpu].local, attune_answer.cpus);
         attune_count_cpus();
         attune_cpus[cpu].armed = 0;
         attune_events[0]++; /* it has not been asked since */

@@ -152,16 +152,19 @@ _Bool attune_core_sched_before(unsigned long long *context)
     return one->attune_task.waits_since < other->attune_task.waits_since;
 }
 
-#if ATTUNE_INSTANCES > 1
+#if ATTUNE_CPUS > 1
+/* The next number of its instance. */
 static inline void attune_give_cpu(uint32_t cpu)
 {
-    uint32_t instance = attune_instance_of[cpu];
     struct attune_instance ATTUNE_ARENA *of;
-    if (instance >= ATTUNE_INSTANCES)
-        instance = 0;
-    of = &attune_instances[instance].attune;
+#if ATTUNE_INSTANCES > 1
+    uint32_t instance = attune_instance_of[cpu] < ATTUNE_INSTANCES ? attune_instance_of[cpu] : 0;
     attune_cpus[cpu].instance = instance;
     attune_cpus[cpu].cache = attune_cache_of[cpu];
+#else
+    uint32_t instance = 0;
+#endif
+    of = &attune_instances[instance].attune;
     attune_cpus[cpu].local = of->cpus;
     attune_cpu_of[instance][of->cpus++] = cpu;
 }
@@ -187,17 +190,6 @@ static inline void attune_divide(void)
         if (attune_there[i])
             attune_instances[i].attune.cpus = attune_there[i];
     scx_bpf_put_cpumask(online);
-}
-#elif ATTUNE_CPUS > 1
-/* Which CPUs are there. */
-static inline void attune_divide(void)
-{
-    const struct cpumask *online = scx_bpf_get_online_cpumask();
-    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO;
-         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
-        attune_cpus[cpu].there = bpf_cpumask_test_cpu(cpu, online);
-    scx_bpf_put_cpumask(online);
-    attune_count_cpus();
 }
 #else
 static inline void attune_divide(void)
@@ -236,7 +228,7 @@ static __attribute__((noinline)) void attune_begin_instance(uint32_t instance)
         return;
     }
     cpus = attune_answer.cpus;
-#if ATTUNE_INSTANCES > 1
+#if ATTUNE_CPUS > 1
     first = attune_cpu_of[instance][0];
 #endif
 #define ATTUNE_START_ONE(of, ROLE, ending, seed, cpus) \

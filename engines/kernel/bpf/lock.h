@@ -115,11 +115,11 @@ static inline int attune_lock_of(struct thread ATTUNE_ARENA *t)
 }
 
 /* The number that an instance has for a CPU; its first CPU stands for one of another instance. */
-#if ATTUNE_INSTANCES > 1
 static inline uint32_t attune_local(uint32_t cpu)
 {
-    return attune_cpus[cpu].instance == attune_held() ? attune_cpus[cpu].local : 0;
-}
+#if ATTUNE_CPUS > 1
+    return attune_instance_at(cpu) == attune_held() ? attune_cpus[cpu].local : 0;
 #else
-#define attune_local(cpu) (cpu)
+    return 0;
 #endif
+}

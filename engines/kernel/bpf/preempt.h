@@ -55,8 +55,8 @@ static void attune_preempt(struct attune_instance ATTUNE_ARENA *attune, int64_t 
     struct attune_cpu ATTUNE_ARENA *it;
     if (cpu < 0 || cpu >= (int64_t)attune->cpus)
         return;
-#if ATTUNE_INSTANCES > 1
-    cpu = attune_cpu_of[attune_held()][cpu];
+#if ATTUNE_CPUS > 1
+    cpu = attune_number_of(cpu);
 #endif
     it = &attune_cpus[cpu];
     if (!it->running || it->preempt)

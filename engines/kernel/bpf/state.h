@@ -32,8 +32,8 @@ struct attune_cpu {
     /* when that domain's policy wants it, though another one has it; 0: never */
     int64_t wanted[ATTUNE_DOMAINS];
 #endif
-#if ATTUNE_INSTANCES > 1 /* see move.h; `local` is its number there */
-    uint32_t instance, local, cache;
+#if ATTUNE_INSTANCES > 1 /* see move.h */
+    uint32_t instance, cache;
     uint32_t unfit; /* instances that it looked into last have threads, none for this CPU */
     /* attune_readied when it last looked at other instances */
     uint64_t looked;
@@ -42,6 +42,7 @@ struct attune_cpu {
     uint32_t others;
 #if ATTUNE_CPUS > 1
     uint32_t there; /* it is online */
+    uint32_t local; /* its number in its instance */
 #endif
 };
 

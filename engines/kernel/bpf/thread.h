@@ -138,10 +138,6 @@ attune_task(const struct attune_thread ATTUNE_ARENA *t)
 #if ATTUNE_INSTANCES > 1
 /* By CPU: the instance whose lock it holds. None holds two. */
 static uint32_t ATTUNE_ARENA attune_holds[ATTUNE_CPUS];
-/* The machine's numbers of an instance's CPUs. */
-static uint32_t ATTUNE_ARENA attune_cpu_of[ATTUNE_INSTANCES][ATTUNE_CPUS];
-/* How many of them are online; it changes with a reload only. */
-static uint32_t ATTUNE_ARENA attune_there[ATTUNE_INSTANCES];
 
 static inline uint32_t attune_held(void)
 {
@@ -152,6 +148,13 @@ static inline uint32_t attune_held(void)
 #endif
 
 #if ATTUNE_CPUS > 1
+/* The machine's numbers of an instance's CPUs, those that are there first: its policy numbers them
+ * from 0, without a gap. */
+static uint32_t ATTUNE_ARENA attune_cpu_of[ATTUNE_INSTANCES][ATTUNE_CPUS];
+#define attune_number_of(cpu) attune_cpu_of[attune_held()][cpu]
+/* How many of them are there; of several instances it changes with a reload only. */
+static uint32_t ATTUNE_ARENA attune_there[ATTUNE_INSTANCES];
+
 /* By the machine's number of the CPU. */
 static inline int attune_may_run_on(const struct attune_thread ATTUNE_ARENA *t, uint32_t cpu)
 {
@@ -183,12 +186,6 @@ static inline void attune_recount_pins(const struct attune_thread ATTUNE_ARENA *
         attune_count_pinned(t->where, t, 1);
 }
 
-/* The machine's number of a CPU of the instance. */
-#if ATTUNE_INSTANCES > 1
-#define attune_number_of(cpu) attune_cpu_of[attune_held()][cpu]
-#else
-#define attune_number_of(cpu) (cpu)
-#endif
 #define attune_may_run(t, cpu) attune_may_run_on(t, attune_number_of(cpu))
 #else
 #define attune_may_run_on(thread, cpu) 1
