@@ -360,6 +360,10 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
         return;
     }
+#if ATTUNE_FOLLOWS
+    if (!attune_is_there(cpu))
+        return;
+#endif
     /* Threads without a record take turns with the policy's. */
     if (attune_statistics.fall_backs) {
         me->others = !me->others && scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);

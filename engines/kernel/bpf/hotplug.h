@@ -4,8 +4,11 @@
  * CPUs that go and come under one instance, which goes on. (Several instances end, and the loader
  * attaches them again: src/reload.rs.)
  *
- * Once a CPU is going, the kernel asks nothing for it. It runs there by itself what it has there,
- * and pushes to other CPUs what may run on them.
+ * The engine hears of it as the kernel begins (cpuhp_enter). From then on it chooses nothing for
+ * the CPU. The kernel runs there by itself what it has there, and pushes to other CPUs what may run
+ * on them. It calls cpu_offline only after a grace period of RCU, on a busy machine a second later,
+ * and asks for the CPU meanwhile. But it would push a thread that is chosen there away at once, and
+ * run it before those that other CPUs have chosen.
  *
  *     a CPU goes                        its thread: switch_out, leaves; AWAY
  *     the next dispatch on any other    ready threads for which no CPU is left: leaves; AWAY, and
@@ -206,52 +209,91 @@ static inline void attune_take_from_cpu(struct attune_cpu ATTUNE_ARENA *it, uint
     attune_chooses(it);
 }
 
-ATTUNE_SECTION("struct_ops/cpu_offline") void attune_cpu_offline(unsigned long long *context)
+/* On the CPU, which goes. */
+static __attribute__((noinline)) void attune_goes(uint32_t cpu)
 {
-    uint32_t cpu = (uint32_t)context[0];
     unsigned long interrupts;
+    int goes = 0;
     if (cpu >= ATTUNE_CPUS || attune_failure.failed)
         return;
     bpf_local_irq_save(&interrupts);
-    if (!attune_lock(0)) {
-        bpf_local_irq_restore(&interrupts);
-        return;
+    if (attune_lock(0)) {
+        goes = attune_is_there(cpu);
+        if (goes) {
+            attune_tell_change(cpu, ATTUNE_WENT, attune_last_decision());
+            attune_cpus[cpu].there = 0;
+            attune_count_cpus();
+            attune_ask_last();
+            attune_take_from_cpu(&attune_cpus[cpu], cpu);
+            attune_pass_on_alarms(cpu);
+            attune_pass_on_throttled(cpu);
+            attune_cpus_changed = 1;
+        }
+        attune_unlock();
     }
-    attune_cpus[cpu].there = 0;
-    attune_count_cpus();
-    attune_ask_last();
-    attune_take_from_cpu(&attune_cpus[cpu], cpu);
-    attune_pass_on_alarms(cpu);
-    attune_pass_on_throttled(cpu);
-    attune_cpus_changed = 1;
-    attune_unlock();
-    attune_tell_change(cpu, ATTUNE_WENT, attune_last_decision());
-    attune_kick_all();
+    if (goes)
+        attune_kick_all();
     bpf_local_irq_restore(&interrupts);
     if (attune_failure.failed)
         attune_give_up();
 }
 
-ATTUNE_SECTION("struct_ops/cpu_online") void attune_cpu_online(unsigned long long *context)
+static __attribute__((noinline)) void attune_comes(uint32_t cpu)
 {
-    uint32_t cpu = (uint32_t)context[0];
     unsigned long interrupts;
+    int comes = 0;
     if (cpu >= ATTUNE_CPUS || attune_failure.failed)
         return;
     bpf_local_irq_save(&interrupts);
     if (attune_lock(0)) {
-        attune_cpus[cpu].there = 1;
-        if (attune_cpus[cpu].local > attune_answer.cpus)
-            attune_swap_numbers(attune_cpus[cpu].local, attune_answer.cpus);
-        attune_count_cpus();
-        attune_cpus[cpu].armed = 0;
-        attune_events[0]++; /* it has not been asked since */
-        attune_cpus_changed = 1;
+        comes = !attune_is_there(cpu);
+        if (comes) {
+            attune_tell_change(cpu, ATTUNE_CAME, attune_last_decision());
+            attune_cpus[cpu].there = 1;
+            if (attune_cpus[cpu].local > attune_answer.cpus)
+                attune_swap_numbers(attune_cpus[cpu].local, attune_answer.cpus);
+            attune_count_cpus();
+            attune_cpus[cpu].armed = 0;
+            attune_events[0]++; /* it has not been asked since */
+            attune_cpus_changed = 1;
+        }
         attune_unlock();
-        attune_tell_change(cpu, ATTUNE_CAME, attune_last_decision());
-        attune_kick_all();
     }
+    if (comes)
+        attune_kick_all();
     bpf_local_irq_restore(&interrupts);
+}
+
+#define ATTUNE_ACTIVE __builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_AP_ACTIVE, 1)
+
+/* The kernel begins to take the CPU out of use. */
+ATTUNE_SECTION("tp_btf/cpuhp_enter") int32_t attune_cpu_leaves(unsigned long long *context)
+{
+    int32_t target = (int32_t)context[1], step = (int32_t)context[2];
+    ATTUNE_USES_ARENA;
+    if (step == (int32_t)ATTUNE_ACTIVE && target < step)
+        attune_goes((uint32_t)context[0]);
+    return 0;
+}
+
+/* It could not: the CPU stays. */
+ATTUNE_SECTION("tp_btf/cpuhp_exit") int32_t attune_cpu_stays(unsigned long long *context)
+{
+    int32_t step = (int32_t)context[2], failed = (int32_t)context[3];
+    ATTUNE_USES_ARENA;
+    if (step == (int32_t)ATTUNE_ACTIVE && failed)
+        attune_comes((uint32_t)context[0]);
+    return 0;
+}
+
+ATTUNE_SECTION("struct_ops/cpu_offline") void attune_cpu_offline(unsigned long long *context)
+{
+    attune_goes((uint32_t)context[0]);
+}
+
+ATTUNE_SECTION("struct_ops/cpu_online") void attune_cpu_online(unsigned long long *context)
+{
+    attune_comes((uint32_t)context[0]);
 }
 #else
 #define attune_keeps_out(t, task) 0

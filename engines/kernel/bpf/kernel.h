@@ -79,6 +79,9 @@ struct hrtimer {
 
 enum scx_exit_kind { SCX_EXIT_NONE };
 
+/* A step on a CPU's way in or out; this one's number depends on the kernel. */
+enum cpuhp_state { CPUHP_AP_ACTIVE = 235 };
+
 /* CONFIG_EXT_GROUP_SCHED. */
 struct cgroup {
     int level;

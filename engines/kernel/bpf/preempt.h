@@ -96,7 +96,7 @@ static inline int attune_idles(uint32_t cpu)
 {
 #if ATTUNE_CPUS > 1
     const struct task_struct *runs = scx_bpf_cpu_curr((int32_t)cpu);
-    return runs && !runs->pid && !attune_cpus[cpu].running;
+    return runs && !runs->pid && !attune_cpus[cpu].running && attune_is_there(cpu);
 #else
     return 0;
 #endif

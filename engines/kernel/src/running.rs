@@ -65,6 +65,9 @@ pub fn prepare(image: Image, settings: &Settings) -> Result<Prepared, Error> {
     Ok(Prepared { loaded: Arc::new(loaded), implicit: settings.implicit })
 }
 
+/// Programs that hear of what happens elsewhere in the kernel, as far as an object has them.
+const LISTENERS: [&str; 3] = ["attune_executes", "attune_cpu_leaves", "attune_cpu_stays"];
+
 /// Loads and attaches: from now on the scheduler schedules.
 pub fn start(image: Image, settings: &Settings) -> Result<Running, Error> {
     prepare(image, settings)?.attach()
@@ -92,7 +95,7 @@ impl Prepared {
         })?;
         let link = link.as_fd().try_clone_to_owned().ok();
         let listens = |name: &OsStr| {
-            name == "attune_executes" || self.implicit && load::is_timer_program(name)
+            LISTENERS.iter().any(|it| name == *it) || self.implicit && load::is_timer_program(name)
         };
         let mut listening = Vec::new();
         for program in object.progs().filter(|program| listens(program.name())) {
