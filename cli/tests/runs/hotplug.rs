@@ -125,7 +125,8 @@ exit 9
 "#;
 
 /// CPUs 1 and 2 are away as the run begins. CPU 3 goes while there is another one behind it in the
-/// policy's order, and one before it.
+/// policy's order, and one before it. At the end the kernel begins to take it away, and then
+/// refuses to: what runs there in SCHED_DEADLINE needs four CPUs.
 const CHANGES: &str = r#"
 . ./helpers; attune=$1
 for number in 1 2 3 4 5 6; do (while :; do :; done) & hogs="$hogs $!"; done
@@ -136,7 +137,13 @@ look two
 turn 2 1; look three
 turn 3 0; look without
 turn 1 1; turn 3 1; look four
-kill $hogs
+for number in 1 2 3 4 5; do
+    chrt --deadline --sched-runtime 6000000 --sched-deadline 10000000 --sched-period 10000000 0 \
+        sleep 600 & reserved="$reserved $!"
+done
+sleep 0.5
+turn 3 0 || look refused
+kill $hogs $reserved
 exit 5
 "#;
 
@@ -281,7 +288,7 @@ fn a_policy_numbers_the_cpus_that_are_there() {
     );
     assert!(said.ends_with("status: 5\ndisabled\n") && !said.contains("has ended"), "{said}");
     let hogs: Vec<&str> = line(&said, "hogs").split(' ').collect();
-    for (moment, cpus) in [("two", 2), ("three", 3), ("without", 2), ("four", 4)] {
+    for (moment, cpus) in [("two", 2), ("three", 3), ("without", 2), ("four", 4), ("refused", 4)] {
         let look: Value = serde_json::from_str(line(&said, &format!("look-{moment}"))).unwrap();
         let values = |name| hogs.iter().map(|hog| value(&look, hog, name)).collect::<Vec<_>>();
         let many = values("many");
