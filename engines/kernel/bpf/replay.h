@@ -145,6 +145,10 @@ ATTUNE_SECTION("syscall") int32_t attune_replay(void *context)
         ATTUNE_ORDERED(LEAVES)
         ATTUNE_ORDERED(ARRIVES)
     case ATTUNE_REPLAY_START:
+#if ATTUNE_CPUS > 1
+        for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++)
+            attune_cpu_of[0][cpu] = cpu;
+#endif
         attune->divisions_by_zero = 0;
         attune_start(attune, attune_order.value, attune_order.cpus);
         break;

@@ -107,7 +107,8 @@ struct attune_chunk;
 static struct attune_chunk ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_chunks;
 uint32_t attune_record_size;
 
-/* Whether the kernel asks for the CPU. Several instances know only how it was at the start. */
+/* Whether the engine chooses threads for the CPU: it is in use and does not go (hotplug.h). Several
+ * instances know only how it was at the start. */
 static inline int attune_is_there(uint32_t cpu)
 {
 #if ATTUNE_CPUS > 1
