@@ -139,7 +139,7 @@ static void one_call(int which)
     CHECK(sigismember(&own, SIGUSR1));
     /* Open, and kept back by the call. */
     pid_t child = after_a_while(SIGUSR1);
-    CHECK(call(which, 100, &blocked) == 0 && signals == 4 && waitpid(child, NULL, 0) == child);
+    CHECK(call(which, 500, &blocked) == 0 && signals == 4 && waitpid(child, NULL, 0) == child);
 }
 
 static void wrong_arguments(void)
