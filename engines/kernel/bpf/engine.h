@@ -16,7 +16,7 @@
  *     dispatch, another domain owed     its policy: schedule; if that chose a thread, this policy:
  *                                       switch_out
  *     exit_task, disable (life.h)       set_dead, if the policy still knows the thread
- *     cpu_offline, cpu_online           see hotplug.h
+ *     a CPU goes or comes               see hotplug.h
  */
 /* clang-format on */
 #define ATTUNE_FALL_BACK_QUEUE 1ull /* the queue of threads without a record */
@@ -361,7 +361,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         return;
     }
 #if ATTUNE_FOLLOWS
-    if (!attune_is_there(cpu))
+    if (!attune_is_there(cpu)) /* it goes */
         return;
 #endif
     /* Threads without a record take turns with the policy's. */

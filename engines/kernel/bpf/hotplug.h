@@ -264,6 +264,7 @@ static __attribute__((noinline)) void attune_comes(uint32_t cpu)
     bpf_local_irq_restore(&interrupts);
 }
 
+/* The step at which a CPU is no longer used, by this kernel's number (BPF_ENUMVAL_VALUE). */
 #define ATTUNE_ACTIVE __builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_AP_ACTIVE, 1)
 
 /* The kernel begins to take the CPU out of use. */

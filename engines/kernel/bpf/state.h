@@ -41,7 +41,7 @@ struct attune_cpu {
     /* the last choice was a thread without a record */
     uint32_t others;
 #if ATTUNE_CPUS > 1
-    uint32_t there; /* it is online */
+    uint32_t there; /* see attune_is_there */
     uint32_t local; /* its number in its instance */
 #endif
 };
