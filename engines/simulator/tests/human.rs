@@ -94,6 +94,27 @@ fn desktop_leaves_the_others_their_part_and_serves_the_kernel_at_once() {
     assert!(latency <= MS, "{latency} ns\n{}", outcome.table());
 }
 
+/// A film and its server compute for long, as highly rated as a bit of sound or more.
+#[test]
+fn desktop_serves_sound_while_films_work_on_their_pictures() {
+    for cpus in [1, 2] {
+        let text = format!(
+            "duration = \"10s\"\ncpus = {cpus}\ncontext_switch = \"3us\"\n\
+             [[thread]]\nname = \"film\"\ncount = {cpus}\nperiod = \"40ms\"\n\
+             imports = {{ output_rating = \"1000\" }}\n\
+             do = [{{ compute = \"uniform(20ms, 28ms)\" }}]\n\
+             [[thread]]\nname = \"sound\"\ncount = 2\nperiod = \"5ms\"\n\
+             imports = {{ output_rating = \"500\" }}\ndo = [{{ compute = \"100us\" }}]\n\
+             [[thread]]\nname = \"hog\"\ncount = 8\nrepeat = \"forever\"\n\
+             do = [{{ compute = \"50ms\" }}]\n"
+        );
+        let outcome = run("desktop", &text);
+        let sound = group(&outcome, "sound").latency.quantile(0.99);
+        assert!(sound < 5 * MS, "{sound} ns\n{}", outcome.table());
+        assert_eq!(group(&outcome, "film").missed, 0, "{}", outcome.table());
+    }
+}
+
 /// What desktops ran before: they know what a thread has used, and not what it is for.
 #[test]
 fn policies_that_know_only_past_use_lose_the_film_beside_ten_programs_that_compute() {

@@ -513,6 +513,41 @@ fn a_chain_of_threads_gets_no_more_than_one_thread() {
     }
 }
 
+/// Eight compute nearly all the time and sleep for a moment now and then: they wait at the minimum
+/// too, but they have used what is theirs.
+#[test]
+fn a_thread_that_uses_little_goes_before_those_that_sleep_for_a_moment() {
+    let text = r#"
+        duration = "4s"
+        cpus = 1
+
+        [[thread]]
+        name = "seldom"
+        period = "10ms"
+        do = [{ compute = "100us" }]
+
+        [[thread]]
+        name = "often"
+        count = 8
+        repeat = "forever"
+        do = [{ compute = "2ms" }, { sleep = "50us" }]
+
+        [[thread]]
+        name = "hog"
+        count = 2
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+        "#;
+    let workload = Workload::from_file_text(text, "seldom.toml").unwrap();
+    for policy in ["fair", "fair_periodic", "coop", "desktop"] {
+        let outcome = simulate(&mut scheduler(policy), &workload, &seconds(4)).unwrap();
+        let seldom = group(&outcome, "seldom");
+        let latency = seldom.latency.quantile(0.5);
+        assert!(latency < MS / 10, "{policy}: {latency}\n{}", outcome.table());
+        assert_eq!(seldom.missed, 0, "{policy}: {}", outcome.table());
+    }
+}
+
 /// One of eight forgets to poll for up to 10 ms now and then; the others hardly notice.
 #[test]
 fn a_player_that_does_not_poll_harms_itself() {

@@ -8,6 +8,9 @@
 //!
 //! The walk is bounded: at most `MOST_WINDOWS` windows, and `DEEPEST` levels below the root.
 
+use std::thread;
+use std::time::Duration;
+
 use x11rb::connection::Connection;
 use x11rb::errors::{ConnectionError, ReplyError};
 use x11rb::protocol::shape::{self, ConnectionExt as _};
@@ -19,6 +22,10 @@ use crate::region::{MOST_RECTS, Rect, Region};
 
 const MOST_WINDOWS: usize = 2048;
 const DEEPEST: usize = 4;
+/// The server gets this time to answer for so many windows. It writes each answer by itself, and a
+/// monitor that waits for them takes the CPU from the server for each one.
+const MANY: usize = 4;
+const ANSWERS: Duration = Duration::from_millis(1);
 /// A window's channel of transparency comes with this depth.
 const ALPHA_DEPTH: u8 = 32;
 
@@ -166,6 +173,7 @@ impl Screen {
             let tree = is_own.then(|| connection.query_tree(window)).transpose()?;
             asked.push((window, parent, tree));
         }
+        let_answer(connection, asked.len())?;
         let mut left = Vec::new();
         for (window, parent, tree) in asked {
             let is_leaf = match tree {
@@ -200,6 +208,7 @@ impl Screen {
                 shape,
             ));
         }
+        let_answer(connection, asked.len())?;
         let mut next = Vec::new();
         for (window, parent, attributes, geometry, tree, shape) in asked {
             let shape = shape.map(|cookie| cookie.reply());
@@ -331,6 +340,15 @@ impl Screen {
         }
         found
     }
+}
+
+/// After the requests for so many windows.
+fn let_answer(connection: &impl Connection, windows: usize) -> Result<(), ConnectionError> {
+    if windows >= MANY {
+        connection.flush()?;
+        thread::sleep(ANSWERS);
+    }
+    Ok(())
 }
 
 /// None: there is no such window any more.
