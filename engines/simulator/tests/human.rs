@@ -94,7 +94,7 @@ fn desktop_leaves_the_others_their_part_and_serves_the_kernel_at_once() {
     assert!(latency <= MS, "{latency} ns\n{}", outcome.table());
 }
 
-/// A film and its server compute for long, as highly rated as a bit of sound or more.
+/// Films compute for long, and are rated higher than sound, which needs little at a time.
 #[test]
 fn desktop_serves_sound_while_films_work_on_their_pictures() {
     for cpus in [1, 2] {

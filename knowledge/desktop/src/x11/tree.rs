@@ -22,7 +22,7 @@ use crate::region::{MOST_RECTS, Rect, Region};
 
 const MOST_WINDOWS: usize = 2048;
 const DEEPEST: usize = 4;
-/// The server gets this time to answer for so many windows. It writes each answer by itself, and a
+/// The server gets the time `ANSWERS` for so many windows. It writes each answer by itself, and a
 /// monitor that waits for them takes the CPU from the server for each one.
 const MANY: usize = 4;
 const ANSWERS: Duration = Duration::from_millis(1);
@@ -342,7 +342,7 @@ impl Screen {
     }
 }
 
-/// After the requests for so many windows.
+/// Sends the requests for so many windows, and waits if they are many.
 fn let_answer(connection: &impl Connection, windows: usize) -> Result<(), ConnectionError> {
     if windows >= MANY {
         connection.flush()?;
