@@ -309,7 +309,7 @@ impl Measuring<'_> {
             place: self.description.parts[job.part].place,
             seed: job.seed,
             memory: workload.memory,
-            commands: ready.iter().map(|(who, ready)| self.words(who, ready, workload)).collect(),
+            commands: ready.iter().map(|(who, ready)| self.words(job, who, ready)).collect(),
             pack,
         };
         let fingerprint = order.fingerprint(&self.caches[job.part])?;
@@ -325,10 +325,11 @@ impl Measuring<'_> {
         Ok((workload.needs)(self.options)?.into_iter().chain(fixture).collect())
     }
 
-    fn words(&self, who: &Contestant, ready: &Ready, workload: &Workload) -> Vec<String> {
-        let Options { folder, programs, .. } = self.options;
+    fn words(&self, job: &Job, who: &Contestant, ready: &Ready) -> Vec<String> {
+        let Options { folder, programs, quick, .. } = self.options;
+        let workload = self.workload(job);
         let programs = programs.display().to_string();
-        let own = workload.words(self.options.quick || who.is_brief).into_iter().map(|word| {
+        let own = workload.words(*quick || who.is_brief, job.seed).into_iter().map(|word| {
             let word = word.replace("{programs}", &programs);
             match &workload.fixture {
                 Some(fixture) => word
@@ -351,7 +352,7 @@ impl Measuring<'_> {
         let (workload, place) = (self.workload(job), self.description.parts[job.part].place);
         let (needs, memory) = (self.needs(workload).unwrap_or_default(), workload.memory);
         let command = |(who, ready): (&Contestant, &Ready)| {
-            let words = self.words(who, ready, workload).join(" ");
+            let words = self.words(job, who, ready).join(" ");
             let files = ready.files.iter().chain(&needs);
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {

@@ -30,8 +30,8 @@ pub const EXPERIMENT: Description = Description {
         title: "One CPU",
         place: Place::ONE_CPU,
         contestants: ours,
-        workloads: &[Workload::new("clients", "clients --count {seconds}")
-            .lasting(10_000, 1_000)
+        workloads: &[Workload::new("clients", "clients --count {count}")
+            .counting(10_000, 1_000)
             .with_memory(6144)],
         figures: &[
             Figure::new(PAGES, "clients", "/clients/pages_bytes", 1e6),

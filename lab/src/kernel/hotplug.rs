@@ -31,7 +31,7 @@ pub const EXPERIMENT: Description = Description {
             title: "Two CPUs",
             place: Place::deterministic(2),
             contestants: ours,
-            workloads: &[Workload::new("hotplug", "hotplug --changes {seconds}").lasting(40, 6)],
+            workloads: &[Workload::new("hotplug", "hotplug --changes {count}").counting(40, 6)],
             figures: &[
                 Figure::new(UNDECIDED[0], "hotplug", "/undecided_ms/longest", 1.0),
                 Figure::new(ALL_RAN[0], "hotplug", "/all_ran_ns/max", 1e6),
@@ -41,7 +41,9 @@ pub const EXPERIMENT: Description = Description {
             title: "Two CPUs in real time",
             place: Place::TwoCpus,
             contestants: ours,
-            workloads: &[Workload::new("hotplug", "hotplug --changes {seconds}").lasting(18, 4)],
+            workloads: &[
+                Workload::new("hotplug", "hotplug --changes {count} --seed {seed}").counting(18, 4)
+            ],
             figures: &[
                 Figure::new(UNDECIDED[1], "hotplug", "/undecided_ms/longest", 1.0),
                 Figure::new(ALL_RAN[1], "hotplug", "/all_ran_ns/max", 1e6),

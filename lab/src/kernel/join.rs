@@ -29,7 +29,7 @@ pub const EXPERIMENT: Description = Description {
         place: Place::TwoCpus,
         contestants: || vec![Contestant::fair_class().with("attune fair", "", &["attune"])],
         // In real time there are twelve rounds, which join more than a hundred times together.
-        workloads: &[Workload::new("joins", "joins --joins {seconds}").lasting(9, 3)],
+        workloads: &[Workload::new("joins", "joins --joins {count} --seed {seed}").counting(9, 3)],
         figures: &[
             Figure::new(OFF, "joins", "/worst_deviation", 0.01),
             Figure::new(JOINS, "joins", "/joins", 1.0),

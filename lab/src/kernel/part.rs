@@ -42,8 +42,15 @@ pub struct Workload {
     pub memory: u64,
     /// `--quick` leaves it out.
     pub is_thorough: bool,
-    /// Length of a full and of a brief run; `{seconds}` in the words stands for it.
-    pub seconds: Option<[u32; 2]>,
+    /// `{seconds}` and `{count}` in the words stand for it; `{seed}` for the run's seed or round.
+    pub length: Option<Length>,
+}
+
+/// How much a full and a brief run do.
+#[derive(Clone, Copy)]
+pub enum Length {
+    Seconds([u32; 2]),
+    Count([u32; 2]),
 }
 
 impl Workload {
@@ -56,7 +63,7 @@ impl Workload {
             fixture: None,
             memory: MEMORY,
             is_thorough: false,
-            seconds: None,
+            length: None,
         }
     }
 
@@ -67,7 +74,12 @@ impl Workload {
 
     /// The same for `seconds`; brief runs ([`Contestant::briefly`], `--quick`) last `brief`.
     pub const fn lasting(self, seconds: u32, brief: u32) -> Workload {
-        Workload { seconds: Some([seconds, brief]), ..self }
+        Workload { length: Some(Length::Seconds([seconds, brief])), ..self }
+    }
+
+    /// The same so many times; brief runs do it `brief` times.
+    pub const fn counting(self, count: u32, brief: u32) -> Workload {
+        Workload { length: Some(Length::Count([count, brief])), ..self }
     }
 
     /// The same for full runs alone: `--quick` leaves it out.
@@ -116,16 +128,21 @@ impl Workload {
 
     /// How long a run lasts, if the lab says so.
     pub fn lasts(&self, brief: bool) -> Option<u32> {
-        self.seconds.map(|[full, short]| if brief { short } else { full })
+        match self.length? {
+            Length::Seconds(seconds) => Some(seconds[usize::from(brief)]),
+            Length::Count(_) => None,
+        }
     }
 
-    /// Its words, one by one.
-    pub fn words(&self, brief: bool) -> Vec<String> {
-        let mut command = format!("{} {}", self.words, self.more);
-        if let Some(seconds) = self.lasts(brief) {
-            command = command.replace("{seconds}", &seconds.to_string());
-        }
-        words_of(&command)
+    /// Its words in a run with this seed or round, one by one.
+    pub fn words(&self, brief: bool, seed: u64) -> Vec<String> {
+        let command = format!("{} {}", self.words, self.more).replace("{seed}", &seed.to_string());
+        let (placeholder, lengths) = match self.length {
+            None => return words_of(&command),
+            Some(Length::Seconds(seconds)) => ("{seconds}", seconds),
+            Some(Length::Count(counts)) => ("{count}", counts),
+        };
+        words_of(&command.replace(placeholder, &lengths[usize::from(brief)].to_string()))
     }
 }
 
@@ -153,6 +170,8 @@ pub struct Figure {
     pub unit: f64,
     /// The table has a column with the ratio to the part's first contestant.
     pub ratio: bool,
+    /// The largest of several runs counts, not their median.
+    pub at_worst: bool,
 }
 
 impl Figure {
@@ -162,11 +181,16 @@ impl Figure {
         pointer: &'static str,
         unit: f64,
     ) -> Figure {
-        Figure { name, workload, pointer, unit, ratio: false }
+        Figure { name, workload, pointer, unit, ratio: false, at_worst: false }
     }
 
     /// The same with its ratio beside it.
     pub const fn with_ratio(self) -> Figure {
         Figure { ratio: true, ..self }
+    }
+
+    /// The same, of which the largest of several runs counts.
+    pub const fn at_worst(self) -> Figure {
+        Figure { at_worst: true, ..self }
     }
 }

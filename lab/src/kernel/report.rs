@@ -52,10 +52,10 @@ impl Experiment for Description {
 
 const METHOD: &str = "Each run on one CPU is a deterministic virtual machine of its own: an \
     instruction takes a nanosecond, nothing else runs, and the same command gives the same figures \
-    again. Runs of a kind differ in the machine's seed; the table has medians over as many runs as \
-    the row says. Baselines may have fewer and shorter runs. A run counts only if the scheduler \
-    that it began under is still loaded at its end. The run cache finds an earlier run by all that \
-    it was made of: programs, scheduler, kernel, words.";
+    again. Runs of a kind differ in the machine's seed; the note below each table says what stands \
+    for several runs. Baselines may have fewer and shorter runs. A run counts only if the \
+    scheduler that it began under is still loaded at its end. The run cache finds an earlier run \
+    by all that it was made of: programs, scheduler, kernel, words.";
 
 fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
     let mut columns = vec!["scheduler".to_owned()];
@@ -72,7 +72,7 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
     let cells = |row: &Row| {
         let mut cells = vec![row.name.clone()];
         for figure in part.figures {
-            cells.push(cell(row.median(figure), part.place));
+            cells.push(cell(row.summary(figure), part.place));
             if figure.ratio {
                 cells.push(cell(first.and_then(|first| row.ratio(figure, first)), part.place));
             }
@@ -94,11 +94,14 @@ fn table(part: &Part, rows: &Rows, results: &Results) -> Table {
 fn note(part: &Part, rows: &Rows, results: &Results) -> String {
     let Results { kernel, qemu, .. } = results;
     let rounds = rows.rows.iter().map(Row::count).max().unwrap_or(0);
-    let medians = match part.place {
+    let over_runs = match part.place {
         Place::Deterministic { .. } => {
-            "medians over the runs of the row. Choices: calls of the policy's `schedule` in the \
-             whole run of the first workload."
-                .to_owned()
+            let worst = part.figures.iter().all(|figure| figure.at_worst);
+            format!(
+                "{} over the runs of the row. Choices: calls of the policy's `schedule` in the \
+                 whole run of the first workload.",
+                if worst { "the largest" } else { "medians" }
+            )
         }
         Place::TwoCpus => format!(
             "medians of {rounds} rounds on two CPUs in real time, in brackets their 95 % \
@@ -106,9 +109,9 @@ fn note(part: &Part, rows: &Rows, results: &Results) -> String {
         ),
     };
     format!(
-        "Kernel {kernel}, QEMU {qemu}; {medians} Lines: the scheduler's text, and behind the plus \
-         the library schedulers that it extends; for peers, C and Rust without shared libraries; \
-         none for the kernel's own classes."
+        "Kernel {kernel}, QEMU {qemu}; {over_runs} Lines: the scheduler's text, and behind the \
+         plus the library schedulers that it extends; for peers, C and Rust without shared \
+         libraries; none for the kernel's own classes."
     )
 }
 
@@ -141,8 +144,7 @@ fn cell(median: Option<Median>, place: Place) -> String {
 }
 
 fn picture(description: &Description, results: &Results) -> Result<Option<Picture>> {
-    let bar = |row: &Row| Some((row.name.clone(), results.median(&row.name, description.drawn)?));
-    let bars: Vec<_> = results.rows(description.drawn).iter().filter_map(bar).collect();
+    let bars = results.summaries(description.drawn);
     if bars.is_empty() {
         return Ok(None);
     }
@@ -196,8 +198,17 @@ mod tests {
     }
 
     #[test]
+    fn a_count_of_changes_is_not_told_as_seconds() {
+        const COUNTED: Part =
+            Part { workloads: &[Workload::new("one", "{count}").counting(40, 6)], ..PART };
+        assert_eq!(runs(&COUNTED, &row(false, Ok(2))), "2");
+    }
+
+    #[test]
     fn a_brief_run_has_its_own_time() {
-        let words = |brief| PART.workloads[0].words(brief);
-        assert_eq!((words(false), words(true)), (vec!["30".to_owned()], vec!["10".to_owned()]));
+        let words = |brief| PART.workloads[0].words(brief, 1).join(" ");
+        assert_eq!((words(false), words(true)), ("30".to_owned(), "10".to_owned()));
+        let counted = Workload::new("one", "{count}").counting(40, 6).with("--seed {seed}");
+        assert_eq!(counted.words(true, 3).join(" "), "6 --seed 3");
     }
 }

@@ -36,14 +36,13 @@ pub const EXPERIMENT: Description = Description {
     claims,
 };
 
-/// `{seconds}` stands for the number of changes.
 const RESTLESS: Workload =
-    Workload::new("restless", "restless --changes {seconds}").lasting(100_000, 3_000);
+    Workload::new("restless", "restless --changes {count}").counting(100_000, 3_000);
 /// In real time there are twelve rounds, which make as many changes together.
 const LIVE: Workload =
-    Workload::new("restless-live", "restless --changes {seconds}").lasting(8_400, 500);
-const CROWD: Workload = Workload::new("crowd", "restless --threads 5000 --changes {seconds}")
-    .lasting(5_000, 1_000)
+    Workload::new("restless-live", "restless --changes {count}").counting(8_400, 500);
+const CROWD: Workload = Workload::new("crowd", "restless --threads 5000 --changes {count}")
+    .counting(5_000, 1_000)
     .with_memory(2048);
 
 const fn part(

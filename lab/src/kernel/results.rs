@@ -56,6 +56,15 @@ impl Row {
         median_interval::of(&self.values(figure)?.into_values().collect::<Vec<_>>())
     }
 
+    /// What stands for all runs: the median, or the largest of a figure that counts at its worst.
+    pub fn summary(&self, figure: &Figure) -> Option<Median> {
+        if !figure.at_worst {
+            return self.median(figure);
+        }
+        let worst = self.values(figure)?.into_values().max_by(f64::total_cmp)?;
+        Some(Median { value: worst, low: worst, high: worst })
+    }
+
     /// The median of the ratios to another row's runs of the same seeds or rounds. Compares only
     /// the seeds that both rows have. None: not measured, or no common seed.
     pub fn ratio(&self, figure: &Figure, other: &Row) -> Option<Median> {
@@ -110,6 +119,13 @@ impl Results {
     pub fn median(&self, contestant: &str, figure: &str) -> Option<f64> {
         let (row, _, figure) = self.row(contestant, figure)?;
         Some(row.median(figure)?.value)
+    }
+
+    /// Contestants with a figure's summary; without those of which it was not measured.
+    pub fn summaries(&self, figure: &str) -> Vec<(String, f64)> {
+        let Some((part, figure)) = self.part_of(figure) else { return vec![] };
+        let summary = |row: &Row| Some((row.name.clone(), row.summary(figure)?.value));
+        part.rows.iter().filter_map(summary).collect()
     }
 
     /// A figure of each run, by seed or round. None: it was not measured.
@@ -205,6 +221,14 @@ mod tests {
         assert_eq!(results.worst_ratio(("many", "x"), ("few", "x")), Some(3.0));
         assert_eq!(results.worst_ratio(("few", "y"), ("many", "x")), Some(10.0));
         assert_eq!(results.worst_ratio(("few", "x"), ("nobody", "x")), None);
+    }
+
+    #[test]
+    fn the_largest_run_stands_for_a_figure_that_counts_at_its_worst() {
+        let row = row("one", &[(1, 1.0), (2, 9.0), (3, 2.0)]);
+        let figure = Figure::new("x", "one", "/x", 1.0);
+        assert_eq!(row.summary(&figure).map(|summary| summary.value), Some(2.0));
+        assert_eq!(row.summary(&figure.at_worst()).map(|summary| summary.value), Some(9.0));
     }
 
     #[test]

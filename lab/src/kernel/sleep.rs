@@ -29,7 +29,7 @@ pub const EXPERIMENT: Description = Description {
         title: "Two CPUs",
         place: Place::that_sleeps(2),
         contestants: || OURS.map(Contestant::ours).to_vec(),
-        workloads: &[Workload::new("sleep", "sleep --sleeps {seconds}").lasting(20, 8)],
+        workloads: &[Workload::new("sleep", "sleep --sleeps {count}").counting(20, 8)],
         figures: &[
             Figure::new(ALL_RAN, "sleep", "/all_ran_ns/max", 1e6),
             Figure::new(RESCUES, "sleep", "/rescues", 1.0),
