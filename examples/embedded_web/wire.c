@@ -2,8 +2,10 @@
  * other. A frame comes out `wire_latency` microseconds after it went in, in order; none is lost
  * while there is room for FRAMES in each direction.
  *
- * Both ends are interfaces of the same stack, and each connection is bound to one of them. The
- * wire's clock stands still while the clients compute.
+ * Both ends are interfaces of the same stack, and each connection is bound to one of them. Clients
+ * compute when the server looks at its card, and the server's clock stands still meanwhile. Theirs
+ * says when the frame that they take came out: as on machines of their own, they answer no later
+ * because the server looks later.
  */
 #include "wire.h"
 
@@ -39,13 +41,18 @@ static struct netif clients_end;
 
 uint32_t wire_latency;
 
-/* Counts in which clients computed, and since when they do so now. */
-static uint32_t clients_took, clients_began;
+/* Counts in which clients computed; their clock while they do. */
+static uint32_t clients_took, clients_clock;
 static int clients_run;
+
+static uint32_t server_now(void)
+{
+    return board_counter() - clients_took;
+}
 
 uint32_t wire_now(void)
 {
-    return (clients_run ? clients_began : board_counter()) - clients_took;
+    return clients_run ? clients_clock : server_now();
 }
 
 static err_t put(struct direction *direction, struct pbuf *frame)
@@ -71,24 +78,40 @@ static err_t clients_send(struct netif *netif, struct pbuf *frame)
     return put(&to_server, frame);
 }
 
-/* Whether a frame has come to the other end. */
-static int has_come(const struct direction *direction)
+/* The frame that comes out next. NULL: none has come by then. */
+static struct frame *arrived(struct direction *direction, uint32_t now)
 {
-    const struct frame *next = &direction->frames[direction->out % FRAMES];
-    return direction->out != direction->in &&
-           (!wire_latency || (int32_t)(wire_now() - next->due) >= 0);
+    struct frame *next = &direction->frames[direction->out % FRAMES];
+    int here =
+        direction->out != direction->in && (!wire_latency || (int32_t)(now - next->due) >= 0);
+    return here ? next : NULL;
 }
 
-static void take(struct direction *direction, struct netif *netif)
+/* 0: there is no buffer, and the frame stays where it is, as in a card. */
+static int take(struct direction *direction, struct frame *from, struct netif *netif)
 {
-    struct frame *from = &direction->frames[direction->out % FRAMES];
     struct pbuf *frame = card_buffer(from->length);
-    /* Without a buffer the frame stays where it is, as in a card. */
     if (!frame)
-        return;
+        return 0;
     pbuf_take(frame, from->bytes, (u16_t)from->length);
     direction->out++;
     card_received(netif, frame);
+    return 1;
+}
+
+static void let_clients_run(void)
+{
+    uint32_t began = board_counter(), now = server_now();
+    struct frame *frame;
+    clients_run = 1;
+    while ((frame = arrived(&to_clients, now))) {
+        clients_clock = frame->due;
+        if (!take(&to_clients, frame, &clients_end))
+            break;
+        clients_turn();
+    }
+    clients_run = 0;
+    clients_took += board_counter() - began;
 }
 
 void card_start(struct netif *netif)
@@ -101,17 +124,14 @@ void card_start(struct netif *netif)
 
 int card_poll(struct netif *netif)
 {
-    if (has_come(&to_clients)) {
-        clients_began = board_counter();
-        clients_run = 1;
-        while (has_come(&to_clients))
-            take(&to_clients, &clients_end);
-        clients_turn();
-        clients_run = 0;
-        clients_took += board_counter() - clients_began;
+    struct frame *frame;
+    if (arrived(&to_clients, server_now()))
+        let_clients_run();
+    for (uint32_t i = 0; i < FRAMES_A_TURN; i++) {
+        frame = arrived(&to_server, server_now());
+        if (!frame || !take(&to_server, frame, netif))
+            break;
     }
-    for (uint32_t i = 0; i < FRAMES_A_TURN && has_come(&to_server); i++)
-        take(&to_server, netif);
-    return has_come(&to_server);
+    return arrived(&to_server, server_now()) != NULL;
 }
 #endif

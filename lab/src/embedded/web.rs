@@ -81,7 +81,7 @@ struct Contestant {
 }
 
 const OURS: usize = 0;
-const CONTESTANTS: [Contestant; 4] = [
+const CONTESTANTS: [Contestant; 5] = [
     Contestant { name: "embedded_web", scheduler: Scheduler::Own, flags: &[] },
     Contestant { name: "round_robin", scheduler: Scheduler::RoundRobin, flags: &[] },
     Contestant {
@@ -92,9 +92,15 @@ const CONTESTANTS: [Contestant; 4] = [
     Contestant {
         name: "round_robin, card emptied",
         scheduler: Scheduler::RoundRobin,
-        flags: &["-DFRAMES_A_TURN=32"],
+        flags: CARD_EMPTIED,
+    },
+    Contestant {
+        name: "embedded_web, card emptied",
+        scheduler: Scheduler::Own,
+        flags: CARD_EMPTIED,
     },
 ];
+const CARD_EMPTIED: &[&str] = &["-DFRAMES_A_TURN=32"];
 
 /// So many clients at one firmware.
 #[derive(Clone, Debug, PartialEq, Serialize)]
