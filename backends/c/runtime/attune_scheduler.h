@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ATTUNE_ABI 6
+#define ATTUNE_ABI 7
 
 /* Qualifies pointers to records and containers where those live in an address space of their own (a
  * BPF arena). */
@@ -201,7 +201,8 @@ struct attune_scheduler {
     uint32_t global_count, attribute_count;
     const struct attune_container_info *containers; /* without those that are local to a handler */
     uint32_t container_count;
-    uint32_t cpus; /* the most CPUs it is compiled for */
+    uint32_t cpus;       /* the most CPUs it is compiled for */
+    uint32_t tells_time; /* 1: a handler reads `now`; 0: an engine need not say it */
     /* Firmware has one instance, whose state is a variable of its own; else NULL. */
     struct attune_instance *only;
     /* Starts an instance whose state the engine has zeroed: sets globals and import defaults to

@@ -9,8 +9,8 @@
 It reads memory and calls nothing in the program. docs/threads.md is the manual.
 
 The library's `attune_debugger` (engines/threads/src/debugger.rs) says where things lie. A thread
-that has left has written down its registers; an unwinder gives them to GDB as those of the caller
-of frame 0, so that frame 0 is where the operating system's thread is, and the thread's own frames
+that has left has saved its registers on its stack; an unwinder gives them to GDB as those of the
+caller of frame 0, so that frame 0 is where the operating system's thread is, and the thread's own frames
 begin at 1.
 """
 
@@ -19,9 +19,11 @@ import struct
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-VERSION = 3
-FIELDS = ("view", "id", "at", "state", "suspended", "waits_for", "left", "times", "name", "stack",
-          "container", "containers", "container_count")
+VERSION = 4
+FIELDS = ("view", "id", "at", "state", "suspended", "waits_for", "sp", "times", "chosen", "name",
+          "stack", "container", "containers", "container_count")
+# What lies on the stack of a thread that has left (engines/threads/src/stack_switch.rs).
+SAVED = ("r15", "r14", "r13", "r12", "rbx", "rbp", "rip")
 STATES = ("ready", "running", "waiting", "ended")
 WAITS_FOR = ("waiting", "sleeping", "waiting for the end of a thread", "waiting for a mutex",
              "waiting for a condition", "waiting for a semaphore", "waiting for a descriptor",
@@ -85,8 +87,9 @@ class Engines:
 class Worker:
     def __init__(self, engines, index, at):
         self.places, self.index = engines.places, index
-        view = read(at + self.places["view"], "<i4xQQQQ")
-        self.os_thread, self.slots, self.slot_count, self.scheduler, self.instance = view
+        view = read(at + self.places["view"], "<i4xQQQQQ")
+        (self.os_thread, self.slots, self.slot_count, self.scheduler, self.instance,
+         self.sp) = view
 
     def blocks(self):
         """The blocks of the threads that were created here; `at` says which worker has each."""
@@ -126,9 +129,24 @@ class Thread:
         self.suspended, = read(at + places["suspended"], "<?")
         self.waits_for, = read(at + places["waits_for"], "<B")
         self.container = worker.container(word(at + places["container"]))
-        self.left = dict(zip(("rip", "rsp", "rbp", "rbx"), read(at + places["left"], "<4Q")))
-        self.ran, self.ready, self.chosen = read(at + places["times"], "<qqQ")
+        # The main program goes on where its worker's loop does.
+        self.sp = word(at + places["sp"]) or worker.sp
+        self.ran, self.ready, self.since = read(at + places["times"], "<qqq")
+        self.chosen = word(at + places["chosen"])
         self.limit, self.base = read(at + places["stack"], "<QQ")
+
+    @property
+    def left(self):
+        """The registers with which it goes on."""
+        saved = read(self.sp, f"<{len(SAVED)}Q")
+        return dict(zip(SAVED, saved), rsp=self.sp + 8 * len(SAVED))
+
+    @property
+    def times(self):
+        """How long it has run and has been ready, in seconds."""
+        if self.since == 0:
+            return ["-", "-"]
+        return [f"{time / 1e9:.6f}" for time in (self.ran, self.ready)]
 
     @property
     def state(self):
@@ -236,7 +254,7 @@ def backtrace(thread):
     if thread.code == STATES.index("ended"):
         return
     running = thread.has_processor()
-    if not running and thread.left["rip"] == 0:
+    if not running and thread.chosen == 0:
         print("    it has not run yet")
         return
     with selected(thread.worker.gdb_thread()):
@@ -265,7 +283,8 @@ class Attune(gdb.Command):
 class Threads(gdb.Command):
     """attune threads: the program's user threads.
 
-RUN and READY are the times until the last switch, in seconds."""
+RUN and READY are the times until the last switch, in seconds; `-` where nobody needs the time of
+each switch (docs/threads.md), so that it is not counted."""
 
     def __init__(self):
         super().__init__("attune threads", gdb.COMMAND_STACK)
@@ -273,7 +292,7 @@ RUN and READY are the times until the last switch, in seconds."""
     def invoke(self, argument, _):
         head = ("NUMBER", "NAME", "WORKER", "STATE", "CONTAINER", "RUN/s", "READY/s", "CHOSEN")
         rows = [head] + [(str(it.id), it.name, str(it.worker.index + 1), it.state, it.container,
-                          f"{it.ran / 1e9:.6f}", f"{it.ready / 1e9:.6f}", str(it.chosen))
+                          *it.times, str(it.chosen))
                          for it in Engines().threads()]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
         for row in rows:
@@ -312,7 +331,7 @@ Without N, and when the program runs on, they see the program's own again."""
             return
         thread = Engines().thread(number(argument))
         running = thread.has_processor()
-        if not running and thread.left["rip"] == 0:
+        if not running and thread.chosen == 0:
             raise gdb.GdbError(f"thread {thread.id} has no frames: it has not run yet")
         thread.worker.gdb_thread().switch()
         elsewhere.look_at(None if running else thread.left)

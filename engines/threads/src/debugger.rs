@@ -2,9 +2,8 @@
 //!
 //! `gdb/attune.py` reads it: [`attune_debugger`] says at which byte of a block each field lies, so
 //! that the script needs no types, and where the workers are. Each worker's [`View`] says where the
-//! threads are that were created there, and a thread says which worker has it. A thread that leaves
-//! writes down where it goes on ([`Left`]), since the fiber that is resumed there keeps this to
-//! itself.
+//! threads are that were created there, and a thread says which worker has it. Where a thread goes
+//! on that has left, its stack says (stack_switch.rs).
 //!
 //! Invariant: [`Places`] and the script agree on the order of the fields and on [`VERSION`].
 //! Units: bytes.
@@ -21,7 +20,7 @@ use crate::scheduler::Scheduler;
 use crate::thread::{RECORD_OFFSET, Thread, ThreadRef};
 
 /// To be raised whenever [`Places`], [`View`] or what they lead to changes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// A worker, for a debugger.
 #[repr(C)]
@@ -33,6 +32,8 @@ pub struct View {
     slot_count: AtomicUsize,
     scheduler: AtomicPtr<abi::Scheduler>,
     instance: AtomicPtr<abi::Instance>,
+    /// Where the worker's loop goes on, and with it the main program.
+    pub sp: Cell<usize>,
 }
 
 impl View {
@@ -43,6 +44,7 @@ impl View {
             slot_count: AtomicUsize::new(0),
             scheduler: AtomicPtr::new(ptr::null_mut()),
             instance: AtomicPtr::new(ptr::null_mut()),
+            sp: Cell::new(0),
         }
     }
 
@@ -62,43 +64,11 @@ impl View {
     }
 }
 
-/// The registers with which the caller of [`Left::here`] goes on; zero before the first time.
-#[repr(C)]
-#[derive(Default)]
-pub struct Left {
-    pc: Cell<usize>,
-    sp: Cell<usize>,
-    /// rbp and rbx: the switch of stacks saves them itself, so no frame of a caller need have.
-    rbp: Cell<usize>,
-    rbx: Cell<usize>,
-}
-
-impl Left {
-    /// To be called just before the stack is switched. Five instructions.
-    #[inline(always)]
-    pub fn here(&self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: it writes four words of `self`, and reads registers.
-        unsafe {
-            std::arch::asm!(
-                "lea {pc}, [rip]",
-                "mov [{left}], {pc}",
-                "mov [{left} + 8], rsp",
-                "mov [{left} + 16], rbp",
-                "mov [{left} + 24], rbx",
-                left = in(reg) self,
-                pc = out(reg) _,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
-
 /// Where things lie in blocks of memory, and the workers.
 #[repr(C)]
 pub struct Places {
     version: u32,
-    fields: [u32; 13],
+    fields: [u32; 14],
     worker_count: AtomicUsize,
     workers: AtomicPtr<&'static Worker>,
 }
@@ -115,8 +85,9 @@ pub static attune_debugger: Places = Places {
         offset_of!(Thread, state) as u32,
         offset_of!(Thread, suspended) as u32,
         offset_of!(Thread, waits_for) as u32,
-        offset_of!(Thread, left) as u32,
+        offset_of!(Thread, sp) as u32,
         offset_of!(Thread, times) as u32,
+        offset_of!(Thread, chosen) as u32,
         offset_of!(Thread, name) as u32,
         offset_of!(Thread, stack) as u32,
         (RECORD_OFFSET + offset_of!(abi::Thread, container)) as u32,

@@ -3,7 +3,7 @@
 //!
 //! The sanitizers are there when the program was compiled with them (`-fsanitize=address` or
 //! `thread`); their functions are found when the engine starts. Without them a
-//! switch asks four times whether there is one: a load and a branch each.
+//! switch through the loop asks four times whether there is one: a load and a branch each.
 //!
 //! - AddressSanitizer keeps the bounds of the stack that runs, and a stack of copies ("fake stack")
 //!   per stack, in which it finds uses after return.
@@ -60,6 +60,11 @@ pub fn find() {
     WATCHED.store(tools.address.is_some() || tools.thread.is_some(), Relaxed);
     // The engine starts once in a process; a second find would say the same.
     let _ = TOOLS.set(tools);
+}
+
+/// Whether they are told of switches.
+pub fn are_there() -> bool {
+    WATCHED.load(Relaxed)
 }
 
 #[inline]

@@ -1,10 +1,11 @@
 //! The engines of this process: which OS thread may call which, and the switching of stacks.
 //!
 //! Each worker has an engine, and the program's first OS thread is the first worker. The main
-//! program keeps the stack it came with, and that is also where all choosing happens: a thread that
-//! leaves suspends its fiber, the loop in [`run_from`], on the main program's stack, asks the
-//! engine for the next and resumes that one; when it is the main program, the loop returns into it.
-//! Other workers choose on the stack of their OS thread. So the scheduler's handlers never use up a
+//! program keeps the stack it came with, and there the worker's loop runs ([`run_from`]): it asks
+//! the engine for the next thread and goes on with its stack; when it is the main program, the loop
+//! returns into it. The loops of other workers run on the stacks of their OS threads. A thread that
+//! leaves goes on with the loop. One that yields and has room on its stack asks the engine itself,
+//! and goes on with the next thread's stack at once. So the scheduler's handlers never use up a
 //! small stack.
 //!
 //! Invariants: an engine is touched only by its worker's OS thread, only inside [`with`], and
@@ -18,10 +19,10 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 
 use crate::control;
-use crate::engine::Engine;
-use crate::engine::modes;
 use crate::engine::worker::{self, MOST_WORKERS, Worker};
+use crate::engine::{Engine, Turn, modes};
 use crate::errno::{Errno, Result};
+use crate::handover;
 use crate::instruments;
 use crate::load;
 use crate::overflow;
@@ -102,7 +103,8 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
     first.exceptions.find();
     let mut pens = trace::from_environment(count, loaded).into_iter();
     let ignore = settings.ignore_unknown_imports;
-    let engine = Engine::start(first, scheduler, first_stacks, ignore)?;
+    let is_watched = control.is_some();
+    let engine = Engine::start(first, scheduler, first_stacks, ignore, is_watched)?;
     // SAFETY: the worker is CLOSED, so no call looks at it.
     unsafe { *first.engine.get() = Some(traced(engine, pens.next())) };
     if let Some(place) = control
@@ -122,7 +124,8 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
         let seed = seed.wrapping_add(worker.index as u64);
         let body = move || {
             let scheduler = Scheduler::attach(loaded.scheduler(), seed);
-            built[place].get_or_init(|| build_other(worker, scheduler, stacks, ignore, pen));
+            built[place]
+                .get_or_init(|| build_other(worker, scheduler, stacks, ignore, is_watched, pen));
             // All are built, or the first worker ends the process; then all begin.
             gate.wait();
             gate.wait();
@@ -147,11 +150,12 @@ fn build_other(
     scheduler: Scheduler,
     stacks: StackPool,
     ignore_unknown_imports: bool,
+    is_watched: bool,
     pen: Option<Pen>,
 ) -> Result<()> {
     overflow::prepare()?;
     worker.exceptions.find();
-    let engine = Engine::start(worker, scheduler, stacks, ignore_unknown_imports)?;
+    let engine = Engine::start(worker, scheduler, stacks, ignore_unknown_imports, is_watched)?;
     // SAFETY: no call looks at it before this OS thread is known as the worker.
     unsafe { *worker.engine.get() = Some(traced(engine, pen)) };
     worker::set_here(worker);
@@ -212,6 +216,17 @@ fn enter<T>(worker: &'static Worker, f: impl FnOnce(&mut Engine) -> T) -> Result
     result
 }
 
+/// The running thread of the worker, which is the caller's. EPERM: called from inside the engine.
+#[inline]
+fn running(worker: &'static Worker) -> Result<ThreadRef> {
+    if worker.busy.load(Relaxed) {
+        return Err(Errno(libc::EPERM));
+    }
+    // SAFETY: as of `enter`; nothing else is done with the reference.
+    let engine = unsafe { (*worker.engine.get()).as_ref() };
+    engine.map(Engine::current).ok_or(Errno(libc::EPERM))
+}
+
 /// The calling worker. Errors as of [`with`].
 #[inline]
 pub fn here() -> Result<&'static Worker> {
@@ -234,21 +249,27 @@ fn not_first() -> Result<&'static Worker> {
 
 /// Gives up the processor for the running thread, and returns when it is chosen again. The result
 /// says how its wait ended.
+#[inline]
 pub fn leave(leave: Leave) -> Result<()> {
-    let (me, worker) = with(|engine| (engine.current(), engine.worker()))?;
+    let worker = here()?;
+    let me = running(worker)?;
     if worker.exceptions.are_pending() {
         return leave_in_exception(me, worker, leave);
     }
-    me.left.here();
-    // SAFETY: set when the fiber began, valid until it ends; null in the main program.
-    match unsafe { me.yielder.get().as_ref() } {
-        Some(yielder) => {
-            me.side.leaves(|| &worker.side, matches!(leave, Leave::Exit));
-            yielder.suspend(leave);
-            // It may have moved.
-            me.side.arrived(|| &worker::with(me).side);
+    if me.sp.get() == 0 {
+        run_from(with(|engine| engine.switch(leave)));
+    } else if matches!(leave, Leave::Yield) && handover::has_room(me) {
+        match enter(worker, Engine::yield_in_place)? {
+            Turn::Run(next) if next == me => {}
+            Turn::Run(next) if next.sp.get() != 0 => {
+                worker.runs(Some(next));
+                // SAFETY: just chosen.
+                unsafe { handover::to_thread(me, next) };
+            }
+            turn => handover::to_loop(me, worker, turn),
         }
-        None => run_from(with(|engine| engine.switch(leave))),
+    } else {
+        handover::to_loop(me, worker, Turn::Leave(leave));
     }
     match me.outcome.get() {
         _ if !matches!(leave, Leave::Wait) => Ok(()),
@@ -284,19 +305,20 @@ fn run_from(mut next: Result<Option<ThreadRef>>) {
     let Ok(worker) = here() else { return };
     while let Ok(chosen) = next {
         let Some(chosen) = chosen else { std::process::exit(0) };
-        // SAFETY: the fiber belongs to a living thread that is not running.
-        let Some(fiber) = (unsafe { (*chosen.fiber.get()).as_mut() }) else {
+        if chosen.sp.get() == 0 {
             worker.runs(None);
             return;
-        };
+        }
         worker.runs(Some(chosen));
         worker.side.leaves(|| &chosen.side, false);
-        let left = fiber.resume(()).as_yield();
+        // SAFETY: just chosen.
+        unsafe { handover::from_loop(worker, chosen) };
+        // Where another thread has left, nobody watches.
         worker.side.arrived(|| &chosen.side);
-        next = match left {
-            // A thread that yields has just asked which worker this is.
-            Some(leave) => enter(worker, |engine| engine.switch(leave)),
-            None => with(|engine| engine.switch(Leave::Exit)),
+        next = match worker.turn.take() {
+            // A thread that ends has not just asked whether this process may call its engines.
+            None | Some(Turn::Leave(Leave::Exit)) => with(|engine| engine.switch(Leave::Exit)),
+            Some(turn) => enter(worker, |engine| engine.take(turn)),
         };
     }
 }

@@ -16,6 +16,8 @@ use attune_abi::{self as abi, Event};
 /// What handlers have asked for. The scheduler holds its address, so it never moves.
 struct Requests {
     alarms: RefCell<Vec<(ThreadRef, i64)>>,
+    /// Whether there are any, at the price of one load.
+    has_alarms: Cell<bool>,
     /// When `schedule` is to be called again at the latest, by `preempt`.
     chooses_again_at: Cell<i64>,
     /// What handlers have assigned to imports that a cluster supplies: global, operation, operand.
@@ -38,6 +40,7 @@ impl Scheduler {
     pub fn attach(scheduler: &'static abi::Scheduler, seed: u64) -> Scheduler {
         let requests: &'static Requests = Box::leak(Box::new(Requests {
             alarms: RefCell::default(),
+            has_alarms: Cell::new(false),
             chooses_again_at: Cell::new(NEVER),
             updates: RefCell::default(),
         }));
@@ -106,17 +109,31 @@ impl Scheduler {
         if let Some(handler) = self.abi.handler[event as usize] {
             self.calls += 1;
             self.call().now = now;
-            if let Some(cluster) = &mut self.cluster {
-                cluster.before_handler(now);
-            }
             let record = thread.map_or(ptr::null_mut(), ThreadRef::record);
+            if self.cluster.is_some() {
+                return self.raise_in_cluster(handler, record, now);
+            }
             // SAFETY: the record is that of a living thread that the scheduler knows, or null where
             // the event has none.
             unsafe { handler(self.instance.as_ptr(), record) };
-            if let Some(cluster) = &mut self.cluster {
-                cluster.after_handler(&mut self.requests.updates.borrow_mut());
-            }
         }
+    }
+
+    #[cold]
+    fn raise_in_cluster(&mut self, handler: abi::Handler, record: *mut abi::Thread, now: i64) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.before_handler(now);
+        }
+        // SAFETY: as of `raise`.
+        unsafe { handler(self.instance.as_ptr(), record) };
+        if let Some(cluster) = &mut self.cluster {
+            cluster.after_handler(&mut self.requests.updates.borrow_mut());
+        }
+    }
+
+    /// Whether its handlers read the time.
+    pub fn tells_time(&self) -> bool {
+        self.abi.tells_time != 0
     }
 
     /// Asks the scheduler for the next thread.
@@ -180,11 +197,12 @@ impl Scheduler {
 
     #[inline]
     pub fn wants_alarms(&self) -> bool {
-        !self.requests.alarms.borrow().is_empty()
+        self.requests.has_alarms.get()
     }
 
     /// The alarms that handlers have asked for, in their order; a time of 0 or less cancels.
     pub fn take_alarms(&mut self) -> Vec<(ThreadRef, i64)> {
+        self.requests.has_alarms.set(false);
         self.requests.alarms.take()
     }
 
@@ -288,6 +306,7 @@ extern "C" fn alarm(requests: *mut c_void, thread: *mut abi::Thread, at: i64) {
             (requests.cast::<Requests>().as_ref(), NonNull::new(thread))
         {
             requests.alarms.borrow_mut().push((ThreadRef::from_record(record), at));
+            requests.has_alarms.set(true);
         }
     }
 }

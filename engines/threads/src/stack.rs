@@ -17,10 +17,7 @@
 //! inside it. Units: bytes. Memory is touched, and so becomes resident, only as deep as a thread
 //! has used its stack.
 
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-use corosensei::stack::{Stack, StackPointer};
 
 use crate::errno::{Errno, Result};
 use crate::instruments::{self, Registered};
@@ -39,7 +36,7 @@ const COLOUR_STEP: usize = 192;
 
 /// A mapped stack; unmapped when dropped.
 pub struct GuardedStack {
-    base: NonZeroUsize,
+    base: usize,
     /// From the guard to the end of the mapping.
     size: usize,
     colour: usize,
@@ -56,10 +53,8 @@ impl GuardedStack {
         if limit == libc::MAP_FAILED {
             return Err(Errno(libc::EAGAIN));
         }
-        let Some(base) = NonZeroUsize::new(limit as usize + whole - colour) else {
-            return Err(Errno(libc::EAGAIN));
-        };
-        let registered = instruments::register_stack(limit as usize + GUARD, base.get());
+        let base = limit as usize + whole - colour;
+        let registered = instruments::register_stack(limit as usize + GUARD, base);
         let stack = GuardedStack { base, size, colour, registered };
         let light = STACKS.fetch_add(1, Relaxed) >= MAPPED_GUARDS;
         // SAFETY: the guard is the lower end of the mapping above, which nobody uses yet.
@@ -68,12 +63,17 @@ impl GuardedStack {
     }
 
     pub fn extent(&self) -> Extent {
-        Extent { limit: self.limit().get(), base: self.base.get() }
+        Extent { limit: self.limit(), base: self.base }
+    }
+
+    /// The lowest byte of the guard.
+    fn limit(&self) -> usize {
+        self.base + self.colour - self.size - GUARD
     }
 
     /// The kernel may take the memory when it runs short. What is written from now on stays.
     fn lend_memory(&self) {
-        let usable = (self.limit().get() + GUARD) as *mut libc::c_void;
+        let usable = (self.limit() + GUARD) as *mut libc::c_void;
         // SAFETY: nothing runs on the stack, and what was on it means nothing. The kernel refuses
         // memory that is locked, which then stays.
         unsafe { libc::madvise(usable, self.size, libc::MADV_FREE) };
@@ -134,6 +134,11 @@ impl Extent {
     pub fn usable(self) -> usize {
         self.base - self.lowest()
     }
+
+    /// The end, from which it grows downwards.
+    pub fn base(self) -> usize {
+        self.base
+    }
 }
 
 impl Drop for GuardedStack {
@@ -141,21 +146,7 @@ impl Drop for GuardedStack {
         STACKS.fetch_sub(1, Relaxed);
         instruments::forget_stack(self.registered);
         // SAFETY: the mapping is ours alone and nothing runs on it any more.
-        unsafe { libc::munmap(self.limit().get() as *mut libc::c_void, self.size + GUARD) };
-    }
-}
-
-// SAFETY: base and limit enclose one mapping of at least MINIMUM usable bytes with a guard at its
-// lower end; both are multiples of the page size.
-unsafe impl Stack for GuardedStack {
-    fn base(&self) -> StackPointer {
-        self.base
-    }
-
-    fn limit(&self) -> StackPointer {
-        // The mapping does not begin at address 0.
-        NonZeroUsize::new(self.base.get() + self.colour - self.size - GUARD)
-            .unwrap_or(NonZeroUsize::MIN)
+        unsafe { libc::munmap(self.limit() as *mut libc::c_void, self.size + GUARD) };
     }
 }
 
@@ -262,7 +253,7 @@ mod tests {
     #[test]
     fn the_guard_lies_just_below_the_usable_part() {
         let stack = GuardedStack::map(MINIMUM, 0).unwrap();
-        let lowest = stack.base.get() - MINIMUM;
+        let lowest = stack.base - MINIMUM;
         let extent = stack.extent();
         assert_eq!(extent.usable(), MINIMUM);
         assert!(!extent.is_guard(lowest));
@@ -281,8 +272,8 @@ mod tests {
     }
 
     fn mappings_of(stacks: &[GuardedStack]) -> usize {
-        let lowest = stacks.iter().map(|it| it.limit().get()).min().unwrap();
-        let highest = stacks.iter().map(|it| it.base.get()).max().unwrap();
+        let lowest = stacks.iter().map(|it| it.limit()).min().unwrap();
+        let highest = stacks.iter().map(|it| it.base).max().unwrap();
         mappings_between(lowest, highest)
     }
 
@@ -297,7 +288,7 @@ mod tests {
         assert!(before >= MAPPED_GUARDS, "{before}");
         let more = map(500);
         let new = mappings_of(&more);
-        let limit = more[0].limit().get() as *mut libc::c_void;
+        let limit = more[0].limit() as *mut libc::c_void;
         // SAFETY: nobody uses this guard, which is one already.
         if unsafe { guard_light(limit) } {
             assert!(new < 250, "{new}");
@@ -336,8 +327,7 @@ mod tests {
         let mut pool = StackPool::new(MINIMUM, 0).unwrap();
         let count = KEEP_MEMORY + LEND_SOME + 1;
         let stacks: Vec<_> = (0..count).map(|_| pool.take(0).unwrap()).collect();
-        let written =
-            [0, LEND_SOME, count - 1].map(|index| (stacks[index].base.get() - 64) as *mut u8);
+        let written = [0, LEND_SOME, count - 1].map(|index| (stacks[index].base - 64) as *mut u8);
         // SAFETY: the stacks' highest bytes, which nobody uses.
         written.iter().for_each(|place| unsafe { **place = 1 });
         let mapped = pool.mapped_bytes();

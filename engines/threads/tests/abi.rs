@@ -108,6 +108,7 @@ fn wanted() -> Vec<(String, usize)> {
         containers = "containers",
         container_count = "container_count",
         cpus = "cpus",
+        tells_time = "tells_time",
         attach = "attach",
         thread_init = "thread_init",
         thread_remove = "thread_remove",

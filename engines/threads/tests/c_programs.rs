@@ -148,6 +148,13 @@ fn a_stack_overflow_names_the_thread() {
 }
 
 #[test]
+fn handlers_do_not_use_up_a_small_stack() {
+    let ended = fails("small stacks", "deep");
+    let printed = (ended.status, ended.stdout.as_str());
+    assert_eq!(printed, (Some(0), "begins\njoined\n"), "{}", ended.stderr);
+}
+
+#[test]
 fn other_faults_reach_the_programs_own_handler() {
     // The program has installed its handler before the library's first call.
     assert_eq!(fails("crash", "test_fifo").status, Some(33));

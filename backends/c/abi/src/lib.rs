@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// What `attune_scheduler.abi` of a scheduler of this interface says.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// Number of events and queries.
 pub const EVENTS: usize = 25;
@@ -173,6 +173,7 @@ pub struct Scheduler {
     pub containers: *const ContainerInfo,
     pub container_count: u32,
     pub cpus: u32,
+    pub tells_time: u32,
     pub only: *mut Instance,
     pub attach: Option<unsafe extern "C" fn(instance: *mut Instance, host: *const Host)>,
     pub thread_init: Option<Handler>,

@@ -78,7 +78,7 @@ fn describe(engine: &Engine, thread: ThreadRef, now: i64) -> UserThread {
         container: scheduler.container_of(thread),
         run_ns,
         ready_ns,
-        chosen: thread.times.chosen(),
+        chosen: thread.chosen.get(),
         values: values.map(value).collect(),
     }
 }

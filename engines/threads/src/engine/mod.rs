@@ -23,6 +23,7 @@ mod node;
 mod outside;
 mod ready;
 mod stay;
+mod time;
 mod traced;
 mod waits;
 pub mod worker;
@@ -50,6 +51,7 @@ use attune_abi::{Event, Variable};
 use moves::Moves;
 use node::Asking;
 use stay::Stay;
+use time::Time;
 use worker::{Message, Worker};
 
 /// A thread that is to be.
@@ -62,6 +64,17 @@ pub struct New<'a> {
     /// As if it had pinned itself.
     pub pinned: bool,
     pub body: Body,
+}
+
+/// What is left to do for a thread that gives up the processor.
+#[derive(Clone, Copy)]
+pub enum Turn {
+    /// All of it.
+    Leave(Leave),
+    /// It has stopped, and at that time the scheduler had no thread to run.
+    Choose { now: i64 },
+    /// This thread runs already, as far as the engine is concerned.
+    Run(ThreadRef),
 }
 
 /// An event that the scheduler has not been told of.
@@ -83,10 +96,13 @@ pub struct Engine {
     pub hints: Vec<Hint>,
     pub descriptors: Descriptors,
     timers: Timers,
+    time: Time,
     current: ThreadRef,
     /// The running thread's.
     stay: Stay,
     moves: Moves,
+    /// No cluster, no trace, no tool that watches stacks, and the program has opted into nothing.
+    is_bare: bool,
     /// None: nothing is traced.
     trace: Option<Box<Recorder>>,
     /// A call of another worker runs, and not the current thread.
@@ -110,12 +126,13 @@ pub struct Engine {
 
 impl Engine {
     /// Starts the scheduler. The first worker's has the program as its first thread, and chooses
-    /// that; the others' have no thread yet.
+    /// that; the others' have no thread yet. `is_watched`: somebody may ask for threads' times.
     pub fn start(
         worker: &'static Worker,
         scheduler: Scheduler,
         stacks: StackPool,
         ignore_unknown_imports: bool,
+        is_watched: bool,
     ) -> Result<Engine> {
         let mut threads = ThreadTable::new(worker.index, worker::number_bits());
         let size = scheduler.record_size();
@@ -139,9 +156,11 @@ impl Engine {
             stacks,
             descriptors,
             timers: Timers::default(),
+            time: Time::new(is_watched, clock::now()),
             current: main,
             stay: Stay::ENDLESS,
             moves: Moves::default(),
+            is_bare: false,
             trace: None,
             serves: false,
             pending: VecDeque::new(),
@@ -156,7 +175,8 @@ impl Engine {
             switches: 0,
         };
         worker.view.starts(&engine.scheduler);
-        let now = clock::now();
+        engine.look_around();
+        let now = engine.time();
         engine.raise(Event::Init, None, now);
         if runs_program {
             engine.insert(main, now);
@@ -219,12 +239,8 @@ impl Engine {
         thread.stays.set(matches!(body, Body::Rust(_)));
         thread.pins.set(pinned.into());
         thread.body.set(Some(body));
-        thread.stack.set(stack.extent());
-        thread.side.has_stack(stack.extent().lowest(), stack.extent().usable());
-        let fiber = fiber::new(stack, thread);
-        // SAFETY: nothing runs on the fiber yet.
-        unsafe { *thread.fiber.get() = Some(fiber) };
-        let now = clock::now();
+        fiber::prepare(thread, stack);
+        let now = self.time();
         self.insert(thread, now);
         self.living += 1;
         self.created += 1;
@@ -253,7 +269,9 @@ impl Engine {
         thread.at.store(self.worker.index, Relaxed);
         self.threads.insert(thread);
         self.worker.view.has_threads(self.threads.slots());
-        thread.times.becomes_ready(now);
+        if self.time.of_every_switch {
+            thread.times.becomes_ready(now);
+        }
     }
 
     /// Another thread does not run until it is resumed. One that runs, since the caller is another
@@ -265,9 +283,11 @@ impl Engine {
             return if before { Err(Errno(libc::EALREADY)) } else { Ok(()) };
         }
         thread.suspended.set(true);
-        let now = clock::now();
+        let now = self.time();
         if thread.state.get() == State::Ready {
-            thread.times.stops_being_ready(now);
+            if self.time.of_every_switch {
+                thread.times.stops_being_ready(now);
+            }
             self.note_unready(thread);
         }
         // A scheduler that knows blocking as suspending has been told already.
@@ -293,8 +313,10 @@ impl Engine {
         if !thread.suspended.replace(false) {
             return Err(Errno(libc::EINVAL));
         }
-        let now = clock::now();
-        thread.times.becomes_ready(now);
+        let now = self.time();
+        if self.time.of_every_switch {
+            thread.times.becomes_ready(now);
+        }
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
             self.raise(Event::ResumeThread, Some(thread), now);
         }
@@ -308,7 +330,7 @@ impl Engine {
     /// EAGAIN: the thread could not run next.
     pub fn may_yield_to(&mut self, thread: ThreadRef) -> Result<()> {
         let runnable = thread.state.get() == State::Ready && !thread.suspended.get();
-        let now = clock::now();
+        let now = self.time();
         if runnable && self.scheduler.allows(Event::CanSwitchTo, thread, now) {
             Ok(())
         } else {
@@ -316,12 +338,51 @@ impl Engine {
         }
     }
 
+    /// Goes on with a turn, and returns the thread that runs next. None: there is none left.
+    pub fn take(&mut self, turn: Turn) -> Option<ThreadRef> {
+        match turn {
+            Turn::Leave(leave) => self.switch(leave),
+            Turn::Choose { now } => {
+                let now = self.idle(now);
+                Some(self.choose(now))
+            }
+            Turn::Run(next) => Some(next),
+        }
+    }
+
+    /// The running thread yields: what [`Engine::switch`] does, as far as that may be done on the
+    /// thread's own stack.
+    #[inline]
+    pub fn yield_in_place(&mut self) -> Turn {
+        let me = self.current;
+        if !self.is_bare || me.suspend_next.get() {
+            return Turn::Leave(Leave::Yield);
+        }
+        let now = self.time();
+        me.state.set(State::Ready);
+        if self.time.of_every_switch {
+            me.times.stops(now);
+        }
+        self.raise(Event::SwitchOut, Some(me), now);
+        if me.is_destroyed() {
+            self.fail_for_destroying(me);
+        }
+        let chosen = self.scheduler.schedule(now);
+        self.take_alarms();
+        match chosen {
+            Some(next) => Turn::Run(self.run(next, now)),
+            None => Turn::Choose { now },
+        }
+    }
+
     /// Stops the running thread and returns the one that runs next. None: there is no thread left.
     pub fn switch(&mut self, leave: Leave) -> Option<ThreadRef> {
         let me = self.current;
-        let now = clock::now();
+        let now = self.time();
         me.state.set(State::Ready);
-        me.times.stops(now);
+        if self.time.of_every_switch {
+            me.times.stops(now);
+        }
         let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
         let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
         match leave {
@@ -355,11 +416,7 @@ impl Engine {
         }
         self.raise(Event::SwitchOut, Some(me), now);
         if me.is_destroyed() && !matches!(leave, Leave::Exit) {
-            let name = self.scheduler.name().to_string_lossy();
-            report::scheduler_failed(&format!(
-                "{name} destroyed {}, which has not ended",
-                diagnosis::describe(me)
-            ));
+            self.fail_for_destroying(me);
         }
         if matches!(leave, Leave::Exit) {
             self.trace_end_of(me, now);
@@ -400,7 +457,7 @@ impl Engine {
 
     /// Lets the scheduler choose until a thread runs.
     fn choose(&mut self, mut now: i64) -> ThreadRef {
-        let next = loop {
+        loop {
             // Threads wait until the nodes have come that the cluster expects.
             if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
                 now = self.idle(now);
@@ -412,26 +469,46 @@ impl Engine {
             };
             self.take_alarms();
             if let Some(next) = chosen {
-                break next;
+                return self.run(next, now);
             }
             now = self.idle(now);
-        };
-        if next.state.get() != State::Ready || next.suspended.get() {
-            let name = self.scheduler.name().to_string_lossy();
-            let container = self.scheduler.container_of(next);
-            let what = diagnosis::describe(next);
-            report::scheduler_failed(&format!(
-                "{name} dispatched {what}, which cannot run; it is in {container}"
-            ));
         }
+    }
+
+    /// The scheduler has chosen the thread, which runs from now on.
+    #[inline]
+    fn run(&mut self, next: ThreadRef, now: i64) -> ThreadRef {
+        if next.state.get() != State::Ready || next.suspended.get() {
+            self.fail_for_dispatching(next);
+        }
+        debug_assert_eq!(next.waits_for.get(), WaitsFor::Nothing, "its wait has ended");
         next.state.set(State::Running);
-        next.times.runs(now);
-        next.waits_for.set(WaitsFor::Nothing);
+        next.chosen.set(next.chosen.get() + 1);
+        if self.time.of_every_switch {
+            next.times.runs(now);
+        }
         self.current = next;
         self.switches += 1;
         self.trace_switch(now);
         self.raise_pending(now);
         next
+    }
+
+    #[cold]
+    fn fail_for_dispatching(&self, thread: ThreadRef) -> ! {
+        let name = self.scheduler.name().to_string_lossy();
+        let container = self.scheduler.container_of(thread);
+        let what = diagnosis::describe(thread);
+        report::scheduler_failed(&format!(
+            "{name} dispatched {what}, which cannot run; it is in {container}"
+        ))
+    }
+
+    #[cold]
+    fn fail_for_destroying(&self, thread: ThreadRef) -> ! {
+        let name = self.scheduler.name().to_string_lossy();
+        let what = diagnosis::describe(thread);
+        report::scheduler_failed(&format!("{name} destroyed {what}, which has not ended"))
     }
 
     fn retire(&mut self, thread: ThreadRef) {
@@ -451,12 +528,10 @@ impl Engine {
 
     /// Keeps the stack of a thread that has ended and was created here.
     fn bury(&mut self, thread: ThreadRef) {
-        // SAFETY: it has left its stack for the last time.
-        if let Some(mut fiber) = unsafe { (*thread.fiber.get()).take() } {
-            // SAFETY: nothing is resumed on it again; a thread that called attune_exit gives up
-            // what lies there.
-            unsafe { fiber.force_reset() };
-            self.stacks.give_back(fiber.into_stack());
+        // It has left its stack for the last time; if it called attune_exit, it gave up what lies
+        // there.
+        if let Some(stack) = thread.memory.take() {
+            self.stacks.give_back(stack);
             thread.side.ends();
         }
         thread.stack.set(Extent::NONE);
@@ -474,9 +549,13 @@ impl Engine {
 
     #[inline]
     fn take_alarms(&mut self) {
-        if !self.scheduler.wants_alarms() {
-            return;
+        if self.scheduler.wants_alarms() {
+            self.set_alarms();
         }
+    }
+
+    #[cold]
+    fn set_alarms(&mut self) {
         for (thread, at) in self.scheduler.take_alarms() {
             if at <= 0 {
                 self.timers.cancel(thread, Kind::Alarm);

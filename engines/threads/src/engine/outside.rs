@@ -69,11 +69,17 @@ impl Engine {
     }
 
     /// Raises the events that have come meanwhile, while a thread counts as running: just after it
-    /// was chosen, and at its safe points. Costs three comparisons most of the time: a call would
-    /// cost more.
-    #[inline(always)]
+    /// was chosen, and at its safe points.
+    #[inline]
     pub(super) fn raise_pending(&mut self, now: i64) {
         self.unswept = true;
+        if self.may_hear() || !self.pending.is_empty() {
+            self.hear(now);
+        }
+    }
+
+    #[inline(never)]
+    fn hear(&mut self, now: i64) {
         if self.timers.next().is_some_and(|at| at <= now) {
             self.expire_timers(now);
         }
@@ -166,7 +172,9 @@ impl Engine {
 
     pub(super) fn raise_ready(&mut self, thread: ThreadRef, now: i64) {
         thread.state.set(State::Ready);
-        thread.times.becomes_ready(now);
+        if self.time.of_every_switch {
+            thread.times.becomes_ready(now);
+        }
         if !self.wakes_by_resuming() {
             self.raise(Event::EventRaised, Some(thread), now);
         } else if !thread.suspended.get() {

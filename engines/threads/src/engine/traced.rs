@@ -15,11 +15,13 @@ impl Engine {
     /// not before `start`.
     pub fn begin_trace(&mut self, pen: Pen, start: i64) {
         self.trace = Some(Box::new(Recorder::new(pen, &self.scheduler)));
+        self.look_around();
         self.tell_all(|thread| thread.times.since().max(start));
     }
 
     pub fn end_trace(&mut self) {
         self.trace = None;
+        self.look_around();
     }
 
     /// The thread that runs has been chosen, after the one that ran.
@@ -35,7 +37,7 @@ impl Engine {
         let next = self.current;
         let Some(trace) = &mut self.trace else { return };
         if trace.is_over() {
-            self.trace = None;
+            self.end_trace();
         } else if trace.may_go_on() {
             trace.goes_on(now);
             self.tell_all(|_| now);
@@ -168,5 +170,5 @@ fn tell(trace: &mut Recorder, thread: ThreadRef, at: i64) {
 
 /// Which of its waits this is: while it waits it is not chosen.
 fn turn(thread: ThreadRef) -> u32 {
-    thread.times.chosen() as u32
+    thread.chosen.get() as u32
 }

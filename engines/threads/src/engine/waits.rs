@@ -5,7 +5,7 @@
 
 use super::Engine;
 use super::worker::{self, Message};
-use crate::clock::{self, NEVER};
+use crate::clock::NEVER;
 use crate::thread::{ThreadRef, WaitsFor};
 use crate::timers::Kind;
 
@@ -31,7 +31,8 @@ impl Engine {
 
     /// Ends the thread's wait: what it waits for has come (0), or will not (an errno).
     pub fn wake(&mut self, thread: ThreadRef, outcome: i32) {
-        self.wake_at(thread, outcome, clock::now());
+        let now = self.time();
+        self.wake_at(thread, outcome, now);
     }
 
     pub(super) fn wake_at(&mut self, thread: ThreadRef, outcome: i32, now: i64) {

@@ -18,8 +18,8 @@ use std::sync::atomic::{
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::debugger::{self, View};
-use crate::engine::Engine;
 use crate::engine::board::Board;
+use crate::engine::{Engine, Turn};
 use crate::errno::{Errno, Result, check};
 use crate::instruments::{self, Side};
 use crate::thread::{Thread, ThreadId, ThreadRef};
@@ -65,6 +65,8 @@ pub struct Worker {
     pub view: View,
     /// The stack on which it chooses, for tools that watch memory.
     pub side: Side,
+    /// What the thread that has left says to the loop.
+    pub turn: Cell<Option<Turn>>,
     /// C++ exceptions of the running thread.
     pub exceptions: Exceptions,
     pub engine: UnsafeCell<Option<Engine>>,
@@ -79,8 +81,8 @@ pub struct Worker {
     bell: AtomicI32,
 }
 
-// SAFETY: by the module's invariants one OS thread touches `engine`, `side` and `exceptions`; the
-// rest is made for sharing.
+// SAFETY: by the module's invariants one OS thread touches `engine`, `side`, `turn`, `exceptions`
+// and the view's `sp`; the rest is made for sharing.
 unsafe impl Sync for Worker {}
 
 static FIRST: Worker = Worker::new(0);
@@ -183,6 +185,7 @@ impl Worker {
             busy: AtomicBool::new(false),
             view: View::new(),
             side: Side::new(),
+            turn: Cell::new(None),
             exceptions: Exceptions::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),

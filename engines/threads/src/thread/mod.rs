@@ -2,8 +2,9 @@
 //! behind it, the scheduler's record.
 //!
 //! ```text
-//!   | Thread (this file) | abi::Thread | attributes of the scheduler |
-//!   ^ ThreadRef          ^ ThreadRef::record()
+//!   | gap | Thread (this file)         | abi::Thread | attributes of the scheduler |
+//!         ^ ThreadRef       | hot      ^ ThreadRef::record()
+//!                           ^ two cache lines begin
 //! ```
 //!
 //! Invariant: a [`ThreadRef`] is held only by structures that the engine clears before it frees the
@@ -15,15 +16,13 @@
 //! and `at` may be read there, and `is_away` is its home's own.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::cell::{Cell, RefCell, UnsafeCell};
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
+use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicUsize;
 
-use corosensei::{Coroutine, Yielder};
-
-use crate::debugger::Left;
 use crate::instruments::Side;
 use crate::stack::{Extent, GuardedStack};
 use attune_abi as abi;
@@ -37,7 +36,6 @@ pub use wait_queue::{RawMutex, WaitQueue, unlink};
 pub use waiter::Waiter;
 
 pub type ThreadId = u64;
-pub type Fiber = Coroutine<(), Leave, (), GuardedStack>;
 
 /// Why a thread gives up the processor.
 #[derive(Clone, Copy)]
@@ -100,28 +98,20 @@ pub enum Body {
 }
 
 pub const NAME_SIZE: usize = 32;
-/// A cache line.
-const BLOCK_ALIGN: usize = 64;
+/// Two cache lines, which processors fetch together.
+const BLOCK_ALIGN: usize = 128;
+/// Bytes at a thread's end that every switch touches. With the head of the record and a few
+/// attributes they fill the two lines.
+const HOT: usize = 32;
 
-/// In the order of declaration, so that what every switch touches lies together in front.
+/// In the order of declaration: what every switch touches comes last, just before the record.
 #[repr(C)]
 pub struct Thread {
     pub id: ThreadId,
-    pub state: Cell<State>,
-    pub suspended: Cell<bool>,
-    /// A command suspends it when it yields next.
-    pub suspend_next: Cell<bool>,
-    /// The trace knows its name.
-    pub is_told: Cell<bool>,
-    /// How the last wait ended: 0 or an errno.
-    pub outcome: Cell<i32>,
-    pub yielder: Cell<*const Yielder<(), Leave>>,
     pub waits_for: Cell<WaitsFor>,
-    /// Where it goes on, for debuggers.
-    pub left: Left,
     pub times: Times,
-    /// None for the main program, and after the end. Touched only from the stack that resumes it.
-    pub fiber: UnsafeCell<Option<Fiber>>,
+    /// The memory of its stack; none for the main program, and after the end.
+    pub memory: Cell<Option<GuardedStack>>,
 
     /// NUL-terminated, so that a signal handler and C can read it.
     pub name: [u8; NAME_SIZE],
@@ -167,9 +157,25 @@ pub struct Thread {
     pub waiters: Cell<*const [Waiter]>,
     /// Per-thread imports that the engine owns: offset of the scheduler's link, and the storage.
     pub cells: RefCell<Vec<(usize, Box<Cell<u64>>)>>,
-
     record_size: usize,
+
+    pub state: Cell<State>,
+    pub suspended: Cell<bool>,
+    /// A command suspends it when it yields next.
+    pub suspend_next: Cell<bool>,
+    /// The trace knows its name.
+    pub is_told: Cell<bool>,
+    /// How the last wait ended: 0 or an errno.
+    pub outcome: Cell<i32>,
+    /// Where it goes on, see handover.rs; 0 for the main program.
+    pub sp: Cell<usize>,
+    /// Below it, its stack has no room for a turn of the engine.
+    pub floor: Cell<usize>,
+    /// Times that it was chosen.
+    pub chosen: Cell<u64>,
 }
+
+const _: () = assert!(size_of::<Thread>() - offset_of!(Thread, state) == HOT);
 
 /// A reference to a living thread's block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -196,7 +202,7 @@ impl ThreadRef {
         let layout = layout(record_size);
         // SAFETY: the layout is larger than a Thread, so not empty.
         let block = unsafe { alloc_zeroed(layout) };
-        let Some(block) = NonNull::new(block.cast::<Thread>()) else { handle_alloc_error(layout) };
+        let Some(block) = NonNull::new(block) else { handle_alloc_error(layout) };
         let thread = Thread {
             id,
             name: cut(name),
@@ -205,12 +211,10 @@ impl ThreadRef {
             suspend_next: Cell::new(false),
             is_told: Cell::new(false),
             waits_for: Cell::new(WaitsFor::Nothing),
-            left: Left::default(),
             times: Times::default(),
             outcome: Cell::new(0),
-            fiber: UnsafeCell::new(None),
+            memory: Cell::new(None),
             stack: Cell::new(Extent::NONE),
-            yielder: Cell::new(ptr::null()),
             body: Cell::new(None),
             side: Side::new(),
             result: Cell::new(ptr::null_mut()),
@@ -235,12 +239,16 @@ impl ThreadRef {
             waiters: Cell::new(&[]),
             cells: RefCell::default(),
             record_size,
+            sp: Cell::new(0),
+            floor: Cell::new(usize::MAX),
+            chosen: Cell::new(0),
         };
         // SAFETY: the block is fresh, aligned and large enough for a Thread with a record behind
         // it.
         unsafe {
-            block.as_ptr().write(thread);
-            let thread = ThreadRef(block);
+            let place = block.byte_add(GAP).cast::<Thread>();
+            place.write(thread);
+            let thread = ThreadRef(place);
             (*thread.record()).id = id;
             (*thread.record()).userdata = userdata;
             thread
@@ -256,7 +264,7 @@ impl ThreadRef {
         // SAFETY: the caller gives up the thread; the block was allocated with this layout.
         unsafe {
             self.0.drop_in_place();
-            dealloc(self.0.as_ptr().cast(), layout);
+            dealloc(self.0.as_ptr().cast::<u8>().sub(GAP), layout);
         }
     }
 
@@ -315,12 +323,14 @@ impl Thread {
     }
 }
 
-pub const RECORD_OFFSET: usize = size_of::<Thread>().next_multiple_of(BLOCK_ALIGN);
+pub const RECORD_OFFSET: usize = size_of::<Thread>();
+/// From the block's begin, so that what is hot begins two lines.
+const GAP: usize = (RECORD_OFFSET - HOT).next_multiple_of(BLOCK_ALIGN) + HOT - RECORD_OFFSET;
 
 fn layout(record_size: usize) -> Layout {
     let record_size = record_size.max(size_of::<abi::Thread>());
     // A record's size is a u32, so the sum is far from overflowing.
-    Layout::from_size_align(RECORD_OFFSET + record_size, BLOCK_ALIGN)
+    Layout::from_size_align(GAP + RECORD_OFFSET + record_size, BLOCK_ALIGN)
         .unwrap_or(Layout::new::<Thread>())
 }
 

@@ -1,4 +1,4 @@
-//! How long a thread has run and has been ready, and how often it was chosen.
+//! How long a thread has run and has been ready.
 //!
 //! A time ends when the engine reads its clock for the next event of the thread: how long the
 //! policy takes to choose a thread counts for the one that it chooses. Units: nanoseconds.
@@ -12,8 +12,7 @@ use super::State;
 pub struct Times {
     ran: Cell<i64>,
     ready: Cell<i64>,
-    chosen: Cell<u64>,
-    /// When it began to run or to be ready, whichever it is.
+    /// When it began to run or to be ready, whichever it is; 0 where nobody counts.
     since: Cell<i64>,
 }
 
@@ -23,11 +22,15 @@ impl Times {
         self.since.set(now);
     }
 
+    /// Whatever it does, its time counts from now on.
+    pub fn begins(&self, now: i64) {
+        self.since.set(now);
+    }
+
     /// It was ready, and runs from now on.
     #[inline]
     pub fn runs(&self, now: i64) {
         self.stops_being_ready(now);
-        self.chosen.set(self.chosen.get() + 1);
         self.since.set(now);
     }
 
@@ -40,11 +43,6 @@ impl Times {
     /// When it began what it does now.
     pub fn since(&self) -> i64 {
         self.since.get()
-    }
-
-    /// Times that it was chosen.
-    pub fn chosen(&self) -> u64 {
-        self.chosen.get()
     }
 
     /// How long it has run, and how long it has been ready, until now.

@@ -41,6 +41,23 @@ static void *yields(void *none)
     return none;
 }
 
+/* Yields from so deep down. */
+static int deep_yield(int n)
+{
+    volatile char frame[512];
+    frame[0] = (char)n;
+    if (n == 0)
+        return attune_yield();
+    return deep_yield(n - 1) + frame[0] * 0;
+}
+
+static void *yields_deep_down(void *depth)
+{
+    for (int i = 0; i < 3; i++)
+        deep_yield(*(int *)depth);
+    return depth;
+}
+
 static void *crashes(void *none)
 {
     *(volatile int *)none = 1;
@@ -80,6 +97,17 @@ int main(int count, char **arguments)
     } else if (!strcmp(what, "crash")) {
         signal(SIGSEGV, old_handler);
         attune_join(start("crasher", crashes), NULL);
+    } else if (!strcmp(what, "small stacks")) {
+        struct attune_attributes attributes = {.stack_size = 16384};
+        static int none = 0, nearly_all = 420; /* of 256 KiB */
+        attune_t threads[4];
+        for (int i = 0; i < 4; i++)
+            if (attune_create(&threads[i], i % 2 ? &attributes : NULL, yields_deep_down,
+                              i % 2 ? &none : &nearly_all))
+                exit(99);
+        for (int i = 0; i < 4; i++)
+            attune_join(threads[i], NULL);
+        printf("joined\n");
     } else if (!strcmp(what, "main exits")) {
         start("yields", yields);
         attune_exit(NULL);

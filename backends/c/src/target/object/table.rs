@@ -124,7 +124,8 @@ impl Writer<'_> {
         let only = if self.target.state == State::Only { "&attune_only.attune" } else { "NULL" };
         self.out.line(format!(".state_size = sizeof(struct state), .only = {only},"));
         let split = u8::from(self.program.may_be_split && node.is_none());
-        self.out.line(format!(".may_be_split = {split},"));
+        let time = u8::from(self.needs().time);
+        self.out.line(format!(".may_be_split = {split}, .tells_time = {time},"));
         self.out.line(format!(
             ".name = {}, .file = {},",
             quoted(&self.program.name),
