@@ -49,13 +49,17 @@ pub fn compile_for_kernel(
 
 /// Compiles a scheduler for the threads engine: a shared object at `out`.
 pub fn compile(name: &str, out: &Path) -> Result<()> {
+    attune_backend_c::compile(&c_of(name)?, out, false)?;
+    Ok(())
+}
+
+/// A scheduler for the threads engine, in C.
+pub fn c_of(name: &str) -> Result<String> {
     let checked = checked(name)?;
     let report = checked.engine(Engine::Threads);
     let Some(program) = checked.program.as_ref().filter(|_| report.accepted) else {
         bail!("{name}: {}", report.reason.as_deref().unwrap_or("it cannot be run"));
     };
     let options = attune_backend_c::Options::default();
-    let text = attune_backend_c::generate(program, &report.verdicts, &checked.sources, &options)?;
-    attune_backend_c::compile(&text, out, false)?;
-    Ok(())
+    Ok(attune_backend_c::generate(program, &report.verdicts, &checked.sources, &options)?)
 }

@@ -10,8 +10,8 @@ It reads memory and calls nothing in the program. docs/threads.md is the manual.
 
 The library's `attune_debugger` (engines/threads/src/debugger.rs) says where things lie. A thread
 that has left has saved its registers on its stack; an unwinder gives them to GDB as those of the
-caller of frame 0, so that frame 0 is where the operating system's thread is, and the thread's own frames
-begin at 1.
+caller of frame 0, so that frame 0 is where the operating system's thread is, and the thread's own
+frames begin at 1.
 """
 
 import struct

@@ -79,7 +79,14 @@ struct attune_options {
     int preempt;
     /* non-zero: ready threads may go to another worker, see Moves */
     int moves;
+    /* a scheduler that is part of the program, &attune_scheduler of the file that `attune build
+     * --engine threads -o NAME.c` writes; used when neither ATTUNE_SCHED nor `scheduler` names a
+     * file */
+    const struct attune_scheduler *scheduler_in_program;
 };
+
+/* The scheduler of a program that has one in it. */
+extern const struct attune_scheduler attune_scheduler;
 
 /* Starts the library with options (NULL: defaults). Optional: any other call starts it with the
  * defaults. Loads the scheduler, and ends the process with status 2 and a message if that fails.

@@ -1,5 +1,5 @@
-//! Hands the processor over: from a thread to its worker's loop, from the loop to a thread, and from
-//! a thread that yields to the next one.
+//! Hands the processor over: from a thread to its worker's loop, from the loop to a thread, and
+//! from a thread that yields to the next one.
 //!
 //! A worker's *loop* (process.rs) runs threads, on the stack that its OS thread came with. A thread
 //! that gives up the processor goes on with the loop, and tells it what is left to do.

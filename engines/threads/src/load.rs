@@ -1,22 +1,22 @@
 //! Which scheduler runs: the one that ATTUNE_SCHED names, the one that the program's options name,
-//! or the built-in one.
+//! the one that is part of the program, or the built-in one.
 //!
 //! A scheduler that cannot be used ends the process with status 2 before any thread runs: the user
 //! asked for that one, and another would only look like it. A privileged program ignores
 //! ATTUNE_SCHED, which would let its caller run code with its rights.
 
 use std::ffi::{CStr, CString, OsStr, OsString, c_char};
-use std::fs;
 use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use crate::report;
 use crate::scheduler::{Scheduler, text};
 use attune_abi::{self as abi, Event};
 
 unsafe extern "C" {
-    #[link_name = "attune_builtin_scheduler"]
+    #[link_name = "attune_scheduler_pth"]
     static BUILTIN: abi::Scheduler;
 }
 
@@ -43,16 +43,33 @@ impl Loaded {
     }
 }
 
+/// A scheduler that has been compiled into the program.
+#[repr(transparent)]
+pub struct CompiledScheduler(abi::Scheduler);
+
+// SAFETY: a constant, with all that it points to.
+unsafe impl Sync for CompiledScheduler {}
+
+impl fmt::Debug for CompiledScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_tuple("CompiledScheduler").field(&text(self.0.name)).finish()
+    }
+}
+
 /// Loads and checks; does not return if that fails.
-pub fn load(from_options: Option<&CStr>) -> Loaded {
+pub fn load(from_options: Option<&CStr>, in_program: Option<&'static CompiledScheduler>) -> Loaded {
     let wanted = std::env::var_os("ATTUNE_SCHED").filter(|path| !path.is_empty());
     let path = choose("ATTUNE_SCHED", wanted, from_options, is_privileged());
     let loaded = match &path {
         Some(path) => open(path),
-        // SAFETY: a constant, linked into this library.
-        None => Ok(unsafe { &BUILTIN }),
+        None => match in_program {
+            Some(CompiledScheduler(scheduler)) => Ok(scheduler),
+            // SAFETY: a constant, linked into this library.
+            None => Ok(unsafe { &BUILTIN }),
+        },
     };
-    let shown = path.as_deref().unwrap_or(c"the built-in scheduler").to_string_lossy();
+    let unnamed = in_program.map_or(c"the built-in scheduler", |_| c"the program's own scheduler");
+    let shown = path.as_deref().unwrap_or(unnamed).to_string_lossy();
     let checked = loaded.and_then(|scheduler| check(scheduler).map(|()| scheduler));
     let checked = checked.map(Loaded);
     checked.unwrap_or_else(|problem| report::cannot_start(&format!("{shown}: {problem}")))

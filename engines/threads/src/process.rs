@@ -24,7 +24,7 @@ use crate::engine::{Engine, Turn, modes};
 use crate::errno::{Errno, Result};
 use crate::handover;
 use crate::instruments;
-use crate::load;
+use crate::load::{self, CompiledScheduler};
 use crate::overflow;
 use crate::report;
 use crate::scheduler::Scheduler;
@@ -40,6 +40,7 @@ const CLOSED: usize = 1;
 #[derive(Clone, Copy, Default)]
 pub struct Settings<'a> {
     pub scheduler: Option<&'a CStr>,
+    pub scheduler_in_program: Option<&'static CompiledScheduler>,
     pub stack_size: usize,
     pub stack_cache: usize,
     pub ignore_unknown_imports: bool,
@@ -81,7 +82,7 @@ fn build(settings: Settings) -> Result<Option<Arc<Barrier>>> {
         .ok()
         .and_then(|seed| seed.parse().ok())
         .unwrap_or(settings.seed);
-    let loaded = load::load(settings.scheduler);
+    let loaded = load::load(settings.scheduler, settings.scheduler_in_program);
     let mut scheduler = Scheduler::attach(loaded.scheduler(), seed);
     if let Some(cluster) = load::cluster(settings.cluster) {
         if count > 1 {

@@ -1,7 +1,7 @@
 //! Leaves one stack and goes on with another, as a function call sees it.
 //!
 //! ```text
-//!   saved sp -> | what a function must preserve, as `SAVED` orders it | where it goes on | frames ..
+//!   saved sp -> | what a function must preserve (`SAVED`) | where it goes on | frames ..
 //! ```
 //!
 //! Invariant: a saved stack pointer is used once, by the switch that goes on there.

@@ -53,7 +53,11 @@ fn command(root: &Path, line: &str) -> Output {
         };
         let text = root.join(name);
         let scheduler = if text.exists() { text.as_path() } else { Path::new(name) };
-        compile(scheduler, &root.join(out));
+        if out.ends_with(".c") {
+            std::fs::write(root.join(out), common::c_of(scheduler)).expect("written");
+        } else {
+            compile(scheduler, &root.join(out));
+        }
         return Command::new("true").output().expect("true");
     }
     Command::new("sh").args(["-c", line]).current_dir(root).output().expect("a shell")
@@ -93,6 +97,23 @@ fn the_manual_shows_what_its_commands_print() {
     assert_eq!(trace.track("worker 1").groups, ["tasks", "workers"]);
     assert!(trace.track("ready on worker 1").is_counter);
     assert_eq!(trace.track("3 short").groups, ["tasks", "threads"]);
+}
+
+#[test]
+fn the_manual_s_program_brings_its_policy() {
+    let page = page();
+    let (first, part) =
+        (section(&page, "Try it"), section(&page, "A program that brings its policy"));
+    let root = root();
+    let begin = "int main(void)\n{\n";
+    let program = blocks(first, "c")[0].replace(begin, &format!("{begin}{}", blocks(part, "c")[0]));
+    std::fs::write(root.path().join("tasks.c"), program).expect("written");
+    std::fs::write(root.path().join("shortest.sched"), blocks(first, "sched")[0]).expect("written");
+    assert_eq!(run(root.path(), blocks(part, "sh")[0]), blocks(first, "text")[1..]);
+    let build = std::fs::read_to_string(here("../../examples/compiled_in/build.rs"));
+    assert!(
+        build.expect("it is there").contains("attune_threads_build::compile(\"shortest.sched\")")
+    );
 }
 
 /// The lines about a trace are C, and name what the header declares.

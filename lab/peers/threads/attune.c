@@ -1,4 +1,5 @@
-/* Attune, under the policy that ATTUNE_SCHED names. */
+/* Attune, under the policy that ATTUNE_SCHED names, or that is part of the program (COMPILED_IN).
+ */
 #include <attune.h>
 
 #include "bench.h"
@@ -14,6 +15,11 @@ static void *start(void *number)
 static void prepare(long count)
 {
     handles = calloc((size_t)count, sizeof *handles);
+#ifdef COMPILED_IN
+    struct attune_options options = {.size = sizeof options,
+                                     .scheduler_in_program = &attune_scheduler};
+    attune_init(&options);
+#endif
 }
 
 static void create(long number)

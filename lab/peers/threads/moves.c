@@ -1,7 +1,8 @@
-/* Milliseconds that threads need to compute, all created on worker 1. They may move, and yield
- * every few microseconds. ATTUNE_WORKERS says how many workers there are, ATTUNE_SCHED the policy.
+/* Milliseconds that threads need to compute, which yield every few microseconds. They are all
+ * created on worker 1 and may move, or are spread over the workers and stay there. ATTUNE_WORKERS
+ * says how many workers there are, ATTUNE_SCHED the policy.
  *
- *     PROGRAM THREADS YIELDS
+ *     PROGRAM THREADS YIELDS moves|spread
  *
  * Prints one number.
  */
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Steps between two yields. */
 #define STEPS 4000
@@ -31,8 +33,9 @@ int main(int count, char **arguments)
 {
     static uint64_t numbers[MOST][8]; /* a cache line each */
     attune_t threads[MOST];
-    struct attune_options options = {.size = sizeof options, .moves = 1};
-    long number = count == 3 ? atol(arguments[1]) : 0;
+    int moves = count == 4 && !strcmp(arguments[3], "moves");
+    struct attune_options options = {.size = sizeof options, .moves = moves};
+    long number = count == 4 ? atol(arguments[1]) : 0;
     if (number < 1 || number > MOST)
         return 2;
     yields = atol(arguments[2]);
@@ -42,7 +45,8 @@ int main(int count, char **arguments)
     }
     int64_t start = attune_now();
     for (long i = 0; i < number; i++) {
-        if (attune_create(&threads[i], NULL, compute, numbers[i])) {
+        struct attune_attributes attributes = {.worker = moves ? 1 : i % attune_workers() + 1};
+        if (attune_create(&threads[i], &attributes, compute, numbers[i])) {
             perror("attune_create");
             return 1;
         }

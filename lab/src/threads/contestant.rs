@@ -33,10 +33,10 @@ pub struct Contestant {
 
 #[derive(Clone, Copy)]
 enum Make {
-    /// Under a compiled policy that the library loads.
-    Attune {
-        text: &'static str,
-    },
+    /// Under a policy that the library loads.
+    Loaded,
+    /// Under a policy that is part of the program.
+    CompiledIn,
     C {
         file: &'static str,
         text: &'static str,
@@ -57,14 +57,16 @@ pub enum Measure {
     Memory(u32),
 }
 
-const OURS: &str = "Attune, loaded";
+pub const LOADED: &str = "Attune, policy loaded";
+pub const COMPILED_IN: &str = "Attune, policy compiled in";
 pub const BOOST: &str = "Boost.Fiber";
 /// It differs from [`BOOST`] where threads are created.
 pub const POOLED: &str = "Boost.Fiber, stacks pooled";
 
 /// Ours, and the peers.
-pub const CONTESTANTS: [Contestant; 7] = [
-    Contestant::new(OURS, Make::Attune { text: peer!("attune.c") }, None),
+pub const CONTESTANTS: [Contestant; 8] = [
+    Contestant::new(LOADED, Make::Loaded, None),
+    Contestant::new(COMPILED_IN, Make::CompiledIn, None),
     Contestant::new(BOOST, Make::Boost { flag: "-DFIXED" }, Some("boost/fiber/all.hpp")),
     Contestant::new(POOLED, Make::Boost { flag: "-DPOOLED" }, Some("boost/fiber/all.hpp")),
     Contestant::new(
@@ -114,7 +116,7 @@ impl Contestant {
     }
 
     pub fn is_ours(&self) -> bool {
-        matches!(self.make, Make::Attune { .. })
+        matches!(self.make, Make::Loaded | Make::CompiledIn)
     }
 
     /// Whether it walks all its threads at every switch, so that many of them take minutes.
@@ -145,11 +147,18 @@ impl Make {
             call(Command::new(compiler).args(["-O2", "-o", "program"]).args(words), folder)
         };
         match self {
-            Make::Attune { text } => {
-                write("attune.c", text)?;
+            Make::Loaded | Make::CompiledIn => {
+                write("attune.c", peer!("attune.c"))?;
                 let place = format!("-L{}", options.programs.display());
                 let path = format!("-Wl,-rpath,{}", options.programs.display());
-                compile("cc", &["-I.", "attune.c", &place, &path, "-lattune_threads"])?;
+                let library = [&place, &path, "-lattune_threads"];
+                if let Make::CompiledIn = self {
+                    write("fifo.c", &schedulers::c_of("fifo")?)?;
+                    let own = ["-I.", "-DCOMPILED_IN", "attune.c", "fifo.c"];
+                    compile("cc", &[&own[..], &library].concat())?;
+                    return Ok(vec![]);
+                }
+                compile("cc", &[&["-I.", "attune.c"][..], &library].concat())?;
                 let policy = folder.join("fifo.so");
                 schedulers::compile("fifo", &policy)?;
                 return Ok(vec![("ATTUNE_SCHED", policy)]);

@@ -1,4 +1,5 @@
-//! A program whose threads move: all are created on worker 1, on one worker and on two.
+//! A program whose threads are all created on worker 1 and move, or are spread over the workers and
+//! stay: on one worker and on two.
 //!
 //! The two take turns, so a machine that changes its speed changes both sides of a pair.
 
@@ -23,9 +24,25 @@ pub struct Moving {
     pub pairs: Vec<[f64; 2]>,
 }
 
-pub fn measure(options: &Options, count: usize, progress: Progress) -> Result<Moving> {
-    progress("compiling the program whose threads move");
-    let folder = options.folder.join("moving");
+/// Where its threads are.
+#[derive(Clone, Copy)]
+pub enum Threads {
+    Move,
+    AreSpread,
+}
+
+pub fn measure(
+    options: &Options,
+    threads: Threads,
+    count: usize,
+    progress: Progress,
+) -> Result<Moving> {
+    let word = match threads {
+        Threads::Move => "moves",
+        Threads::AreSpread => "spread",
+    };
+    progress(&format!("compiling the program for two workers ({word})"));
+    let folder = options.folder.join(word);
     files::create_folder(&folder)?;
     for (name, text) in [
         ("attune.h", include_str!("../../../engines/threads/include/attune.h")),
@@ -39,10 +56,10 @@ pub fn measure(options: &Options, count: usize, progress: Progress) -> Result<Mo
     call(Command::new("cc").args(words), &folder)?;
     let policy = folder.join("round_robin.so");
     schedulers::compile("round_robin", &policy)?;
-    let program = Program { command: folder.join("program"), policy };
+    let program = Program { command: folder.join("program"), policy, word };
     let mut pairs = vec![];
     for pair in 0..count {
-        progress(&format!("threads that move, pair {} of {count}", pair + 1));
+        progress(&format!("two workers ({word}), pair {} of {count}", pair + 1));
         let mut times = [0.0; 2];
         let order = if pair % 2 == 0 { [0, 1] } else { [1, 0] };
         for place in order {
@@ -56,14 +73,15 @@ pub fn measure(options: &Options, count: usize, progress: Progress) -> Result<Mo
 struct Program {
     command: PathBuf,
     policy: PathBuf,
+    word: &'static str,
 }
 
 impl Program {
     fn run(&self, workers: usize) -> Result<f64> {
         let mut command = Command::new(&self.command);
-        command.args([THREADS.to_string(), YIELDS.to_string()]);
+        command.args([THREADS.to_string(), YIELDS.to_string()]).arg(self.word);
         command.env("ATTUNE_SCHED", &self.policy).env("ATTUNE_WORKERS", workers.to_string());
-        let output = command.output().context("the program whose threads move")?;
+        let output = command.output().context("the program for two workers")?;
         let said = String::from_utf8_lossy(&output.stdout);
         match said.trim().parse() {
             Ok(figure) if output.status.success() => Ok(figure),

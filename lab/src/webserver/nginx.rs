@@ -14,15 +14,15 @@ use crate::programs;
 #[derive(Clone, Debug)]
 pub enum Role<'a> {
     /// Serves the files of a site.
-    Files(&'a Path),
-    /// The same behind a proxy, with leave to keep the replies for an hour. Below `/live/` it
+    Files(&'a Path, Tuning),
+    /// Serves them behind a proxy, with leave to keep the replies for an hour. Below `/live/` it
     /// serves the small files and forbids to keep them.
     Upstream(&'a Path),
     /// Keeps the replies of the server there.
     Proxy(SocketAddrV4, Tuning),
 }
 
-/// What may suit a caching nginx, or not.
+/// What may suit an nginx, or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Tuning {
     pub sendfile: bool,
@@ -40,6 +40,14 @@ impl Tuning {
 
     const fn of(sendfile: bool, tcp_nopush: bool, open_file_cache: bool) -> Tuning {
         Tuning { sendfile, tcp_nopush, open_file_cache }
+    }
+
+    /// Its lines in a configuration.
+    fn lines(self) -> String {
+        let switch = |on| if on { "on" } else { "off" };
+        let (sendfile, nopush) = (switch(self.sendfile), switch(self.tcp_nopush));
+        let open_files = if self.open_file_cache { OPEN_FILES } else { "" };
+        format!("    sendfile {sendfile};\n    tcp_nopush {nopush};\n{open_files}")
     }
 
     pub fn words(self) -> String {
@@ -60,7 +68,7 @@ pub fn program() -> Option<PathBuf> {
 /// The text of its configuration; what it writes goes to `scratch`.
 pub fn configuration(role: &Role, address: SocketAddrV4, scratch: &Path) -> Result<String> {
     let server = match role {
-        Role::Files(site) => files(address, &whole(site)?),
+        Role::Files(site, tuning) => files(address, &whole(site)?, *tuning),
         Role::Upstream(site) => upstream(address, &whole(site)?),
         Role::Proxy(behind, tuning) => proxy(address, *behind, *tuning, scratch),
     };
@@ -86,12 +94,9 @@ fn whole(site: &Path) -> Result<PathBuf> {
 const OPEN_FILES: &str =
     "    open_file_cache max=1000 inactive=1h;\n    open_file_cache_valid 1h;\n";
 
-fn files(address: SocketAddrV4, site: &Path) -> String {
-    let site = site.display();
-    format!(
-        "    sendfile on;\n{OPEN_FILES}    server {{ listen {address} backlog=4096; root \
-            \"{site}\"; }}\n"
-    )
+fn files(address: SocketAddrV4, site: &Path, tuning: Tuning) -> String {
+    let (site, tuning) = (site.display(), tuning.lines());
+    format!("{tuning}    server {{ listen {address} backlog=4096; root \"{site}\"; }}\n")
 }
 
 fn upstream(address: SocketAddrV4, site: &Path) -> String {
@@ -105,11 +110,9 @@ fn upstream(address: SocketAddrV4, site: &Path) -> String {
 
 fn proxy(address: SocketAddrV4, behind: SocketAddrV4, tuning: Tuning, scratch: &Path) -> String {
     let scratch = scratch.display();
-    let switch = |on| if on { "on" } else { "off" };
-    let (sendfile, nopush) = (switch(tuning.sendfile), switch(tuning.tcp_nopush));
-    let open_files = if tuning.open_file_cache { OPEN_FILES } else { "" };
+    let tuning = tuning.lines();
     format!(
-        "    sendfile {sendfile};\n    tcp_nopush {nopush};\n{open_files}    proxy_cache_path \
+        "{tuning}    proxy_cache_path \
             \"{scratch}/cache\" levels=1:2 keys_zone=kept:10m max_size=256m inactive=1h \
             use_temp_path=off;\n    upstream behind {{ server {behind}; keepalive 64; \
             keepalive_requests 1000000; }}\n    server {{\n        listen {address} \

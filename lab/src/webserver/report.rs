@@ -15,7 +15,7 @@ use crate::plot::{self, Line};
 use crate::report::{Claim, Picture, Report, Table};
 
 /// The bounds of the claims: mean response time and throughput in parts of fifo's.
-const MEAN: f64 = 0.70;
+const MEAN: f64 = 0.65;
 const THROUGHPUT: f64 = 0.98;
 /// `per_byte` of shortest_reply times a megabyte, in milliseconds.
 const LARGE_MAY_LOSE: f64 = 2_100.0;
@@ -46,6 +46,14 @@ pub fn report(
             .notes
             .push("`attune vm setup` adds the pairs in a deterministic machine.".to_owned()),
         Err(error) => claims.push(Claim::new(format!("deterministic machine: {error}"), None)),
+    }
+    match &results.contest {
+        Some(contest) => {
+            let handlers = results.pairs.searches[1].best.handlers;
+            tables.push(contest.table("server", handlers));
+            claims.extend(contest.claims());
+        }
+        None => claims.push(Claim::new("nginx is not installed: `tools/setup.sh webserver`", None)),
     }
     tables.extend([open_table(results), closed_table(results)]);
     if !results.wrk_keep_alive.is_empty() {
@@ -90,6 +98,9 @@ const METHOD: &[&str] = &[
      loopback of the experiment's own), as it would if the clients were another machine. Otherwise \
      the client pays for both ends of each handshake, and one core of clients cannot overload the \
      server.",
+    "The contest with nginx is a closed loop of 256 clients, a connection for each request, on \
+     the same core in alternating pairs, with the best of four configurations of nginx. Ours runs \
+     under `shortest_reply`.",
     "Every reply's status and length is checked, and one in seventeen byte by byte.",
 ];
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::contest::{self, Contest};
 use super::measure::{self, Sample};
 use super::nginx::{self, Role};
 use super::pairs::{self, Bench, POLICIES, Pairs};
@@ -26,6 +27,8 @@ pub type ByServer<T> = Vec<(String, T)>;
 #[derive(Serialize)]
 pub struct Results {
     pub pairs: Pairs,
+    /// None: nginx is not installed.
+    pub contest: Option<Contest>,
     /// By load in percent of the capacity.
     pub open: BTreeMap<u32, ByServer<Sample>>,
     /// The same in the simulator, with the measured costs.
@@ -55,10 +58,15 @@ pub fn run(bench: &Bench, site: &Path, options: &Options, folder: &Path) -> Resu
         let server = bench.start(policy, &pairs.searches[policy].best)?;
         servers.push(((*name).to_owned(), server));
     }
+    let mut contest = None;
     if nginx::program().is_some() {
-        let role = Role::Files(site);
-        let nginx = Server::start_nginx(&role, &folder.join("nginx"), bench.server_core)?;
-        servers.push(("nginx".to_owned(), nginx));
+        let nginx = |tuning| {
+            let role = Role::Files(site, tuning);
+            Server::start_nginx(&role, &folder.join("nginx"), bench.server_core)
+        };
+        let held = contest::run(bench, pairing, &servers[1].1, nginx)?;
+        servers.push(("nginx".to_owned(), nginx(held.best)?));
+        contest = Some(held);
     }
     let rest = Rest { bench, plan, servers: &servers, capacity: pairs.capacity() };
     (bench.say)("measuring what a request and a byte cost");
@@ -87,7 +95,18 @@ pub fn run(bench: &Bench, site: &Path, options: &Options, folder: &Path) -> Resu
         let (account, _) = server.stop().with_context(|| format!("ending {name}"))?;
         accounts.push((name, account));
     }
-    Ok(Results { pairs, open, simulated, costs, closed, wrk, wrk_keep_alive, accounts, commands })
+    Ok(Results {
+        pairs,
+        contest,
+        open,
+        simulated,
+        costs,
+        closed,
+        wrk,
+        wrk_keep_alive,
+        accounts,
+        commands,
+    })
 }
 
 /// The runs beside the pairs.

@@ -1,6 +1,7 @@
 //! Starting, threads, numbers.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 
 use super::{posix, status};
@@ -8,6 +9,7 @@ use crate::clock;
 use crate::engine::{New, modes, worker};
 use crate::errno::{self, Errno};
 use crate::io;
+use crate::load::CompiledScheduler;
 use crate::operations::{self, Place};
 use crate::preemption;
 use crate::process::{self, Settings, here, leave, with};
@@ -31,7 +33,11 @@ pub struct Options {
     workers: c_uint,
     preempt: c_int,
     moves: c_int,
+    scheduler_in_program: *const CompiledScheduler,
 }
+
+/// The size of the options before members were added behind `moves`.
+const FIRST_SIZE: usize = offset_of!(Options, scheduler_in_program);
 
 /// `struct attune_attributes`.
 #[repr(C)]
@@ -47,17 +53,24 @@ pub struct Attributes {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn attune_init(options: *const Options) -> c_int {
     status(|| {
-        // SAFETY: null, or options whose `size` says how much of them there is.
-        let Some(size) = (unsafe { options.as_ref() }).map(|_| unsafe { (*options).size }) else {
+        if options.is_null() {
             return process::start(Settings::default());
-        };
-        if size != size_of::<Options>() {
+        }
+        // SAFETY: options whose `size` says how much of them there is.
+        let size = unsafe { (*options).size };
+        if size != size_of::<Options>() && size != FIRST_SIZE {
             return Err(Errno(libc::EINVAL));
         }
-        // SAFETY: they are all there.
-        let options = unsafe { &*options };
+        let mut all = MaybeUninit::<Options>::zeroed();
+        // SAFETY: so many bytes of them are there; zero is the default of what is not.
+        let options = unsafe {
+            ptr::copy_nonoverlapping(options.cast::<u8>(), all.as_mut_ptr().cast(), size);
+            all.assume_init_ref()
+        };
         process::start(Settings {
             scheduler: text(options.scheduler),
+            // SAFETY: null, or a constant of the program.
+            scheduler_in_program: unsafe { options.scheduler_in_program.as_ref() },
             stack_size: options.stack_size,
             stack_cache: options.stack_cache,
             ignore_unknown_imports: options.ignore_unknown_imports != 0,

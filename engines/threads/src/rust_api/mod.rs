@@ -30,9 +30,20 @@ pub use threads::{
 };
 pub use trace::{end_trace, trace};
 
+pub use crate::load::CompiledScheduler;
+
 use std::time::Duration;
 
 use crate::clock::{self, NEVER};
+
+/// The scheduler of that name, which the program's build script has compiled into it by
+/// `attune_threads_build::compile`.
+#[macro_export]
+macro_rules! compiled_scheduler {
+    ($name:literal) => {
+        include!(concat!(env!("OUT_DIR"), "/", $name, ".rs"))
+    };
+}
 
 /// None never ends.
 fn deadline(timeout: Option<Duration>) -> i64 {

@@ -16,6 +16,7 @@ use crate::clock::{self, NEVER};
 use crate::engine::{New, worker};
 use crate::errno::Errno;
 use crate::io::sleep_until as sleep_to;
+use crate::load::CompiledScheduler;
 use crate::operations::{self, Place};
 use crate::preemption;
 use crate::process::{self, Settings, here, leave, with};
@@ -31,6 +32,9 @@ pub struct ThreadId(pub u64);
 pub struct Options {
     /// A compiled scheduler, used when ATTUNE_SCHED is unset.
     pub scheduler: Option<PathBuf>,
+    /// One that is part of the program ([`compiled_scheduler!`](crate::compiled_scheduler)), used
+    /// when neither names a file.
+    pub scheduler_in_program: Option<&'static CompiledScheduler>,
     /// Bytes of a thread's stack; 0: 256 KiB.
     pub stack_size: usize,
     /// Stacks kept for new threads when theirs end; 0: all. The kernel may take the memory of all
@@ -62,6 +66,7 @@ pub fn init(options: &Options) -> io::Result<()> {
     let cluster = options.cluster.as_deref().map(CString::new).transpose()?;
     Ok(process::start(Settings {
         scheduler: path.as_deref(),
+        scheduler_in_program: options.scheduler_in_program,
         stack_size: options.stack_size,
         stack_cache: options.stack_cache,
         ignore_unknown_imports: options.ignore_unknown_imports,

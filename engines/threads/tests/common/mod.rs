@@ -44,13 +44,18 @@ pub fn scheduler(directory: &Path, name: &str) -> PathBuf {
 
 /// Compiles a scheduler's file, or one of the library by its name.
 pub fn compile(scheduler: &Path, out: &Path) {
+    attune_backend_c::compile(&c_of(scheduler), out, false).expect("it compiles");
+}
+
+/// The C of a scheduler's file, or of one of the library.
+pub fn c_of(scheduler: &Path) -> String {
     let mut opened = attune_schedulers::open(scheduler, &[]).expect("the scheduler's file");
     let checked = check(&opened.source, &mut opened.loader, &Options::default());
     assert!(!checked.has_errors(), "{}: {:?}", scheduler.display(), checked.diagnostics);
     let program = checked.program.as_ref().expect("no errors, so a program");
     let verdicts = &checked.engine(Engine::Threads).verdicts;
     let c = attune_backend_c::generate(program, verdicts, &checked.sources, &Default::default());
-    attune_backend_c::compile(&c.expect("C"), out, false).expect("it compiles");
+    c.expect("C")
 }
 
 /// A program of tests/programs, linked with the library.

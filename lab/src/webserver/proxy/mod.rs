@@ -11,7 +11,6 @@
 //! as many requests a second as nginx on the same core, with the best of several configurations.
 //! No request is lost or answered wrongly.
 
-mod contest;
 mod report;
 
 use std::collections::BTreeMap;
@@ -22,6 +21,7 @@ use anyhow::{Context, Result, ensure};
 use attune_linux::affinity::Cpus;
 use serde::Serialize;
 
+use super::contest::{self, Contest};
 use super::measure::Sample;
 use super::nginx::{self, Role, Tuning};
 use super::pairs::{Bench, POLICIES, Pairs};
@@ -33,7 +33,6 @@ use crate::experiment::{Options, Procedure, Progress};
 use crate::files;
 use crate::http::schedule::Target;
 use crate::report::Report;
-use contest::Contest;
 
 pub const EXPERIMENT: Procedure = Procedure {
     name: "proxy",

@@ -4,26 +4,22 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::{POOL, Results};
-use crate::report::{Claim, Report, Table};
-use crate::webserver::measure::Sample;
-use crate::webserver::plan;
+use crate::report::{Report, Table};
 use crate::webserver::report::{
     COLUMNS, cells, claims, number, numbers, pairs_table, pictures, plain_loopback,
 };
 
-/// The bounds of the claims: the mean response time in parts of fifo's, and nginx's requests a
-/// second in parts of ours.
+/// The bound of the claim: the mean response time in parts of fifo's.
 const MEAN: f64 = 0.65;
-const NGINX: f64 = 1.0;
 
 pub fn report(results: &Results, network: Option<anyhow::Error>) -> Result<Report> {
     let mut pairs = pairs_table(&results.pairs, "this machine, in real time");
     pairs.notes.push(PUBLISHED.to_owned());
     pairs.notes.extend(network.map(plain_loopback));
     let mut claims = claims(&results.pairs, "", MEAN);
-    claims.extend(contest_claims(results));
+    claims.extend(results.contest.claims());
     Ok(Report {
-        tables: vec![pairs, contest_table(results), open_table(results)],
+        tables: vec![pairs, results.contest.table("proxy", POOL), open_table(results)],
         claims,
         pictures: pictures(&results.pairs, &results.open)?,
         commands: results.commands.clone(),
@@ -49,25 +45,6 @@ const METHOD: &[&str] = &[
     "Every reply's status and length is checked, and one in seventeen byte by byte.",
 ];
 
-fn contest_table(results: &Results) -> Table {
-    let contest = &results.contest;
-    let row = |name: &str, sample: &Sample| {
-        [name.to_owned()].into_iter().chain(numbers(cells(sample))).collect::<Vec<_>>()
-    };
-    let rows = vec![row("ours", &contest.sample(0)), row("nginx", &contest.sample(1))];
-    let (count, clients) = (contest.pairs.len(), plan::BUSY_CLIENTS);
-    let title =
-        format!("{count} pairs, {clients} clients without rest, {POOL} handlers: times in ms");
-    let mut table = Table::new(title, &[&["proxy"][..], &COLUMNS].concat(), rows);
-    let tried = contest.tried.iter().map(|(tuning, rate)| {
-        let chosen = if *tuning == contest.best { " (chosen)" } else { "" };
-        format!("{}: {}{chosen}", tuning.words(), number(*rate))
-    });
-    let tried: Vec<String> = tried.collect();
-    table.notes.push(format!("nginx's requests/s with {}.", tried.join("; ")));
-    table
-}
-
 fn open_table(results: &Results) -> Table {
     let rows = results.open.iter().flat_map(|(percent, servers)| {
         servers.iter().map(move |(name, sample)| {
@@ -79,24 +56,4 @@ fn open_table(results: &Results) -> Table {
         "Open loop: response times in ms, load in % of the {capacity} requests/s that fifo answers"
     );
     Table::new(title, &[&["load, proxy"][..], &COLUMNS].concat(), rows.collect())
-}
-
-fn contest_claims(results: &Results) -> Vec<Claim> {
-    let contest = &results.contest;
-    let claim = "it answers at least as many requests a second as nginx (nginx's by ours)";
-    let (lost, verified) = contest
-        .pairs
-        .iter()
-        .flatten()
-        .fold((0.0, 0.0), |sum, sample| (sum.0 + sample.lost, sum.1 + sample.verified));
-    vec![
-        match contest.ratio() {
-            Some(ratio) => Claim::interval(claim, ratio, NGINX),
-            None => Claim::new(claim, None),
-        },
-        Claim::new(
-            "beside nginx, too, no request is lost or answered wrongly",
-            Some((lost == 0.0, format!("{lost:.0} lost; {verified:.0} compared byte by byte"))),
-        ),
-    ]
 }

@@ -1,15 +1,20 @@
-//! The contest with nginx: which proxy answers more requests a second on the same core. Both run
-//! with the settings that suit them best, in alternating pairs.
+//! The contest with nginx: which answers more requests a second on the same core, as a server or as
+//! a proxy. Both run with the settings that suit them best, in alternating pairs.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::measure::{self, Sample};
+use super::nginx::Tuning;
+use super::pairs::Bench;
+use super::plan::{self, Pairing};
+use super::report::{COLUMNS, cells, number, numbers};
+use super::server::Server;
 use crate::median_interval::{self, Median};
-use crate::webserver::measure::{self, Sample};
-use crate::webserver::nginx::Tuning;
-use crate::webserver::pairs::Bench;
-use crate::webserver::plan::{self, Pairing};
-use crate::webserver::server::Server;
+use crate::report::{Claim, Table};
+
+/// The bound of the claim: nginx's requests a second in parts of ours.
+const MOST: f64 = 1.0;
 
 #[derive(Serialize)]
 pub struct Contest {
@@ -34,7 +39,48 @@ impl Contest {
     }
 }
 
-/// `nginx` starts one with that tuning, and a cache that is filled.
+impl Contest {
+    /// `kind`: what both are.
+    pub fn table(&self, kind: &str, handlers: usize) -> Table {
+        let row = |name: &str, sample: &Sample| {
+            [name.to_owned()].into_iter().chain(numbers(cells(sample))).collect::<Vec<_>>()
+        };
+        let rows = vec![row("ours", &self.sample(0)), row("nginx", &self.sample(1))];
+        let (count, clients) = (self.pairs.len(), plan::BUSY_CLIENTS);
+        let title = format!(
+            "{count} pairs, {clients} clients without rest, {handlers} handlers: times in ms"
+        );
+        let mut table = Table::new(title, &[&[kind][..], &COLUMNS].concat(), rows);
+        let tried = self.tried.iter().map(|(tuning, rate)| {
+            let chosen = if *tuning == self.best { " (chosen)" } else { "" };
+            format!("{}: {}{chosen}", tuning.words(), number(*rate))
+        });
+        let tried: Vec<String> = tried.collect();
+        table.notes.push(format!("nginx's requests/s with {}.", tried.join("; ")));
+        table
+    }
+
+    pub fn claims(&self) -> Vec<Claim> {
+        let claim = "it answers at least as many requests a second as nginx (nginx's by ours)";
+        let (lost, verified) = self
+            .pairs
+            .iter()
+            .flatten()
+            .fold((0.0, 0.0), |sum, sample| (sum.0 + sample.lost, sum.1 + sample.verified));
+        vec![
+            match self.ratio() {
+                Some(ratio) => Claim::interval(claim, ratio, MOST),
+                None => Claim::new(claim, None),
+            },
+            Claim::new(
+                "beside nginx, too, no request is lost or answered wrongly",
+                Some((lost == 0.0, format!("{lost:.0} lost; {verified:.0} compared byte by byte"))),
+            ),
+        ]
+    }
+}
+
+/// `nginx` starts one with that tuning; a proxy's cache is filled.
 pub fn run(
     bench: &Bench,
     pairing: &Pairing,
