@@ -132,9 +132,7 @@ impl Bench<'_> {
     fn search(&self, policy: usize, pairing: &Pairing, capacity: f64) -> Result<Search> {
         let mut tried: Vec<(Settings, f64)> = vec![];
         for settings in pairing.settings() {
-            let Settings { handlers, chunk } = settings;
-            let name = POLICIES[policy];
-            (self.say)(&format!("{name}: {handlers} handlers, chunks of {} kB", chunk >> 10));
+            (self.say)(&format!("{}: {}", POLICIES[policy], settings.words()));
             let server = self.start(policy, &settings)?;
             let means = (0..pairing.tries as u64).map(|seed| {
                 let pattern = pattern(pairing.length, capacity, plan::OVERLOAD, 1000 + seed);

@@ -49,8 +49,7 @@ pub fn report(
     }
     match &results.contest {
         Some(contest) => {
-            let handlers = results.pairs.searches[1].best.handlers;
-            tables.push(contest.table("server", handlers));
+            tables.push(contest.table("server"));
             claims.extend(contest.claims());
         }
         None => claims.push(Claim::new("nginx is not installed: `tools/setup.sh webserver`", None)),
@@ -151,11 +150,7 @@ pub fn pairs_table(pairs: &Pairs, place: &str) -> Table {
     let mut table = Table::new(title, &[&["policy"][..], &COLUMNS].concat(), rows);
     let best = POLICIES.iter().zip(&pairs.searches).map(|(policy, search)| {
         let (best, tried) = (&search.best, search.tried.len());
-        format!(
-            "{policy}: {} handlers, chunks of {} kB, the best of {tried}",
-            best.handlers,
-            best.chunk >> 10
-        )
+        format!("{policy}: {}, the best of {tried}", best.words())
     });
     let best: Vec<String> = best.collect();
     table.notes.push(format!("Settings: {}.", best.join("; ")));

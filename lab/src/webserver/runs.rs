@@ -64,8 +64,8 @@ pub fn run(bench: &Bench, site: &Path, options: &Options, folder: &Path) -> Resu
             let role = Role::Files(site, tuning);
             Server::start_nginx(&role, &folder.join("nginx"), bench.server_core)
         };
-        let held = contest::run(bench, pairing, &servers[1].1, nginx)?;
-        servers.push(("nginx".to_owned(), nginx(held.best)?));
+        let held = contest::run(bench, pairing, |settings| bench.start(1, &settings), nginx)?;
+        servers.push(("nginx".to_owned(), nginx(held.nginx.best)?));
         contest = Some(held);
     }
     let rest = Rest { bench, plan, servers: &servers, capacity: pairs.capacity() };

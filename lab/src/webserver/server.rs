@@ -35,10 +35,16 @@ pub enum Source<'a> {
 }
 
 /// How the example server is started.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     pub handlers: usize,
     pub chunk: usize,
+}
+
+impl Settings {
+    pub fn words(self) -> String {
+        format!("{} handlers, chunks of {} kB", self.handlers, self.chunk >> 10)
+    }
 }
 
 impl Server {

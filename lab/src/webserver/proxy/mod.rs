@@ -118,14 +118,15 @@ fn measure(
         bench.warm(&server)?;
         Ok(server)
     };
-    let ours = bench.start(1, &pairs.searches[1].best)?;
-    let contest = contest::run(bench, pairing, &ours, nginx)?;
-    let fifo = bench.start(0, &pairs.searches[0].best)?;
+    let ours = |settings| bench.start(1, &settings);
+    let contest = contest::run(bench, pairing, ours, nginx)?;
+    let [fifo, ours] = [0, 1].map(|policy| bench.start(policy, &pairs.searches[policy].best));
+    let (fifo, ours) = (fifo?, ours?);
     let named = |name: &str, server| (name.to_owned(), server);
     let servers = vec![
         named(POLICIES[0], fifo),
         named(POLICIES[1], ours),
-        named("nginx", nginx(contest.best)?),
+        named("nginx", nginx(contest.nginx.best)?),
     ];
     let rest = Rest { bench, plan, servers: &servers, capacity: pairs.capacity() };
     let open = rest.open(pairing)?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 
-use super::{POOL, Results};
+use super::Results;
 use crate::report::{Report, Table};
 use crate::webserver::report::{
     COLUMNS, cells, claims, number, numbers, pairs_table, pictures, plain_loopback,
@@ -19,7 +19,7 @@ pub fn report(results: &Results, network: Option<anyhow::Error>) -> Result<Repor
     let mut claims = claims(&results.pairs, "", MEAN);
     claims.extend(results.contest.claims());
     Ok(Report {
-        tables: vec![pairs, results.contest.table("proxy", POOL), open_table(results)],
+        tables: vec![pairs, results.contest.table("proxy"), open_table(results)],
         claims,
         pictures: pictures(&results.pairs, &results.open)?,
         commands: results.commands.clone(),
