@@ -60,7 +60,7 @@ pub fn compile(scheduler: impl AsRef<Path>) -> Result<(), Error> {
     write(&folder.join(format!("{name}.rs")), &expression(&symbol))
 }
 
-/// Of `policies/shortest.sched` that is `shortest`.
+/// The name of `policies/shortest.sched` is `shortest`.
 fn name_of(scheduler: &Path) -> Result<String, Error> {
     let name = scheduler.file_stem().unwrap_or_default().to_string_lossy();
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
