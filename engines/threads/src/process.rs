@@ -228,6 +228,16 @@ fn running(worker: &'static Worker) -> Result<ThreadRef> {
     engine.map(Engine::current).ok_or(Errno(libc::EPERM))
 }
 
+/// The running thread, if no other worker and no safe point can come between what the caller does
+/// with it: the program has one worker, and has opted into nothing.
+#[inline]
+pub fn undisturbed() -> Option<ThreadRef> {
+    if worker::several() || modes::any() {
+        return None;
+    }
+    running(here().ok()?).ok()
+}
+
 /// The calling worker. Errors as of [`with`].
 #[inline]
 pub fn here() -> Result<&'static Worker> {

@@ -141,7 +141,7 @@ impl Bench<'_> {
             tried.push((settings, measure::middle(means.collect::<Result<_>>()?)));
         }
         let best = tried.iter().min_by(|one, other| one.1.total_cmp(&other.1));
-        let best = best.context("no settings to try")?.0.clone();
+        let best = best.context("no settings to try")?.0;
         Ok(Search { best, tried })
     }
 
@@ -168,7 +168,7 @@ mod tests {
         let pair =
             |fifo, shortest| Pair { capacity: 1.0, samples: [sample(fifo), sample(shortest)] };
         let settings = Settings { handlers: 1, chunk: 1 };
-        let search = || Search { best: settings.clone(), tried: vec![] };
+        let search = || Search { best: settings, tried: vec![] };
         // The machine is ten times slower in the second half; the ratio stays.
         let pairs = (1..=6).map(|pair_number| {
             let slow = if pair_number > 3 { 10.0 } else { 1.0 };
