@@ -133,9 +133,9 @@ fn quotas_are_kept_whatever_changes() {
         echo 10 > $tree/b/cpu.weight
         limit a 50; limit a/x 20
         hog a/x a/x a/x a/y a/y b b
-        measure nested 1 a a/x b
+        measure nested 2 a a/x b
         limit a/x 40; echo max > $tree/a/cpu.max; limit b 30; limit a/y 60
-        measure changed 1 a/x a/y b
+        measure changed 2 a/x a/y b
         echo 1 > $tree/a/y/cgroup.freeze
         measure frozen 0.2 a/y
         echo 0 > $tree/a/y/cgroup.freeze
