@@ -15,14 +15,14 @@
 //!
 //! From the outside in: `c_api` and `rust_api` are thin layers over `operations`, `sync`, `io`,
 //! `shared_variables`, `import_operations` and `trace_operations`; these act on the `engine` of
-//! their worker through `process`, which also switches stacks, and on those of others through
-//! `remote`. `preemption` has the points at which a thread gives way though it could go on. An
-//! `engine::worker` is an OS thread with its engine, and a program has one unless it asks for more.
-//! The engine drives the `scheduler` that `load` found, with `thread_table`, `timers`,
-//! `io::Descriptors` and `stack` for its data. `thread` and its children are at the bottom.
-//! `instruments` tells sanitizers and Valgrind of stacks, `unwinding` keeps C++ exceptions apart,
-//! `debugger` shows threads to GDB, `control` to the program's user, and `trace` writes down what
-//! they do.
+//! their worker through `process`, which hands over (`handover`, `stack_switch`) from one stack to
+//! another (`fiber`), and on those of others through `remote`. `preemption` has the points at which
+//! a thread gives way though it could go on. An `engine::worker` is an OS thread with its engine,
+//! and a program has one unless it asks for more. The engine drives the `scheduler` that `load`
+//! found, with `thread_table`, `timers`, `io::Descriptors` and `stack` for its data. `thread` and
+//! its children are at the bottom. `instruments` tells sanitizers and Valgrind of stacks,
+//! `unwinding` keeps C++ exceptions apart, `debugger` shows threads to GDB, `control` to the
+//! program's user, and `trace` writes down what they do.
 
 mod c_api;
 mod clock;

@@ -71,7 +71,7 @@ pub unsafe extern "C" fn switch(save: *mut usize, to: usize) {
     )
 }
 
-/// The oldest frame of a stack; the zero that it pushes ends chains of frames.
+/// The oldest frame of a stack; its zero in rbp ends chains of frames.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn begin() {

@@ -270,7 +270,7 @@ impl Engine {
         self.threads.insert(thread);
         self.worker.view.has_threads(self.threads.slots());
         if self.time.of_every_switch {
-            thread.times.becomes_ready(now);
+            thread.times.begins(now);
         }
     }
 
@@ -315,7 +315,7 @@ impl Engine {
         }
         let now = self.time();
         if self.time.of_every_switch {
-            thread.times.becomes_ready(now);
+            thread.times.begins(now);
         }
         if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
             self.raise(Event::ResumeThread, Some(thread), now);

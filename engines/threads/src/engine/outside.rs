@@ -173,7 +173,7 @@ impl Engine {
     pub(super) fn raise_ready(&mut self, thread: ThreadRef, now: i64) {
         thread.state.set(State::Ready);
         if self.time.of_every_switch {
-            thread.times.becomes_ready(now);
+            thread.times.begins(now);
         }
         if !self.wakes_by_resuming() {
             self.raise(Event::EventRaised, Some(thread), now);

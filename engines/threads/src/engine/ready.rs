@@ -79,7 +79,7 @@ mod tests {
 
     fn thread(id: u64, since: i64) -> ThreadRef {
         let thread = ThreadRef::allocate(id, c"", std::ptr::null_mut(), 0);
-        thread.times.becomes_ready(since);
+        thread.times.begins(since);
         thread
     }
 

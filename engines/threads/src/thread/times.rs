@@ -17,12 +17,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// It is ready from now on, but does not run.
-    pub fn becomes_ready(&self, now: i64) {
-        self.since.set(now);
-    }
-
-    /// Whatever it does, its time counts from now on.
+    /// What it does now begins to count: it is ready, or nobody has counted before.
     pub fn begins(&self, now: i64) {
         self.since.set(now);
     }
