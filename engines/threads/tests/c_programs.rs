@@ -199,6 +199,15 @@ fn unknown_imports_are_refused_told_or_ignored() {
 }
 
 #[test]
+fn options_of_an_older_header_are_taken() {
+    let directory = directory();
+    let failures = program(directory.path(), "failures");
+    // Without a file to load, so that the scheduler in the program would count if it were read.
+    let ended = run(Command::new(failures).arg("older").env_remove("ATTUNE_SCHED"));
+    assert_eq!(ended.status, Some(6), "{}", ended.stderr);
+}
+
+#[test]
 fn an_unusable_scheduler_is_refused_before_anything_runs() {
     let directory = directory();
     let failures = program(directory.path(), "failures");

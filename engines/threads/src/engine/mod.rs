@@ -23,6 +23,8 @@ mod node;
 mod outside;
 mod ready;
 mod stay;
+mod suspending;
+mod switching;
 mod time;
 mod traced;
 mod waits;
@@ -33,14 +35,11 @@ use std::ffi::{CStr, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clock;
-use crate::cluster::Cluster;
 use crate::control::{self, Hint};
-use crate::diagnosis;
 use crate::errno::{Errno, Result};
 use crate::fiber;
 use crate::import_bindings::ImportBindings;
 use crate::io::Descriptors;
-use crate::report;
 use crate::scheduler::Scheduler;
 use crate::stack::{Extent, StackPool};
 use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
@@ -51,6 +50,7 @@ use attune_abi::{Event, Variable};
 use moves::Moves;
 use node::Asking;
 use stay::Stay;
+pub use switching::Turn;
 use time::Time;
 use worker::{Message, Worker};
 
@@ -64,17 +64,6 @@ pub struct New<'a> {
     /// As if it had pinned itself.
     pub pinned: bool,
     pub body: Body,
-}
-
-/// What is left to do for a thread that gives up the processor.
-#[derive(Clone, Copy)]
-pub enum Turn {
-    /// All of it.
-    Leave(Leave),
-    /// It has stopped, and at that time the scheduler had no thread to run.
-    Choose { now: i64 },
-    /// This thread runs already, as far as the engine is concerned.
-    Run(ThreadRef),
 }
 
 /// An event that the scheduler has not been told of.
@@ -274,160 +263,6 @@ impl Engine {
         }
     }
 
-    /// Another thread does not run until it is resumed. One that runs, since the caller is another
-    /// worker or a cluster, is suspended when it yields next. EALREADY, ENOTSUP.
-    pub fn suspend_other(&mut self, thread: ThreadRef) -> Result<()> {
-        self.may_suspend(thread)?;
-        if thread.state.get() == State::Running {
-            let before = thread.suspend_next.replace(true);
-            return if before { Err(Errno(libc::EALREADY)) } else { Ok(()) };
-        }
-        thread.suspended.set(true);
-        let now = self.time();
-        if thread.state.get() == State::Ready {
-            if self.time.of_every_switch {
-                thread.times.stops_being_ready(now);
-            }
-            self.note_unready(thread);
-        }
-        // A scheduler that knows blocking as suspending has been told already.
-        if thread.state.get() != State::Waiting || !self.waits_by_suspending() {
-            self.raise(Event::SuspendThread, Some(thread), now);
-        }
-        self.trace_state(thread, now);
-        Ok(())
-    }
-
-    pub fn may_suspend(&self, thread: ThreadRef) -> Result<()> {
-        if !self.scheduler.has(Event::SuspendThread) || !self.scheduler.has(Event::ResumeThread) {
-            return Err(Errno(libc::ENOTSUP));
-        }
-        if thread.suspended.get() { Err(Errno(libc::EALREADY)) } else { Ok(()) }
-    }
-
-    /// EINVAL: it is not suspended.
-    pub fn resume(&mut self, thread: ThreadRef) -> Result<()> {
-        if thread.suspend_next.take() {
-            return Ok(());
-        }
-        if !thread.suspended.replace(false) {
-            return Err(Errno(libc::EINVAL));
-        }
-        let now = self.time();
-        if self.time.of_every_switch {
-            thread.times.begins(now);
-        }
-        if thread.state.get() != State::Waiting || !self.wakes_by_resuming() {
-            self.raise(Event::ResumeThread, Some(thread), now);
-        }
-        if thread.state.get() == State::Ready {
-            self.note_ready(thread);
-        }
-        self.trace_state(thread, now);
-        Ok(())
-    }
-
-    /// EAGAIN: the thread could not run next.
-    pub fn may_yield_to(&mut self, thread: ThreadRef) -> Result<()> {
-        let runnable = thread.state.get() == State::Ready && !thread.suspended.get();
-        let now = self.time();
-        if runnable && self.scheduler.allows(Event::CanSwitchTo, thread, now) {
-            Ok(())
-        } else {
-            Err(Errno(libc::EAGAIN))
-        }
-    }
-
-    /// Goes on with a turn, and returns the thread that runs next. None: there is none left.
-    pub fn take(&mut self, turn: Turn) -> Option<ThreadRef> {
-        match turn {
-            Turn::Leave(leave) => self.switch(leave),
-            Turn::Choose { now } => {
-                let now = self.idle(now);
-                Some(self.choose(now))
-            }
-            Turn::Run(next) => Some(next),
-        }
-    }
-
-    /// The running thread yields: what [`Engine::switch`] does, as far as that may be done on the
-    /// thread's own stack.
-    #[inline]
-    pub fn yield_in_place(&mut self) -> Turn {
-        let me = self.current;
-        if !self.is_bare || me.suspend_next.get() {
-            return Turn::Leave(Leave::Yield);
-        }
-        let now = self.time();
-        me.state.set(State::Ready);
-        if self.time.of_every_switch {
-            me.times.stops(now);
-        }
-        self.raise(Event::SwitchOut, Some(me), now);
-        if me.is_destroyed() {
-            self.fail_for_destroying(me);
-        }
-        let chosen = self.scheduler.schedule(now);
-        self.take_alarms();
-        match chosen {
-            Some(next) => Turn::Run(self.run(next, now)),
-            None => Turn::Choose { now },
-        }
-    }
-
-    /// Stops the running thread and returns the one that runs next. None: there is no thread left.
-    pub fn switch(&mut self, leave: Leave) -> Option<ThreadRef> {
-        let me = self.current;
-        let now = self.time();
-        me.state.set(State::Ready);
-        if self.time.of_every_switch {
-            me.times.stops(now);
-        }
-        let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
-        let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
-        match leave {
-            Leave::Yield => {
-                if self.stay.is_used_up(now) {
-                    self.raise(Event::QuantumExpired, Some(me), now);
-                }
-            }
-            Leave::YieldTo(other) => self.raise(Event::SetNextThread, Some(other), now),
-            Leave::Wait => {
-                me.state.set(State::Waiting);
-                let suspends = self.waits_by_suspending();
-                self.raise(
-                    if suspends { Event::SuspendThread } else { Event::SetWaiting },
-                    Some(me),
-                    now,
-                );
-            }
-            Leave::Suspend => {
-                me.suspended.set(true);
-                self.raise(Event::SuspendThread, Some(me), now);
-            }
-            Leave::Exit => {
-                if let Some(joiner) = me.joiner.get() {
-                    me.state.set(State::Running);
-                    self.wake_at(joiner, 0, now);
-                }
-                me.state.set(State::Dead);
-                self.raise(Event::SetDead, Some(me), now);
-            }
-        }
-        self.raise(Event::SwitchOut, Some(me), now);
-        if me.is_destroyed() && !matches!(leave, Leave::Exit) {
-            self.fail_for_destroying(me);
-        }
-        if matches!(leave, Leave::Exit) {
-            self.trace_end_of(me, now);
-            self.retire(me);
-            if self.worker.count_out(self.living) {
-                return None;
-            }
-        }
-        Some(self.choose(now))
-    }
-
     /// Frees a thread that has been joined, or that no thread will join.
     pub fn forget(&mut self, thread: ThreadRef) {
         self.threads.remove(thread);
@@ -453,62 +288,6 @@ impl Engine {
             counts.suspended += u64::from(thread.suspended.get());
         }
         counts
-    }
-
-    /// Lets the scheduler choose until a thread runs.
-    fn choose(&mut self, mut now: i64) -> ThreadRef {
-        loop {
-            // Threads wait until the nodes have come that the cluster expects.
-            if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
-                now = self.idle(now);
-                continue;
-            }
-            let chosen = match modes::any() {
-                true => self.schedule_as_opted(now),
-                false => self.scheduler.schedule(now),
-            };
-            self.take_alarms();
-            if let Some(next) = chosen {
-                return self.run(next, now);
-            }
-            now = self.idle(now);
-        }
-    }
-
-    /// The scheduler has chosen the thread, which runs from now on.
-    #[inline]
-    fn run(&mut self, next: ThreadRef, now: i64) -> ThreadRef {
-        if next.state.get() != State::Ready || next.suspended.get() {
-            self.fail_for_dispatching(next);
-        }
-        debug_assert_eq!(next.waits_for.get(), WaitsFor::Nothing, "its wait has ended");
-        next.state.set(State::Running);
-        next.chosen.set(next.chosen.get() + 1);
-        if self.time.of_every_switch {
-            next.times.runs(now);
-        }
-        self.current = next;
-        self.switches += 1;
-        self.trace_switch(now);
-        self.raise_pending(now);
-        next
-    }
-
-    #[cold]
-    fn fail_for_dispatching(&self, thread: ThreadRef) -> ! {
-        let name = self.scheduler.name().to_string_lossy();
-        let container = self.scheduler.container_of(thread);
-        let what = diagnosis::describe(thread);
-        report::scheduler_failed(&format!(
-            "{name} dispatched {what}, which cannot run; it is in {container}"
-        ))
-    }
-
-    #[cold]
-    fn fail_for_destroying(&self, thread: ThreadRef) -> ! {
-        let name = self.scheduler.name().to_string_lossy();
-        let what = diagnosis::describe(thread);
-        report::scheduler_failed(&format!("{name} destroyed {what}, which has not ended"))
     }
 
     fn retire(&mut self, thread: ThreadRef) {
@@ -563,16 +342,6 @@ impl Engine {
                 self.timers.set(thread, Kind::Alarm, at);
             }
         }
-    }
-
-    /// The scheduler knows blocking as `suspend_thread`.
-    fn waits_by_suspending(&self) -> bool {
-        !self.scheduler.has(Event::SetWaiting) && !self.scheduler.has(Event::EventRaised)
-    }
-
-    /// The scheduler knows waking as `resume_thread`.
-    fn wakes_by_resuming(&self) -> bool {
-        !self.scheduler.has(Event::EventRaised)
     }
 }
 

@@ -1,5 +1,6 @@
 /* Programs that go wrong, one per argument, for the tests of what is said about it. */
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,17 @@ int main(int count, char **arguments)
         static int variable;
         struct attune_options options = {.size = sizeof options, .ignore_unknown_imports = 1};
         attune_init(&options);
+        return attune_register("no_such_import", &variable) ? 5 : 6;
+    } else if (!strcmp(what, "older")) {
+        /* Compiled with the header before the last member came: what lies there is not its own. */
+        struct attune_options options = {
+            .size = offsetof(struct attune_options, scheduler_in_program),
+            .ignore_unknown_imports = 1,
+            .scheduler_in_program = (const struct attune_scheduler *)&mutex,
+        };
+        static int variable;
+        if (attune_init(&options))
+            return 9;
         return attune_register("no_such_import", &variable) ? 5 : 6;
     } else if (!strcmp(what, "fork")) {
         attune_yield();
