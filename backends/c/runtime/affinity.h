@@ -2,7 +2,11 @@
  * may run on this one. Without any pinned thread in it that is the whole container, found as fast
  * as ever.
  *
- * The engine says attune_may_run, and the machine's number of a CPU.
+ * Threads that are pinned to another CPU may stand in front, thousands of them and for long. So
+ * each CPU notes how far it has looked in vain, in `passed` of the container, and looks on there.
+ *
+ * The engine says attune_may_run, attune_may_run_on, attune_count_pinned, and the machine's number
+ * of a CPU.
  */
 #ifndef ATTUNE_AFFINITY_H
 #define ATTUNE_AFFINITY_H
@@ -20,11 +24,95 @@ attune_allowed_from(const struct attune_instance ATTUNE_ARENA *attune,
     return t;
 }
 
+static inline int64_t attune_size_here(const struct attune_instance ATTUNE_ARENA *attune,
+                                       const struct attune_container ATTUNE_ARENA *c)
+{
+    if (!c->pinned)
+        return c->size;
+    return (int64_t)c->size - c->pinned + c->pinned_on[attune_number_of(attune->cpu)];
+}
+
+/* The thread before t in its container, or NULL. */
+static inline struct attune_thread ATTUNE_ARENA *
+attune_before(const struct attune_thread ATTUNE_ARENA *t)
+{
+#if ATTUNE_SORTED
+    if (t->where->sorted_on)
+        return attune_tree_before(t);
+#endif
+    return t->prev;
+}
+
+/* That CPU has looked in vain up to t; NULL: it has not looked. */
+static inline void attune_pass(struct attune_container ATTUNE_ARENA *c, uint32_t number,
+                               struct attune_thread ATTUNE_ARENA *t)
+{
+    c->passes += (uint32_t)(t != NULL) - (uint32_t)(c->passed[number] != NULL);
+    c->passed[number] = t;
+}
+
+/* The first thread of a container with pinned ones that may run here, as a number; 0: none. */
+ATTUNE_OUTLINE_AS(uint64_t)
+attune_look_for(const struct attune_instance ATTUNE_ARENA *attune ATTUNE_IN_ARENA,
+                struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA)
+{
+    struct attune_thread ATTUNE_ARENA *from, *t;
+    uint32_t number = attune_number_of(attune->cpu);
+    if (!attune_size_here(attune, c))
+        return 0;
+    from = c->passed[number] ? attune_after(c->passed[number]) : c->first;
+    t = attune_allowed_from(attune, from);
+    if (t && t != from)
+        attune_pass(c, number, attune_before(t));
+    return (uint64_t)t;
+}
+
 static inline struct attune_thread ATTUNE_ARENA *
 attune_first_here(const struct attune_instance ATTUNE_ARENA *attune,
-                  const struct attune_container ATTUNE_ARENA *c)
+                  struct attune_container ATTUNE_ARENA *c)
 {
-    return c->pinned ? attune_allowed_from(attune, c->first) : c->first;
+    return c->pinned ? (struct attune_thread ATTUNE_ARENA *)attune_look_for(attune, c) : c->first;
+}
+
+ATTUNE_OUTLINE attune_pins_leave(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                 struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+{
+    if (t->pinned)
+        attune_count_pinned(c, t, -1);
+    if (!c->passes)
+        ATTUNE_RETURN;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++)
+        if (c->passed[cpu] == t)
+            attune_pass(c, cpu, attune_before(t));
+    ATTUNE_RETURN;
+}
+
+/* Whether t, which has just come, stands before p. */
+static inline int attune_came_before(const struct attune_container ATTUNE_ARENA *c,
+                                     const struct attune_thread ATTUNE_ARENA *t,
+                                     const struct attune_thread ATTUNE_ARENA *p)
+{
+#if ATTUNE_SORTED
+    if (c->sorted_on)
+        return (c->lowest ? t->key < p->key : t->key > p->key) ||
+               (c->kind == ATTUNE_PSTACK && t->key == p->key);
+#endif
+    return c->kind == ATTUNE_STACK;
+}
+
+ATTUNE_OUTLINE attune_pins_come(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+{
+    if (t->pinned)
+        attune_count_pinned(c, t, 1);
+    if (!c->passes)
+        ATTUNE_RETURN;
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++) {
+        const struct attune_thread ATTUNE_ARENA *p = c->passed[cpu];
+        if (p && attune_may_run_on(t, cpu) && attune_came_before(c, t, p))
+            attune_pass(c, cpu, attune_before(t));
+    }
+    ATTUNE_RETURN;
 }
 
 static inline struct attune_thread ATTUNE_ARENA *
@@ -34,17 +122,9 @@ attune_after_here(const struct attune_instance ATTUNE_ARENA *attune,
     return t->where->pinned ? attune_allowed_from(attune, attune_after(t)) : attune_after(t);
 }
 
-static inline int64_t attune_size_here(const struct attune_instance ATTUNE_ARENA *attune,
-                                       const struct attune_container ATTUNE_ARENA *c)
-{
-    if (!c->pinned)
-        return c->size;
-    return (int64_t)c->size - c->pinned + c->pinned_on[attune_number_of(attune->cpu)];
-}
-
 static inline struct attune_thread ATTUNE_ARENA *
 attune_need_here(struct attune_instance ATTUNE_ARENA *attune, attune_place check,
-                 const struct attune_container ATTUNE_ARENA *c,
+                 struct attune_container ATTUNE_ARENA *c,
                  const struct attune_container ATTUNE_ARENA *to)
 {
     struct attune_thread ATTUNE_ARENA *t = attune_first_here(attune, c);

@@ -11,7 +11,8 @@
  * reached from `first` by attune_after, each once; a threadref holds one at most; a sorted
  * container's keys never step back on that way, and among equal keys stamps grow (pqueue) or fall
  * (pstack). attune_sound checks exactly this. Beside it, pinned is the number of its threads that
- * are pinned, and pinned_on[c] the number of those of them that may run on CPU c.
+ * are pinned, and pinned_on[c] the number of those of them that may run on CPU c; passed[c] is NULL
+ * or one of its threads, and neither that thread nor any before it may run on CPU c.
  *
  * Cursors. A foreach whose body moves threads notes the next thread to visit and the stamp at its
  * start. Every insertion gives a new stamp, so the foreach passes over a thread that came later; a
@@ -87,14 +88,19 @@ struct attune_container {
 #if ATTUNE_PINS
     /* threads that may not run everywhere, and where they may, by the machine's numbers */
     uint32_t pinned, pinned_on[ATTUNE_CPUS];
+    /* how far each CPU has looked in vain (affinity.h), and for how many that is not NULL */
+    uint32_t passes;
+    struct attune_thread ATTUNE_ARENA *passed[ATTUNE_CPUS];
 #endif
 };
 
 #if ATTUNE_PINS
-/* The engine's: counts a pinned thread that has come to the container (1) or leaves it (-1). */
-ATTUNE_OUTLINE attune_count_pinned(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
-                                   const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA,
-                                   int by);
+/* affinity.h: a thread is about to leave the container, which has pinned ones. */
+ATTUNE_OUTLINE attune_pins_leave(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                 struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA);
+/* It has come to the container, and is pinned or a CPU has looked in vain there. */
+ATTUNE_OUTLINE attune_pins_come(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
+                                struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA);
 #endif
 
 #if ATTUNE_SORTED
@@ -115,9 +121,11 @@ static inline void attune_container_init(struct attune_container ATTUNE_ARENA *c
     c->cursors = NULL;
     c->size = 0;
 #if ATTUNE_PINS
-    c->pinned = 0;
-    for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
+    c->pinned = c->passes = 0;
+    for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++) {
         c->pinned_on[cpu] = 0;
+        c->passed[cpu] = NULL;
+    }
 #endif
     c->changed = 0;
     c->element = element;
@@ -148,14 +156,9 @@ attune_after(const struct attune_thread ATTUNE_ARENA *t)
     return t->next;
 }
 
-/* A thread has come to the container (1), or has left it (-1). */
-static inline void attune_changed(struct attune_container ATTUNE_ARENA *c,
-                                  const struct attune_thread ATTUNE_ARENA *t, int by)
+/* A thread has come to the container, or has left it. */
+static inline void attune_changed(struct attune_container ATTUNE_ARENA *c)
 {
-#if ATTUNE_PINS
-    if (t->pinned)
-        attune_count_pinned(c, t, by);
-#endif
 #ifdef ATTUNE_DEBUG
     c->changed = 1;
 #endif
@@ -171,6 +174,10 @@ static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
     for (struct attune_cursor ATTUNE_ARENA *u = c->cursors; u && ATTUNE_MAY_LOOP; u = u->other)
         if (u->next == t)
             u->next = attune_after(t);
+#endif
+#if ATTUNE_PINS
+    if (c->pinned)
+        attune_pins_leave(c, t);
 #endif
 #if ATTUNE_SORTED
     if (c->sorted_on)
@@ -189,29 +196,13 @@ static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
     }
     t->where = NULL;
     c->size--;
-    attune_changed(c, t, -1);
+    attune_changed(c);
 }
 
-/* Puts a thread that sits nowhere at the insertion point. `key` counts in a sorted container. */
-static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
-                                 struct attune_container ATTUNE_ARENA *c,
-                                 struct attune_thread ATTUNE_ARENA *t, int64_t key)
+/* The place of a thread in a container that is not sorted. */
+static inline void attune_link(struct attune_container ATTUNE_ARENA *c,
+                               struct attune_thread ATTUNE_ARENA *t)
 {
-    t->where = c;
-#if ATTUNE_SORTED
-    t->key = key;
-#endif
-#if ATTUNE_STAMPS
-    t->stamp = attune->stamp++;
-#endif
-    c->size++;
-    attune_changed(c, t, 1);
-#if ATTUNE_SORTED
-    if (c->sorted_on) {
-        attune_tree_insert(c, t);
-        return;
-    }
-#endif
     if (ATTUNE_STACKS && c->kind == ATTUNE_STACK) {
         t->prev = NULL;
         t->next = c->first;
@@ -229,6 +220,32 @@ static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
             c->first = t;
         c->last = t;
     }
+}
+
+/* Puts a thread that sits nowhere at the insertion point. `key` counts in a sorted container. */
+static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
+                                 struct attune_container ATTUNE_ARENA *c,
+                                 struct attune_thread ATTUNE_ARENA *t, int64_t key)
+{
+    t->where = c;
+#if ATTUNE_SORTED
+    t->key = key;
+#endif
+#if ATTUNE_STAMPS
+    t->stamp = attune->stamp++;
+#endif
+    c->size++;
+    attune_changed(c);
+#if ATTUNE_SORTED
+    if (c->sorted_on)
+        attune_tree_insert(c, t);
+    else
+#endif
+        attune_link(c, t);
+#if ATTUNE_PINS
+    if (t->pinned | c->passes)
+        attune_pins_come(c, t);
+#endif
 }
 
 /* `t => c`, said in that line of the scheduler. */

@@ -40,6 +40,22 @@ attune_tree_after(const struct attune_thread ATTUNE_ARENA *t)
     return t->parent;
 }
 
+#if ATTUNE_PINS
+static inline struct attune_thread ATTUNE_ARENA *
+attune_tree_before(const struct attune_thread ATTUNE_ARENA *t)
+{
+    struct attune_thread ATTUNE_ARENA *down = t->prev;
+    if (down) {
+        while (down->next && ATTUNE_MAY_LOOP)
+            down = down->next;
+        return down;
+    }
+    while (t->parent && t->parent->prev == t && ATTUNE_MAY_LOOP)
+        t = t->parent;
+    return t->parent;
+}
+#endif
+
 /* Puts `new` (or nothing) where `old` hangs below its parent. */
 static inline void attune_tree_replace(struct attune_container ATTUNE_ARENA *c,
                                        struct attune_thread ATTUNE_ARENA *old,

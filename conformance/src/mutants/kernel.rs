@@ -90,8 +90,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "bpf-first-anywhere",
         "the first thread of a container may not run there",
-        "return c->pinned ? attune_allowed_from(attune, c->first) : c->first;",
-        "return c->first;",
+        "    t = attune_allowed_from(attune, from);\n",
+        "    t = c->first;\n",
     ),
     mutant(
         "bpf-first-after-one",
@@ -100,6 +100,30 @@ pub const MUTANTS: &[Mutant] = &[
             attune_after(t);\n    return t;",
         "    if (t && !attune_may_run(t, attune->cpu))\n        t = attune_after(t);\n    return \
             t;",
+    ),
+    mutant(
+        "bpf-passed-comer",
+        "a CPU overlooks a thread that has come to a place that it had passed",
+        "if (p && attune_may_run_on(t, cpu) && attune_came_before(c, t, p))",
+        "if (0)",
+    ),
+    mutant(
+        "bpf-passed-leaver",
+        "a CPU looks on behind a thread that has left the container",
+        "        if (c->passed[cpu] == t)\n",
+        "        if (0)\n",
+    ),
+    mutant(
+        "bpf-passed-affinity",
+        "a CPU overlooks a thread that may run there since it had passed it",
+        "    if (c->passes)\n        attune_forget_passed(c);\n",
+        "",
+    ),
+    mutant(
+        "bpf-passed-too-far",
+        "a CPU overlooks the thread that it took before",
+        "attune_pass(c, number, attune_before(t));",
+        "attune_pass(c, number, t);",
     ),
     mutant(
         "bpf-size-everywhere",

@@ -21,6 +21,7 @@
 /* clang-format on */
 #define ATTUNE_FALL_BACK_QUEUE 1ull /* the queue of threads without a record */
 #define ATTUNE_FEW             32   /* a policy walks so many ready threads in some 25 us */
+#define ATTUNE_SMALL_PART      8    /* of a slice: one of so many */
 
 static inline void attune_insert_fall_back(struct task_struct *task, uint64_t flags)
 {
@@ -53,6 +54,32 @@ static inline void attune_find_room(struct thread ATTUNE_ARENA *t, uint32_t here
         attune_cpus[here].running)
         attune_claim(attune_domain_of(&t->attune), here, &t->attune);
 #endif
+}
+
+/* Under the lock, after `schedule`: the chosen thread has so long from now on. A handler that walks
+ * many threads, or the wait for the lock in which the thread before is put back, may take longer
+ * than a short slice. That is not part of the slice, or the thread would lose its turn before it
+ * runs. Among few threads a look at the clock would cost more than it finds. */
+static inline void attune_begin_slice(struct attune_cpu ATTUNE_ARENA *me, uint32_t domain,
+                                      int64_t slice)
+{
+    int64_t now = attune_answer.now;
+    if (attune_domains[attune_held()][domain].ready > ATTUNE_FEW)
+        me->begun = now = attune_clock();
+    me->deadline = now + (slice ? slice : 1);
+}
+
+/* The thread before has been put back, and the slice begins only now. The timer for its end is set:
+ * a small part of a slice is not worth that it fires twice. */
+static inline void attune_begin_again(struct attune_cpu ATTUNE_ARENA *me)
+{
+    int64_t lost;
+    if (!me->begun)
+        return;
+    lost = attune_clock() - me->begun;
+    if (lost > (me->deadline - me->begun) / ATTUNE_SMALL_PART)
+        me->deadline += lost;
+    me->begun = 0;
 }
 
 ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *context)
@@ -148,6 +175,8 @@ ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *con
     attune_unlock();
     if (gone)
         attune_bring_in(gone);
+    if (left_cpu && t->attune_task.cpu == cpu)
+        attune_begin_again(me);
     attune_arm(me, cpu);
     attune_watch();
 }
@@ -195,15 +224,6 @@ static inline int attune_settle(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_stop(me, cpu, running, task->__state & TASK_DEAD);
     }
     return 0;
-}
-
-/* Under the lock, after `schedule`. A handler that walks many threads takes longer than a short
- * slice. Its time is not part of the slice, or the chosen thread would lose its turn before it ran.
- * Among few threads a look at the clock would cost more than it finds. */
-static inline int64_t attune_slice_begins(uint32_t domain)
-{
-    int many = attune_domains[attune_held()][domain].ready > ATTUNE_FEW;
-    return many ? attune_clock() : attune_answer.now;
 }
 
 /* Asks the domain's policy for this CPU's next thread, and gives it the CPU; `previous`, if it runs
@@ -256,7 +276,7 @@ static inline int attune_choose(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu
         attune_deliver_values(t);
         attune_domains[attune_held()][domain].dispatches++;
         if (slice >= 0)
-            me->deadline = attune_slice_begins(domain) + (slice ? slice : 1);
+            attune_begin_slice(me, domain, slice);
         if (!attune_draws(me, t)) {
             attune_throttle(me, cpu, t);
             continue;

@@ -88,6 +88,7 @@ static inline void attune_chooses(struct attune_cpu ATTUNE_ARENA *me)
     me->preempt = 0;
     me->preempt_at = 0;
     me->deadline = 0;
+    me->begun = 0;
 }
 
 /* That CPU idles, and has not chosen a thread that is still on its way. The kernel wakes it when it

@@ -71,7 +71,19 @@ static inline struct thread ATTUNE_ARENA *attune_record_of(struct task_struct *t
     return (struct thread ATTUNE_ARENA *)slot->record;
 }
 
-/* Under the lock: where the task may run, as `schedule` sees it. */
+#if ATTUNE_CPUS > 1
+/* A word of the set of CPUs where the task may run; `fixed`: only where it is. */
+static inline uint64_t attune_mask_of(const struct task_struct *task, int fixed, uint32_t word)
+{
+    const struct cpumask *mask = task->cpus_ptr;
+    int32_t here = scx_bpf_task_cpu(task);
+    if (!fixed)
+        return mask->bits[word];
+    return here / 64 == (int32_t)word ? 1ull << here % 64 : 0;
+}
+#endif
+
+/* Under the lock: where the task may run, as `schedule` sees it. Nearly always it is as it was. */
 static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct task_struct *task)
 {
 #if ATTUNE_CPUS > 1
@@ -80,19 +92,19 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
      * program. */
     int fixed = task->migration_disabled > (bpf_get_current_task_btf() == task);
     uint8_t pinned = fixed || task->nr_cpus_allowed < (int)attune_cpu_count;
-    if (!pinned && !t->attune.pinned)
+    int changed = pinned != t->attune.pinned, listed = own->state == ATTUNE_READY;
+    if (!pinned && !changed)
         return;
-    int listed = own->state == ATTUNE_READY;
+    for (uint32_t word = 0; word < ATTUNE_WORDS; word++)
+        changed |= own->allowed[word] != attune_mask_of(task, fixed, word);
+    if (!changed)
+        return;
     attune_uncount_pins(&t->attune);
     if (listed)
         attune_count_listed(t, -1);
     t->attune.pinned = pinned;
-    const struct cpumask *mask = task->cpus_ptr;
-    int32_t here = scx_bpf_task_cpu(task);
     for (uint32_t word = 0; word < ATTUNE_WORDS; word++)
-        own->allowed[word] = !fixed                       ? mask->bits[word]
-                             : here / 64 == (int32_t)word ? 1ull << here % 64
-                                                          : 0;
+        own->allowed[word] = attune_mask_of(task, fixed, word);
     attune_recount_pins(&t->attune);
     if (listed)
         attune_count_listed(t, 1);

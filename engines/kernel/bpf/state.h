@@ -8,6 +8,8 @@
 struct attune_cpu {
     struct thread ATTUNE_ARENA *running; /* the policy's; NULL: idle to the policy */
     int64_t deadline;                    /* end of its slice, 0: none */
+    /* when the slice began, if it was chosen among many and may begin anew; else 0 */
+    int64_t begun;
     /* when this CPU's timer fires, 0: it does not */
     int64_t armed;
     /* attune_events when `schedule` last ran here, and when that was */

@@ -161,6 +161,7 @@ static inline int attune_may_run_on(const struct attune_thread ATTUNE_ARENA *t, 
     return !t->pinned || (attune_task(t)->allowed[cpu / 64] >> cpu % 64 & 1);
 }
 
+/* Counts a pinned thread that has come to the container (1) or leaves it (-1). */
 ATTUNE_OUTLINE attune_count_pinned(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA,
                                    const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA,
                                    int by)
@@ -172,12 +173,25 @@ ATTUNE_OUTLINE attune_count_pinned(struct attune_container ATTUNE_ARENA *c ATTUN
     ATTUNE_RETURN;
 }
 
+ATTUNE_OUTLINE attune_forget_passed(struct attune_container ATTUNE_ARENA *c ATTUNE_IN_ARENA)
+{
+    for (uint32_t cpu = (uint32_t)ATTUNE_ZERO; cpu < ATTUNE_CPUS && ATTUNE_MAY_LOOP; cpu++)
+        c->passed[cpu] = NULL;
+    c->passes = 0;
+    ATTUNE_RETURN;
+}
+
 /* Around a change of `pinned` and `allowed`: the thread's container stops counting it, and counts
- * it anew. */
+ * it anew. CPUs that have passed it look again. */
 static inline void attune_uncount_pins(const struct attune_thread ATTUNE_ARENA *t)
 {
-    if (t->where && t->pinned)
-        attune_count_pinned(t->where, t, -1);
+    struct attune_container ATTUNE_ARENA *c = t->where;
+    if (!c)
+        return;
+    if (t->pinned)
+        attune_count_pinned(c, t, -1);
+    if (c->passes)
+        attune_forget_passed(c);
 }
 
 static inline void attune_recount_pins(const struct attune_thread ATTUNE_ARENA *t)

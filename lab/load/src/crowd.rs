@@ -2,14 +2,22 @@
 //! thread waits, beside the bound that a policy promises. Needs root for nice values below 0.
 //!
 //! Each thread looks at the clock again and again; the longest time between two looks is its
-//! longest wait, and the switches are in it.
+//! longest wait, and the switches are in it. Between two looks the kernel may have given the thread
+//! a CPU more than once: it did not come to look in its turn. CPUs of the deterministic machine do
+//! so, since one of them stands still while another computes, and so may those of a busy host. The
+//! thread then has not waited all the time, so this counts as a lost turn instead.
 
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use attune_linux::time::{MILLISECOND, Time};
+use attune_linux::process::raise_descriptor_limit;
+use attune_linux::time::{MICROSECOND, MILLISECOND, Time};
 use serde_json::{Value, json};
 
 use crate::child::{self, Child};
@@ -32,31 +40,92 @@ impl Bound {
 /// Threads of the machine's own that may be ready meanwhile, and the process's first thread.
 const OTHERS: usize = 10;
 const STACK: usize = 64 << 10;
+/// Each thread opens one file; the process's own.
+const DESCRIPTORS: u64 = 64;
 /// For one of them to be there.
 const SET_UP: Time = 2 * MILLISECOND;
+/// Between two looks: the thread may have been off its CPU. To ask the kernel takes less.
+const LONG: Time = 5 * MICROSECOND;
 
 /// Runs so many mixes of up to `most` threads, each for one and a half times its bound.
 pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
     ensure!(mixes > 0 && most > 0, "at least one mix, and one thread");
     let cpus = std::thread::available_parallelism()?.get();
     let (mut longest, mut worst, mut threads) = (0.0, 0.0, 0);
+    let turns = Turns::new()?;
     for mix in 0..mixes {
         let mut random = Random(seed.wrapping_mul(1_000_003) + mix);
         let count = (most as f64).powf(random.part()).round().clamp(1.0, most as f64) as usize;
         let bound = bound.of(count + OTHERS);
-        let waited = one(count, bound + bound / 2, cpus, &mut random)?;
+        let waited = one(count, bound + bound / 2, cpus, turns, &mut random)?;
         threads += count;
         longest = f64::max(longest, waited as f64);
         worst = f64::max(worst, waited as f64 / bound.as_nanos() as f64);
     }
+    let (all, lost) = (turns.all.load(Relaxed), turns.lost.load(Relaxed));
     Ok(json!({ "mixes": mixes, "threads": threads, "longest_wait_ns": longest,
-        "worst_part_of_bound": worst }))
+        "worst_part_of_bound": worst, "turns": all, "lost_turns": lost,
+        "lost_part_of_turns": lost as f64 / all.max(1) as f64 }))
+}
+
+/// How often threads of the crowds were given a CPU, and in how many of these turns the thread did
+/// not come to look at the clock. Shared with the processes of the crowds.
+#[derive(Clone, Copy)]
+struct Turns {
+    all: &'static AtomicU64,
+    lost: &'static AtomicU64,
+}
+
+impl Turns {
+    fn new() -> Result<Turns> {
+        let [all, lost] = child::shared(2)? else { unreachable!("two were asked for") };
+        Ok(Turns { all, lost })
+    }
+
+    /// So many between two looks.
+    fn count(self, all: u64) {
+        if all == 0 {
+            return;
+        }
+        self.all.fetch_add(all, Relaxed);
+        self.lost.fetch_add(all - 1, Relaxed);
+    }
+}
+
+/// The kernel's account of the calling thread's turns.
+struct Account(File);
+
+impl Account {
+    fn open() -> io::Result<Account> {
+        File::open("/proc/thread-self/schedstat").map(Account)
+    }
+
+    /// Those that had begun by `now`, a moment ago. One that began since is not among them.
+    fn turns_at(&self, now: Time) -> io::Result<u64> {
+        let turns = self.turns()?;
+        if clock::now() - now < LONG { Ok(turns) } else { Ok(self.turns()?.saturating_sub(1)) }
+    }
+
+    /// All of its life. The line is: time on a CPU, time ready, turns.
+    fn turns(&self) -> io::Result<u64> {
+        let mut line = [0; 64];
+        let length = self.0.read_at(&mut line, 0)?;
+        let turns = str::from_utf8(&line[..length]).ok().and_then(|line| line.split(' ').nth(2));
+        let turns = turns.and_then(|turns| turns.trim_end().parse().ok());
+        turns.ok_or(io::ErrorKind::InvalidData.into())
+    }
 }
 
 /// One crowd in a process of its own; the longest wait.
-fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result<u64> {
+fn one(
+    count: usize,
+    time: Duration,
+    cpus: usize,
+    turns: Turns,
+    random: &mut Random,
+) -> Result<u64> {
     let (waits, members) = (child::shared(count)?, members(random, count, cpus));
-    let child = Child::start(|| match compute(&members, waits, time) {
+    let child = Child::start(|| match compute(&members, waits, turns, time) {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("attune-load: a crowd: {error:#}");
@@ -70,8 +139,9 @@ fn one(count: usize, time: Duration, cpus: usize, random: &mut Random) -> Result
 
 /// Each sleeps, as it is to be, until a time by which all are there. A timer wakes it, so no thread
 /// must run before another can; and the first wait counts as well.
-fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()> {
+fn compute(members: &[Member], waits: &[AtomicU64], turns: Turns, time: Duration) -> Result<()> {
     let there = AtomicUsize::new(0);
+    raise_descriptor_limit(members.len() as u64 + DESCRIPTORS);
     // All threads write to these pages first as they wake. One that has to fetch a page keeps the
     // others off it until its next turn, and they would count that as waiting though they block.
     waits.iter().for_each(|wait| wait.store(0, Relaxed));
@@ -81,18 +151,12 @@ fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()
         for (member, wait) in members.iter().zip(waits) {
             let there = &there;
             Builder::new().stack_size(STACK).spawn_scoped(scope, move || {
-                if let Err(error) = member.apply() {
+                let result = member.apply().and_then(|()| Account::open()).and_then(|account| {
+                    there.fetch_add(1, Relaxed);
+                    take_turns(&account, begin..end, wait, turns)
+                });
+                if let Err(error) = result {
                     eprintln!("attune-load: a thread of the crowd: {error}");
-                    return;
-                }
-                there.fetch_add(1, Relaxed);
-                clock::sleep_until(begin);
-                let mut last = begin;
-                while last < end {
-                    let now = clock::now();
-                    // A look takes some time, so the wait of a thread that ran is never 0.
-                    wait.fetch_max((now - last).max(1), Relaxed);
-                    last = now;
                 }
             })?;
         }
@@ -100,6 +164,35 @@ fn compute(members: &[Member], waits: &[AtomicU64], time: Duration) -> Result<()
         ensure!(there.load(Relaxed) == members.len(), "a thread was not there when all began");
         Ok(())
     })
+}
+
+/// Sleeps until the period begins, and looks at the clock until it is over.
+fn take_turns(
+    account: &Account,
+    period: Range<Time>,
+    wait: &AtomicU64,
+    turns: Turns,
+) -> io::Result<()> {
+    // As it will be later: what this needs is there already.
+    account.turns()?;
+    clock::sleep_until(period.start);
+    let mut last = clock::now();
+    wait.fetch_max(last - period.start, Relaxed);
+    let mut before = account.turns_at(last)?;
+    while last < period.end {
+        let now = clock::now();
+        let had = if now - last < LONG { before } else { account.turns_at(now)?.max(before) };
+        if now < period.end {
+            // Beyond, threads that end keep each other waiting.
+            turns.count(had - before);
+        }
+        if had <= before + 1 {
+            // A look takes some time, so the wait of a thread that ran is never 0.
+            wait.fetch_max((now - last).max(1), Relaxed);
+        }
+        (last, before) = (now, had);
+    }
+    Ok(())
 }
 
 /// What one thread is like.
