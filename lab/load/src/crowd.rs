@@ -1,25 +1,25 @@
 //! Crowds of computing threads with random affinities, nice values and classes: how long a ready
 //! thread waits, beside the bound that a policy promises. Needs root for nice values below 0.
 //!
-//! Each thread looks at the clock again and again; the longest time between two looks is its
-//! longest wait, and the switches are in it. Between two looks the kernel may have given the thread
-//! a CPU more than once: it did not come to look in its turn. CPUs of the deterministic machine do
-//! so, since one of them stands still while another computes, and so may those of a busy host. The
-//! thread then has not waited all the time, so this counts as a lost turn instead.
+//! Each thread looks at the clock again and again. If the time between two looks is long, the
+//! kernel says for how much of it the thread was ready, and how often it had a CPU. More than once
+//! means that the thread did not come to look in its turn. That happens in the deterministic
+//! machine, where one CPU stands still while another computes, and on a busy host. What the thread
+//! waited for before and after is then not one wait, so it counts as a lost turn instead.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use attune_linux::process::raise_descriptor_limit;
-use attune_linux::time::{MICROSECOND, MILLISECOND, Time};
+use attune_linux::time::{MILLISECOND, Time};
+use rustix::mm::{MlockAllFlags, mlockall};
 use serde_json::{Value, json};
 
+use crate::account::{Account, LONG, Turns};
 use crate::child::{self, Child};
 use crate::clock;
 use crate::random::Random;
@@ -44,8 +44,6 @@ const STACK: usize = 64 << 10;
 const DESCRIPTORS: u64 = 64;
 /// For one of them to be there.
 const SET_UP: Time = 2 * MILLISECOND;
-/// Between two looks: the thread may have been off its CPU. To ask the kernel takes less.
-const LONG: Time = 5 * MICROSECOND;
 
 /// Runs so many mixes of up to `most` threads, each for one and a half times its bound.
 pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
@@ -62,58 +60,10 @@ pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
         longest = f64::max(longest, waited as f64);
         worst = f64::max(worst, waited as f64 / bound.as_nanos() as f64);
     }
-    let (all, lost) = (turns.all.load(Relaxed), turns.lost.load(Relaxed));
+    let (all, lost) = turns.all_and_lost();
     Ok(json!({ "mixes": mixes, "threads": threads, "longest_wait_ns": longest,
         "worst_part_of_bound": worst, "turns": all, "lost_turns": lost,
         "lost_part_of_turns": lost as f64 / all.max(1) as f64 }))
-}
-
-/// How often threads of the crowds were given a CPU, and in how many of these turns the thread did
-/// not come to look at the clock. Shared with the processes of the crowds.
-#[derive(Clone, Copy)]
-struct Turns {
-    all: &'static AtomicU64,
-    lost: &'static AtomicU64,
-}
-
-impl Turns {
-    fn new() -> Result<Turns> {
-        let [all, lost] = child::shared(2)? else { unreachable!("two were asked for") };
-        Ok(Turns { all, lost })
-    }
-
-    /// So many between two looks.
-    fn count(self, all: u64) {
-        if all == 0 {
-            return;
-        }
-        self.all.fetch_add(all, Relaxed);
-        self.lost.fetch_add(all - 1, Relaxed);
-    }
-}
-
-/// The kernel's account of the calling thread's turns.
-struct Account(File);
-
-impl Account {
-    fn open() -> io::Result<Account> {
-        File::open("/proc/thread-self/schedstat").map(Account)
-    }
-
-    /// Those that had begun by `now`, a moment ago. One that began since is not among them.
-    fn turns_at(&self, now: Time) -> io::Result<u64> {
-        let turns = self.turns()?;
-        if clock::now() - now < LONG { Ok(turns) } else { Ok(self.turns()?.saturating_sub(1)) }
-    }
-
-    /// All of its life. The line is: time on a CPU, time ready, turns.
-    fn turns(&self) -> io::Result<u64> {
-        let mut line = [0; 64];
-        let length = self.0.read_at(&mut line, 0)?;
-        let turns = str::from_utf8(&line[..length]).ok().and_then(|line| line.split(' ').nth(2));
-        let turns = turns.and_then(|turns| turns.trim_end().parse().ok());
-        turns.ok_or(io::ErrorKind::InvalidData.into())
-    }
 }
 
 /// One crowd in a process of its own; the longest wait.
@@ -142,9 +92,10 @@ fn one(
 fn compute(members: &[Member], waits: &[AtomicU64], turns: Turns, time: Duration) -> Result<()> {
     let there = AtomicUsize::new(0);
     raise_descriptor_limit(members.len() as u64 + DESCRIPTORS);
-    // All threads write to these pages first as they wake. One that has to fetch a page keeps the
-    // others off it until its next turn, and they would count that as waiting though they block.
-    waits.iter().for_each(|wait| wait.store(0, Relaxed));
+    // All of the program and what it shares is there before anybody needs it. Thousands would ask
+    // for a page at the same time, and one that loses its CPU while it fetches that page keeps the
+    // others off it until its next turn.
+    mlockall(MlockAllFlags::CURRENT).context("the program's pages cannot stay in memory")?;
     let begin = clock::now() + SET_UP * members.len() as u64;
     let end = begin + time.as_nanos() as u64;
     std::thread::scope(|scope| -> Result<()> {
@@ -173,24 +124,28 @@ fn take_turns(
     wait: &AtomicU64,
     turns: Turns,
 ) -> io::Result<()> {
-    // As it will be later: what this needs is there already.
-    account.turns()?;
+    let asleep = account.had()?;
     clock::sleep_until(period.start);
     let mut last = clock::now();
-    wait.fetch_max(last - period.start, Relaxed);
-    let mut before = account.turns_at(last)?;
+    let mut before = account.had_at(last)?;
+    // A look takes some time, so the wait of a thread that ran is never 0.
+    wait.fetch_max(before.waited_since(asleep, last - period.start).max(1), Relaxed);
     while last < period.end {
         let now = clock::now();
-        let had = if now - last < LONG { before } else { account.turns_at(now)?.max(before) };
-        if now < period.end {
-            // Beyond, threads that end keep each other waiting.
-            turns.count(had - before);
+        if now - last >= LONG {
+            let had = account.had_at(now)?;
+            let waited = had.waited_since(before, now - last);
+            if had.turns <= before.turns + 1 {
+                wait.fetch_max(waited, Relaxed);
+            }
+            if now < period.end {
+                // Beyond, threads that end keep each other from their looks.
+                turns.count(had.turns.saturating_sub(before.turns));
+            }
+            before.waited += waited;
+            before.turns = had.turns.max(before.turns);
         }
-        if had <= before + 1 {
-            // A look takes some time, so the wait of a thread that ran is never 0.
-            wait.fetch_max((now - last).max(1), Relaxed);
-        }
-        (last, before) = (now, had);
+        last = now;
     }
     Ok(())
 }

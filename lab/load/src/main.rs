@@ -5,6 +5,7 @@
 //! Time is taken from CLOCK_MONOTONIC; in a deterministic machine (docs/vm.md) a nanosecond is an
 //! instruction, so that times are counts of instructions.
 
+mod account;
 mod attributes;
 mod cgroups;
 mod child;

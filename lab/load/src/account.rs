@@ -1,0 +1,108 @@
+//! What the kernel says of a thread: how often it had a CPU, and for how long it was ready without
+//! one. In nanoseconds.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use anyhow::Result;
+use attune_linux::time::{MICROSECOND, Time};
+
+use crate::{child, clock};
+
+/// Between two looks: the thread may have been off its CPU. To ask the kernel takes less.
+pub const LONG: Time = 5 * MICROSECOND;
+
+/// How often threads of the crowds were given a CPU, and in how many of these turns the thread did
+/// not come to look at the clock. Shared with the processes of the crowds.
+#[derive(Clone, Copy)]
+pub struct Turns {
+    all: &'static AtomicU64,
+    lost: &'static AtomicU64,
+}
+
+impl Turns {
+    pub fn new() -> Result<Turns> {
+        let [all, lost] = child::shared(2)? else { unreachable!("two were asked for") };
+        Ok(Turns { all, lost })
+    }
+
+    pub fn all_and_lost(self) -> (u64, u64) {
+        (self.all.load(Relaxed), self.lost.load(Relaxed))
+    }
+
+    /// So many between two looks.
+    pub fn count(self, all: u64) {
+        if all == 0 {
+            return;
+        }
+        self.all.fetch_add(all, Relaxed);
+        self.lost.fetch_add(all - 1, Relaxed);
+    }
+}
+
+/// The kernel's account of the calling thread.
+pub struct Account(File);
+
+/// What the thread has had since it began.
+#[derive(Clone, Copy)]
+pub struct Had {
+    /// Ready, without a CPU.
+    pub waited: Time,
+    /// Times that it was given a CPU.
+    pub turns: u64,
+}
+
+impl Had {
+    /// Ready for so long in a time of that length.
+    pub fn waited_since(self, before: Had, length: Time) -> Time {
+        (self.waited - before.waited).min(length)
+    }
+}
+
+impl Account {
+    pub fn open() -> io::Result<Account> {
+        File::open("/proc/thread-self/schedstat").map(Account)
+    }
+
+    /// When the clock was looked at last, a moment ago at `now`. If the thread lost its CPU since,
+    /// that turn is not counted, but the wait for it is.
+    pub fn had_at(&self, now: Time) -> io::Result<Had> {
+        let had = self.had()?;
+        if clock::now() - now < LONG {
+            return Ok(had);
+        }
+        let Had { waited, turns } = self.had()?;
+        Ok(Had { waited, turns: turns.saturating_sub(1) })
+    }
+
+    /// The line is: time on a CPU, time ready, turns.
+    pub fn had(&self) -> io::Result<Had> {
+        let mut line = [0; 64];
+        let length = self.0.read_at(&mut line, 0)?;
+        let numbers = str::from_utf8(&line[..length]).unwrap_or_default();
+        let mut numbers = numbers.split_ascii_whitespace().skip(1).map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(waited)), Some(Ok(turns))) => Ok(Had { waited, turns }),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use attune_linux::time::{MILLISECOND, SECOND};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_slept_had_another_turn() {
+        let account = Account::open().unwrap();
+        let before = account.had().unwrap();
+        clock::sleep_until(clock::now() + MILLISECOND);
+        clock::sleep_until(clock::now() + MILLISECOND);
+        let had = account.had_at(clock::now()).unwrap();
+        assert!(had.turns > before.turns && had.waited_since(before, SECOND) < SECOND);
+    }
+}
