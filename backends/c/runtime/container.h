@@ -200,8 +200,8 @@ static inline void attune_remove(struct attune_thread ATTUNE_ARENA *t)
 }
 
 /* The place of a thread in a container that is not sorted. */
-static inline void attune_link(struct attune_container ATTUNE_ARENA *c,
-                               struct attune_thread ATTUNE_ARENA *t)
+static inline void attune_chain(struct attune_container ATTUNE_ARENA *c,
+                                struct attune_thread ATTUNE_ARENA *t)
 {
     if (ATTUNE_STACKS && c->kind == ATTUNE_STACK) {
         t->prev = NULL;
@@ -241,7 +241,7 @@ static inline void attune_insert(struct attune_instance ATTUNE_ARENA *attune,
         attune_tree_insert(c, t);
     else
 #endif
-        attune_link(c, t);
+        attune_chain(c, t);
 #if ATTUNE_PINS
     if (t->pinned | c->passes)
         attune_pins_come(c, t);
