@@ -44,11 +44,11 @@ pub const EXPERIMENT: Description = Description {
             one and a half times the bound, and each machine runs ten. The figures are the longest \
             wait of any thread of any mix, and the largest part of its bound that any thread of a \
             mix waited for.",
-        "A wait is a time for which a thread is ready and has no CPU, as the kernel counts it. Each \
-            thread looks at the clock all the time. The CPUs of this machine stand still in turn \
-            while the other computes, for up to some 0.1 ms, as long as the shortest slice. So a \
-            thread may have a whole turn in which it does not come to look. Its waits before and \
-            after such a lost turn are not counted, but the lost turns are.",
+        "A wait is a time for which a thread is ready and has no CPU, as the kernel counts it. \
+            Each thread looks at the clock all the time. The CPUs of this machine stand still in \
+            turn while the other computes, for up to some 0.1 ms, as long as the shortest slice. \
+            So a thread may have a whole turn in which it does not come to look. Its waits before \
+            and after such a lost turn are not counted, but the lost turns are.",
         "The bounds are those of docs/kernel.md for the threads of the mix and ten others, and a \
             switch of 20 us for each of them.",
     ],
