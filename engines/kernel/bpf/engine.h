@@ -20,8 +20,6 @@
  */
 /* clang-format on */
 #define ATTUNE_FALL_BACK_QUEUE 1ull /* the queue of threads without a record */
-#define ATTUNE_FEW             32   /* a policy walks so many ready threads in some 25 us */
-#define ATTUNE_SMALL_PART      8    /* of a slice: one of so many */
 
 static inline void attune_insert_fall_back(struct task_struct *task, uint64_t flags)
 {
@@ -54,32 +52,6 @@ static inline void attune_find_room(struct thread ATTUNE_ARENA *t, uint32_t here
         attune_cpus[here].running)
         attune_claim(attune_domain_of(&t->attune), here, &t->attune);
 #endif
-}
-
-/* Under the lock, after `schedule`: the chosen thread has so long from now on. A handler that walks
- * many threads, or the wait for the lock in which the thread before is put back, may take longer
- * than a short slice. That is not part of the slice, or the thread would lose its turn before it
- * runs. Among few threads a look at the clock would cost more than it finds. */
-static inline void attune_begin_slice(struct attune_cpu ATTUNE_ARENA *me, uint32_t domain,
-                                      int64_t slice)
-{
-    int64_t now = attune_answer.now;
-    if (attune_domains[attune_held()][domain].ready > ATTUNE_FEW)
-        me->begun = now = attune_clock();
-    me->deadline = now + (slice ? slice : 1);
-}
-
-/* The thread before has been put back, and the slice begins only now. The timer for its end is set:
- * a small part of a slice is not worth that it fires twice. */
-static inline void attune_begin_again(struct attune_cpu ATTUNE_ARENA *me)
-{
-    int64_t lost;
-    if (!me->begun)
-        return;
-    lost = attune_clock() - me->begun;
-    if (lost > (me->deadline - me->begun) / ATTUNE_SMALL_PART)
-        me->deadline += lost;
-    me->begun = 0;
 }
 
 ATTUNE_SECTION("struct_ops/enqueue") void attune_enqueue(unsigned long long *context)

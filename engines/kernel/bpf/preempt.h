@@ -7,6 +7,9 @@
  * does not tell of this, the next tick of a CPU that was kicked and has not been asked since ends
  * the stay.
  */
+#define ATTUNE_FEW        32 /* a policy walks so many ready threads in some 25 us */
+#define ATTUNE_SMALL_PART 8  /* of a slice: one of so many */
+
 static inline int64_t attune_wakes_at(const struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
 {
     return attune_earlier(attune_earlier(attune_end(me), attune_next_alarm(cpu)),
@@ -88,6 +91,32 @@ static inline void attune_chooses(struct attune_cpu ATTUNE_ARENA *me)
     me->preempt = 0;
     me->preempt_at = 0;
     me->deadline = 0;
+    me->begun = 0;
+}
+
+/* Under the lock, after `schedule`: the chosen thread has so long from now on. A handler that walks
+ * many threads, or the wait for the lock in which the thread before is put back, may take longer
+ * than a short slice. That is not part of the slice, or the thread would lose its turn before it
+ * runs. Among few threads a look at the clock would cost more than it finds. */
+static inline void attune_begin_slice(struct attune_cpu ATTUNE_ARENA *me, uint32_t domain,
+                                      int64_t slice)
+{
+    int64_t now = attune_answer.now;
+    if (attune_domains[attune_held()][domain].ready > ATTUNE_FEW)
+        me->begun = now = attune_clock();
+    me->deadline = now + (slice ? slice : 1);
+}
+
+/* The thread before has been put back, and the slice begins only now. The timer for its end is set:
+ * a small part of a slice is not worth that it fires twice. */
+static inline void attune_begin_again(struct attune_cpu ATTUNE_ARENA *me)
+{
+    int64_t lost;
+    if (!me->begun)
+        return;
+    lost = attune_clock() - me->begun;
+    if (lost > (me->deadline - me->begun) / ATTUNE_SMALL_PART)
+        me->deadline += lost;
     me->begun = 0;
 }
 
