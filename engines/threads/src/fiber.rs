@@ -2,9 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::engine::Turn;
 use crate::engine::worker;
-use crate::handover::{ROOM, to_loop};
+use crate::handover::to_loop;
 use crate::stack::GuardedStack;
 use crate::stack_switch;
 use crate::thread::{Body, Leave, ThreadRef};
@@ -15,7 +14,6 @@ pub fn prepare(thread: ThreadRef, stack: GuardedStack) {
     // SAFETY: nobody uses the stack, which is larger than what is written there.
     let sp = unsafe { stack_switch::prepare(extent.base(), begin, thread.as_ptr() as usize) };
     thread.sp.set(sp);
-    thread.floor.set(extent.lowest() + ROOM);
     thread.stack.set(extent);
     thread.side.has_stack(extent.lowest(), extent.usable());
     thread.memory.set(Some(stack));
@@ -39,7 +37,7 @@ extern "C" fn begin(thread: usize) -> ! {
         None => {}
     }
     // It may have moved.
-    to_loop(thread, worker::with(thread), Turn::Leave(Leave::Exit));
+    to_loop(thread, worker::with(thread), Leave::Exit);
     // A thread that has left for good is never chosen again.
     std::process::abort()
 }

@@ -42,6 +42,7 @@ mod load;
 mod operations;
 mod overflow;
 mod preemption;
+mod prefetch;
 mod process;
 mod remote;
 mod report;

@@ -4,14 +4,12 @@
 //! program keeps the stack it came with, and there the worker's loop runs ([`run_from`]): it asks
 //! the engine for the next thread and goes on with its stack; when it is the main program, the loop
 //! returns into it. The loops of other workers run on the stacks of their OS threads. A thread that
-//! leaves goes on with the loop. One that yields and has room on its stack asks the engine itself,
-//! and goes on with the next thread's stack at once. So the scheduler's handlers never use up a
-//! small stack.
+//! leaves asks the engine on the loop's stack (handover.rs), and goes on with the next thread's
+//! stack at once. So the scheduler's handlers never use up a small stack.
 //!
 //! Invariants: an engine is touched only by its worker's OS thread, only inside [`with`], and
 //! `with` is never entered twice (`busy`): a handler's verbatim code or a signal handler that calls
-//! back gets EPERM. No stack is switched inside `with`, except that the main loop holds nothing of
-//! the engine while another thread runs.
+//! back gets EPERM. No stack is switched inside `with`.
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -20,9 +18,9 @@ use std::thread;
 
 use crate::control;
 use crate::engine::worker::{self, MOST_WORKERS, Worker};
-use crate::engine::{Engine, Turn, modes};
+use crate::engine::{Engine, modes};
 use crate::errno::{Errno, Result};
-use crate::handover;
+use crate::handover::{self, Turn};
 use crate::instruments;
 use crate::load::{self, CompiledScheduler};
 use crate::overflow;
@@ -268,25 +266,38 @@ pub fn leave(leave: Leave) -> Result<()> {
         return leave_in_exception(me, worker, leave);
     }
     if me.sp.get() == 0 {
-        run_from(with(|engine| engine.switch(leave)));
-    } else if matches!(leave, Leave::Yield) && handover::has_room(me) {
-        match enter(worker, Engine::yield_in_place)? {
-            Turn::Run(next) if next == me => {}
-            Turn::Run(next) if next.sp.get() != 0 => {
-                worker.runs(Some(next));
-                // SAFETY: just chosen.
-                unsafe { handover::to_thread(me, next) };
-            }
-            turn => handover::to_loop(me, worker, turn),
-        }
+        leave_from_main(leave);
+    } else if instruments::are_there() {
+        handover::to_loop(me, worker, leave);
     } else {
-        handover::to_loop(me, worker, Turn::Leave(leave));
+        handover::to_chosen(me, worker, leave, choose);
     }
     match me.outcome.get() {
         _ if !matches!(leave, Leave::Wait) => Ok(()),
         0 => Ok(()),
         outcome => Err(Errno(outcome)),
     }
+}
+
+/// The main program gives up the processor.
+#[inline(never)]
+fn leave_from_main(leave: Leave) {
+    run_from(with(|engine| engine.switch(leave)));
+}
+
+/// The running thread has given up the processor: where the thread that runs next goes on, or the
+/// loop, which knows what else there is to do.
+extern "C" fn choose(worker: &'static Worker) -> usize {
+    if let Turn::Choose(leave) = worker.turn.get()
+        && let Ok(next) = enter(worker, |engine| engine.switch(leave))
+    {
+        if let Some(next) = next.filter(|next| next.sp.get() != 0) {
+            worker.runs(Some(next));
+            return next.sp.get();
+        }
+        worker.turn.set(Turn::Run(next));
+    }
+    worker.view.sp.get()
 }
 
 /// As [`leave`], while the running thread has C++ exceptions of its own. Until it goes on it stays
@@ -326,10 +337,11 @@ fn run_from(mut next: Result<Option<ThreadRef>>) {
         unsafe { handover::from_loop(worker, chosen) };
         // Where another thread has left, nobody watches.
         worker.side.arrived(|| &chosen.side);
-        next = match worker.turn.take() {
+        next = match worker.turn.get() {
+            Turn::Run(next) => Ok(next),
             // A thread that ends has not just asked whether this process may call its engines.
-            None | Some(Turn::Leave(Leave::Exit)) => with(|engine| engine.switch(Leave::Exit)),
-            Some(turn) => enter(worker, |engine| engine.take(turn)),
+            Turn::Choose(Leave::Exit) => with(|engine| engine.switch(Leave::Exit)),
+            Turn::Choose(leave) => enter(worker, |engine| engine.switch(leave)),
         };
     }
 }

@@ -206,6 +206,18 @@ impl Scheduler {
         self.requests.alarms.take()
     }
 
+    /// The thread that leaves the container of this one next, and the record of the one behind it;
+    /// in a sorted container that is any other thread's, or null.
+    #[inline]
+    pub fn next_in_line(&self, thread: ThreadRef) -> Option<(ThreadRef, *const abi::Thread)> {
+        // SAFETY: the record is alive, and a container holds records of living threads.
+        unsafe {
+            let container = (*thread.record()).container.as_ref()?;
+            let first = NonNull::new(container.first)?;
+            Some((ThreadRef::from_record(first), first.as_ref().next))
+        }
+    }
+
     /// The constant and the state, for those who look from outside.
     pub fn addresses(&self) -> (&'static abi::Scheduler, *mut abi::Instance) {
         (self.abi, self.instance.as_ptr())

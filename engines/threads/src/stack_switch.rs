@@ -45,6 +45,34 @@ pub unsafe fn prepare(end: usize, first: First, argument: usize) -> usize {
     at
 }
 
+/// Saves what a function must preserve, and the stack pointer at the first argument's place.
+#[cfg(target_arch = "x86_64")]
+macro_rules! save {
+    () => {
+        "push rbp
+        push rbx
+        push r12
+        push r13
+        push r14
+        push r15
+        mov [rdi], rsp"
+    };
+}
+
+/// Goes on where the stack pointer was saved.
+#[cfg(target_arch = "x86_64")]
+macro_rules! go_on {
+    () => {
+        "pop r15
+        pop r14
+        pop r13
+        pop r12
+        pop rbx
+        pop rbp
+        ret"
+    };
+}
+
 /// Saves where the caller goes on in `save`, and goes on where `to` was saved.
 ///
 /// # Safety
@@ -52,23 +80,24 @@ pub unsafe fn prepare(end: usize, first: First, argument: usize) -> usize {
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(save: *mut usize, to: usize) {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov [rdi], rsp",
-        "mov rsp, rsi",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        "ret",
-    )
+    naked_asm!(save!(), "mov rsp, rsi", go_on!())
+}
+
+/// Saves where the caller goes on in `save`, calls `choose(argument)` on the stack that was saved
+/// as `on`, which stays saved, and goes on where that says.
+///
+/// # Safety
+/// `on` is as `to` of [`switch`] and has room for the call, and so is what `choose` returns.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn switch_by<T>(
+    save: *mut usize,
+    on: usize,
+    choose: extern "C" fn(&'static T) -> usize,
+    argument: &'static T,
+) {
+    // A saved stack pointer is 8 more than a multiple of 16; a call needs a multiple.
+    naked_asm!(save!(), "lea rsp, [rsi - 8]", "mov rdi, rcx", "call rdx", "mov rsp, rax", go_on!(),)
 }
 
 /// The oldest frame of a stack; its zero in rbp ends chains of frames.
@@ -78,6 +107,41 @@ unsafe extern "C" fn begin() {
     naked_asm!("xor ebp, ebp", "mov rdi, r12", "call rbx", "ud2")
 }
 
+#[cfg(target_arch = "aarch64")]
+macro_rules! save {
+    () => {
+        "stp x29, x30, [sp, #-160]!
+        stp x19, x20, [sp, #16]
+        stp x21, x22, [sp, #32]
+        stp x23, x24, [sp, #48]
+        stp x25, x26, [sp, #64]
+        stp x27, x28, [sp, #80]
+        stp d8, d9, [sp, #96]
+        stp d10, d11, [sp, #112]
+        stp d12, d13, [sp, #128]
+        stp d14, d15, [sp, #144]
+        mov x9, sp
+        str x9, [x0]"
+    };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! go_on {
+    () => {
+        "ldp x19, x20, [sp, #16]
+        ldp x21, x22, [sp, #32]
+        ldp x23, x24, [sp, #48]
+        ldp x25, x26, [sp, #64]
+        ldp x27, x28, [sp, #80]
+        ldp d8, d9, [sp, #96]
+        ldp d10, d11, [sp, #112]
+        ldp d12, d13, [sp, #128]
+        ldp d14, d15, [sp, #144]
+        ldp x29, x30, [sp], #160
+        ret"
+    };
+}
+
 /// As above.
 ///
 /// # Safety
@@ -85,32 +149,22 @@ unsafe extern "C" fn begin() {
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(save: *mut usize, to: usize) {
-    naked_asm!(
-        "stp x29, x30, [sp, #-160]!",
-        "stp x19, x20, [sp, #16]",
-        "stp x21, x22, [sp, #32]",
-        "stp x23, x24, [sp, #48]",
-        "stp x25, x26, [sp, #64]",
-        "stp x27, x28, [sp, #80]",
-        "stp d8, d9, [sp, #96]",
-        "stp d10, d11, [sp, #112]",
-        "stp d12, d13, [sp, #128]",
-        "stp d14, d15, [sp, #144]",
-        "mov x9, sp",
-        "str x9, [x0]",
-        "mov sp, x1",
-        "ldp x19, x20, [sp, #16]",
-        "ldp x21, x22, [sp, #32]",
-        "ldp x23, x24, [sp, #48]",
-        "ldp x25, x26, [sp, #64]",
-        "ldp x27, x28, [sp, #80]",
-        "ldp d8, d9, [sp, #96]",
-        "ldp d10, d11, [sp, #112]",
-        "ldp d12, d13, [sp, #128]",
-        "ldp d14, d15, [sp, #144]",
-        "ldp x29, x30, [sp], #160",
-        "ret",
-    )
+    naked_asm!(save!(), "mov sp, x1", go_on!())
+}
+
+/// As above.
+///
+/// # Safety
+/// As above.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+pub unsafe extern "C" fn switch_by<T>(
+    save: *mut usize,
+    on: usize,
+    choose: extern "C" fn(&'static T) -> usize,
+    argument: &'static T,
+) {
+    naked_asm!(save!(), "mov sp, x1", "mov x0, x3", "blr x2", "mov sp, x0", go_on!())
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -117,8 +117,11 @@ fn wanted() -> Vec<(String, usize)> {
         node = "node"
     );
     // The mirror is only the container's beginning.
-    let size = offset_of!(abi::Container, size);
-    wanted.push(("offsetof(struct attune_container, size)".into(), size));
+    for (field, offset) in
+        [("first", offset_of!(abi::Container, first)), ("size", offset_of!(abi::Container, size))]
+    {
+        wanted.push((format!("offsetof(struct attune_container, {field})"), offset));
+    }
     for (name, event) in [
         ("INIT", abi::Event::Init),
         ("NEWTHREAD", abi::Event::NewThread),

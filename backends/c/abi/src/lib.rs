@@ -48,7 +48,9 @@ pub const TYPE_TIME: u32 = 2;
 /// The part of a container that is of use outside of the runtime.
 #[repr(C)]
 pub struct Container {
-    _private: [*const c_void; 3],
+    /// The thread at the removal point; null: it is empty.
+    pub first: *mut Thread,
+    _private: [*const c_void; 2],
     /// How many threads it holds.
     pub size: u32,
 }

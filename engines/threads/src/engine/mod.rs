@@ -50,7 +50,6 @@ use attune_abi::{Event, Variable};
 use moves::Moves;
 use node::Asking;
 use stay::Stay;
-pub use switching::Turn;
 use time::Time;
 use worker::{Message, Worker};
 
@@ -90,8 +89,6 @@ pub struct Engine {
     /// The running thread's.
     stay: Stay,
     moves: Moves,
-    /// No cluster, no trace, no tool that watches stacks, and the program has opted into nothing.
-    is_bare: bool,
     /// None: nothing is traced.
     trace: Option<Box<Recorder>>,
     /// A call of another worker runs, and not the current thread.
@@ -149,7 +146,6 @@ impl Engine {
             current: main,
             stay: Stay::ENDLESS,
             moves: Moves::default(),
-            is_bare: false,
             trace: None,
             serves: false,
             pending: VecDeque::new(),

@@ -5,18 +5,8 @@ use super::{Engine, Event, Leave, State, ThreadRef, WaitsFor};
 use crate::cluster::Cluster;
 use crate::diagnosis;
 use crate::errno::{Errno, Result};
+use crate::prefetch;
 use crate::report;
-
-/// What is left to do for a thread that gives up the processor.
-#[derive(Clone, Copy)]
-pub enum Turn {
-    /// All of it.
-    Leave(Leave),
-    /// It has stopped, and at that time the scheduler had no thread to run.
-    Choose { now: i64 },
-    /// This thread runs already, as far as the engine is concerned.
-    Run(ThreadRef),
-}
 
 impl Engine {
     /// EAGAIN: the thread could not run next.
@@ -30,44 +20,8 @@ impl Engine {
         }
     }
 
-    /// Goes on with a turn, and returns the thread that runs next. None: there is none left.
-    pub fn take(&mut self, turn: Turn) -> Option<ThreadRef> {
-        match turn {
-            Turn::Leave(leave) => self.switch(leave),
-            Turn::Choose { now } => {
-                let now = self.idle(now);
-                Some(self.choose(now))
-            }
-            Turn::Run(next) => Some(next),
-        }
-    }
-
-    /// The running thread yields: what [`Engine::switch`] does, as far as that may be done on the
-    /// thread's own stack.
-    #[inline]
-    pub fn yield_in_place(&mut self) -> Turn {
-        let me = self.current;
-        if !self.is_bare || me.suspend_next.get() {
-            return Turn::Leave(Leave::Yield);
-        }
-        let now = self.time();
-        me.state.set(State::Ready);
-        if self.time.of_every_switch {
-            me.times.stops(now);
-        }
-        self.raise(Event::SwitchOut, Some(me), now);
-        if me.is_destroyed() {
-            self.fail_for_destroying(me);
-        }
-        let chosen = self.scheduler.schedule(now);
-        self.take_alarms();
-        match chosen {
-            Some(next) => Turn::Run(self.run(next, now)),
-            None => Turn::Choose { now },
-        }
-    }
-
     /// Stops the running thread and returns the one that runs next. None: there is no thread left.
+    #[inline]
     pub fn switch(&mut self, leave: Leave) -> Option<ThreadRef> {
         let me = self.current;
         let now = self.time();
@@ -75,6 +29,29 @@ impl Engine {
         if self.time.of_every_switch {
             me.times.stops(now);
         }
+        // What a yield does, and nothing else, costs no more than it must.
+        let only_yields = matches!(leave, Leave::Yield) && !me.suspend_next.get() && !modes::any();
+        if !only_yields {
+            self.tell_why(me, leave, now);
+        }
+        self.raise(Event::SwitchOut, Some(me), now);
+        if matches!(leave, Leave::Exit) {
+            if self.ends(me, now) {
+                return None;
+            }
+        } else if me.is_destroyed() {
+            self.fail_for_destroying(me);
+        }
+        let next = self.choose(now);
+        if only_yields {
+            self.fetch_ahead(me);
+        }
+        Some(next)
+    }
+
+    /// Tells the scheduler why the running thread stops.
+    #[inline(never)]
+    fn tell_why(&mut self, me: ThreadRef, leave: Leave, now: i64) {
         let yields = matches!(leave, Leave::Yield | Leave::YieldTo(_));
         let leave = if yields && me.suspend_next.take() { Leave::Suspend } else { leave };
         match leave {
@@ -106,37 +83,56 @@ impl Engine {
                 self.raise(Event::SetDead, Some(me), now);
             }
         }
-        self.raise(Event::SwitchOut, Some(me), now);
-        if me.is_destroyed() && !matches!(leave, Leave::Exit) {
-            self.fail_for_destroying(me);
+    }
+
+    /// Fetches early what the next two switches need of memory, as it is to be expected: a thread
+    /// that has yielded stands in line again, and the first ones there run next.
+    #[inline]
+    fn fetch_ahead(&self, thread: ThreadRef) {
+        if let Some((first, behind)) = self.scheduler.next_in_line(thread) {
+            prefetch::two_lines(first.sp.get());
+            prefetch::two_lines(ThreadRef::hot_part(behind));
         }
-        if matches!(leave, Leave::Exit) {
-            self.trace_end_of(me, now);
-            self.retire(me);
-            if self.worker.count_out(self.living) {
-                return None;
-            }
-        }
-        Some(self.choose(now))
+    }
+
+    /// The thread has ended. True: it was the last one of the process.
+    #[inline(never)]
+    fn ends(&mut self, thread: ThreadRef, now: i64) -> bool {
+        self.trace_end_of(thread, now);
+        self.retire(thread);
+        self.worker.count_out(self.living)
     }
 
     /// Lets the scheduler choose until a thread runs.
-    pub(super) fn choose(&mut self, mut now: i64) -> ThreadRef {
+    #[inline]
+    pub(super) fn choose(&mut self, now: i64) -> ThreadRef {
+        match self.ask_for_next(now) {
+            Some(next) => self.run(next, now),
+            None => self.choose_after_idling(now),
+        }
+    }
+
+    #[inline]
+    fn ask_for_next(&mut self, now: i64) -> Option<ThreadRef> {
+        // Threads wait until the nodes have come that the cluster expects.
+        if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
+            return None;
+        }
+        let chosen = match modes::any() {
+            true => self.schedule_as_opted(now),
+            false => self.scheduler.schedule(now),
+        };
+        self.take_alarms();
+        chosen
+    }
+
+    #[inline(never)]
+    fn choose_after_idling(&mut self, mut now: i64) -> ThreadRef {
         loop {
-            // Threads wait until the nodes have come that the cluster expects.
-            if !self.scheduler.cluster().is_none_or(Cluster::has_started) {
-                now = self.idle(now);
-                continue;
-            }
-            let chosen = match modes::any() {
-                true => self.schedule_as_opted(now),
-                false => self.scheduler.schedule(now),
-            };
-            self.take_alarms();
-            if let Some(next) = chosen {
+            now = self.idle(now);
+            if let Some(next) = self.ask_for_next(now) {
                 return self.run(next, now);
             }
-            now = self.idle(now);
         }
     }
 

@@ -6,7 +6,6 @@
 
 use super::{Engine, modes};
 use crate::clock;
-use crate::instruments;
 
 /// What of the time an engine needs to know.
 pub(super) struct Time {
@@ -30,17 +29,24 @@ impl Engine {
     pub(super) fn time(&mut self) -> i64 {
         let compares = self.timers.next().is_some() || self.descriptors.waiting() > 0;
         if self.time.of_every_switch || compares {
-            self.time.read = clock::now();
+            self.read_clock();
         }
         self.time.read
     }
 
-    /// Finds out anew what a switch has to do beside asking the scheduler.
+    #[inline(never)]
+    fn read_clock(&mut self) {
+        self.time.read = clock::now();
+    }
+
+    /// Finds out anew whether a switch has to read the clock.
     pub(super) fn look_around(&mut self) {
-        let plain = self.scheduler.cluster().is_none() && self.trace.is_none() && !modes::any();
-        self.is_bare = plain && !instruments::are_there();
         let before = self.time.of_every_switch;
-        self.time.of_every_switch = !plain || self.scheduler.tells_time() || self.time.is_watched;
+        self.time.of_every_switch = self.scheduler.cluster().is_some()
+            || self.trace.is_some()
+            || modes::any()
+            || self.scheduler.tells_time()
+            || self.time.is_watched;
         if self.time.of_every_switch && !before {
             let now = self.time();
             self.threads.iter().for_each(|thread| thread.times.begins(now));

@@ -18,11 +18,12 @@ use std::sync::atomic::{
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::debugger::{self, View};
+use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::{Engine, Turn};
 use crate::errno::{Errno, Result, check};
+use crate::handover::Turn;
 use crate::instruments::{self, Side};
-use crate::thread::{Thread, ThreadId, ThreadRef};
+use crate::thread::{Leave, Thread, ThreadId, ThreadRef};
 use crate::unwinding::Exceptions;
 
 pub const MOST_WORKERS: usize = 64;
@@ -65,8 +66,8 @@ pub struct Worker {
     pub view: View,
     /// The stack on which it chooses, for tools that watch memory.
     pub side: Side,
-    /// What the thread that has left says to the loop.
-    pub turn: Cell<Option<Turn>>,
+    /// What the thread that has left leaves to do.
+    pub turn: Cell<Turn>,
     /// C++ exceptions of the running thread.
     pub exceptions: Exceptions,
     pub engine: UnsafeCell<Option<Engine>>,
@@ -185,7 +186,7 @@ impl Worker {
             busy: AtomicBool::new(false),
             view: View::new(),
             side: Side::new(),
-            turn: Cell::new(None),
+            turn: Cell::new(Turn::Choose(Leave::Exit)),
             exceptions: Exceptions::new(),
             running: AtomicPtr::new(ptr::null_mut()),
             engine: UnsafeCell::new(None),

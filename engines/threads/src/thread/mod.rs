@@ -102,7 +102,7 @@ pub const NAME_SIZE: usize = 32;
 const BLOCK_ALIGN: usize = 128;
 /// Bytes at a thread's end that every switch touches. With the head of the record and a few
 /// attributes they fill the two lines.
-const HOT: usize = 32;
+const HOT: usize = 24;
 
 /// In the order of declaration: what every switch touches comes last, just before the record.
 #[repr(C)]
@@ -169,8 +169,6 @@ pub struct Thread {
     pub outcome: Cell<i32>,
     /// Where it goes on, see handover.rs; 0 for the main program.
     pub sp: Cell<usize>,
-    /// Below it, its stack has no room for a turn of the engine.
-    pub floor: Cell<usize>,
     /// Times that it was chosen.
     pub chosen: Cell<u64>,
 }
@@ -240,7 +238,6 @@ impl ThreadRef {
             cells: RefCell::default(),
             record_size,
             sp: Cell::new(0),
-            floor: Cell::new(usize::MAX),
             chosen: Cell::new(0),
         };
         // SAFETY: the block is fresh, aligned and large enough for a Thread with a record behind
@@ -281,6 +278,11 @@ impl ThreadRef {
     pub unsafe fn from_record(record: NonNull<abi::Thread>) -> ThreadRef {
         // SAFETY: the engine's side lies at a fixed distance before the record.
         ThreadRef(unsafe { record.byte_sub(RECORD_OFFSET).cast() })
+    }
+
+    /// Where the two lines lie that every switch touches of the thread with this record.
+    pub fn hot_part(record: *const abi::Thread) -> usize {
+        record.addr().wrapping_sub(HOT)
     }
 
     /// From the pointers that C objects keep.
