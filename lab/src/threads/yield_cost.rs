@@ -27,7 +27,7 @@ const MOST_COMPILED_IN: f64 = 0.8;
 
 fn run(options: &Options, progress: Progress) -> Result<Report> {
     let programs = rounds::programs(options, progress)?;
-    let (count, turns) = if options.quick { (3, TURNS / 10) } else { (12, TURNS) };
+    let (count, turns) = if options.quick { (3, TURNS / 10) } else { (24, TURNS) };
     let mut levels = vec![];
     for threads in THREADS {
         // Boost's stacks differ only where threads are created.
