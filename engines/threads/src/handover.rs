@@ -19,6 +19,7 @@
 //! that of a worker whose loop does not run is where the loop does.
 
 use crate::engine::worker::{self, Worker};
+use crate::errno::Result;
 use crate::stack_switch;
 use crate::thread::{Leave, ThreadRef};
 
@@ -27,8 +28,8 @@ use crate::thread::{Leave, ThreadRef};
 pub enum Turn {
     /// The engine has not heard of it yet, and is to choose the next thread.
     Choose(Leave),
-    /// This thread is to run. None: there is none left.
-    Run(Option<ThreadRef>),
+    /// It has chosen the next thread. None: there is none left.
+    Run(Result<Option<ThreadRef>>),
 }
 
 /// The engine chooses a thread, and where that one or the loop goes on.
@@ -37,8 +38,7 @@ pub type Choose = extern "C" fn(worker: &'static Worker) -> usize;
 /// The running thread gives up the processor, and `choose` says where it goes on; returns when the
 /// thread runs again, maybe on another worker.
 #[inline]
-pub fn to_chosen(thread: ThreadRef, worker: &'static Worker, leave: Leave, choose: Choose) {
-    worker.turn.set(Turn::Choose(leave));
+pub fn to_chosen(thread: ThreadRef, worker: &'static Worker, choose: Choose) {
     // SAFETY: the loop waits where it let the thread, or one before it, run. `choose` returns what
     // the invariant speaks of.
     unsafe { stack_switch::switch_by(thread.sp.as_ptr(), worker.view.sp.get(), choose, worker) };

@@ -269,8 +269,11 @@ pub fn leave(leave: Leave) -> Result<()> {
         leave_from_main(leave);
     } else if instruments::are_there() {
         handover::to_loop(me, worker, leave);
+    } else if matches!(leave, Leave::Yield) {
+        handover::to_chosen(me, worker, choose_after_yield);
     } else {
-        handover::to_chosen(me, worker, leave, choose);
+        worker.turn.set(Turn::Choose(leave));
+        handover::to_chosen(me, worker, choose);
     }
     match me.outcome.get() {
         _ if !matches!(leave, Leave::Wait) => Ok(()),
@@ -285,19 +288,32 @@ fn leave_from_main(leave: Leave) {
     run_from(with(|engine| engine.switch(leave)));
 }
 
-/// The running thread has given up the processor: where the thread that runs next goes on, or the
-/// loop, which knows what else there is to do.
+/// The running thread has said in `turn` how it gives up the processor: where the worker goes on.
 extern "C" fn choose(worker: &'static Worker) -> usize {
-    if let Turn::Choose(leave) = worker.turn.get()
-        && let Ok(next) = enter(worker, |engine| engine.switch(leave))
-    {
-        if let Some(next) = next.filter(|next| next.sp.get() != 0) {
-            worker.runs(Some(next));
-            return next.sp.get();
-        }
-        worker.turn.set(Turn::Run(next));
+    match worker.turn.get() {
+        Turn::Choose(leave) => go_on(worker, enter(worker, |engine| engine.switch(leave))),
+        Turn::Run(chosen) => go_on(worker, chosen),
     }
-    worker.view.sp.get()
+}
+
+/// The running thread yields: where the worker goes on.
+extern "C" fn choose_after_yield(worker: &'static Worker) -> usize {
+    go_on(worker, enter(worker, Engine::switch_by_yield))
+}
+
+/// Where the chosen thread goes on, or the loop, which knows what else there is to do.
+#[inline]
+fn go_on(worker: &'static Worker, chosen: Result<Option<ThreadRef>>) -> usize {
+    match chosen {
+        Ok(Some(next)) if next.sp.get() != 0 => {
+            worker.runs(Some(next));
+            next.sp.get()
+        }
+        _ => {
+            worker.turn.set(Turn::Run(chosen));
+            worker.view.sp.get()
+        }
+    }
 }
 
 /// As [`leave`], while the running thread has C++ exceptions of its own. Until it goes on it stays
@@ -338,7 +354,7 @@ fn run_from(mut next: Result<Option<ThreadRef>>) {
         // Where another thread has left, nobody watches.
         worker.side.arrived(|| &chosen.side);
         next = match worker.turn.get() {
-            Turn::Run(next) => Ok(next),
+            Turn::Run(chosen) => chosen,
             // A thread that ends has not just asked whether this process may call its engines.
             Turn::Choose(Leave::Exit) => with(|engine| engine.switch(Leave::Exit)),
             Turn::Choose(leave) => enter(worker, |engine| engine.switch(leave)),
