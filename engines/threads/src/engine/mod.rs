@@ -42,7 +42,7 @@ use crate::import_bindings::ImportBindings;
 use crate::io::Descriptors;
 use crate::scheduler::Scheduler;
 use crate::stack::{Extent, StackPool};
-use crate::thread::{Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
+use crate::thread::{BlockPool, Body, Leave, State, ThreadId, ThreadRef, WaitsFor};
 use crate::thread_table::ThreadTable;
 use crate::timers::{Kind, Timers};
 use crate::trace::recorder::Recorder;
@@ -79,6 +79,7 @@ pub struct Engine {
     pub scheduler: Scheduler,
     pub threads: ThreadTable,
     pub stacks: StackPool,
+    blocks: BlockPool,
     pub bindings: ImportBindings,
     /// Values that the user gives for all threads.
     pub hints: Vec<Hint>,
@@ -140,6 +141,7 @@ impl Engine {
             scheduler,
             threads,
             stacks,
+            blocks: BlockPool::new(size),
             descriptors,
             timers: Timers::default(),
             time: Time::new(is_watched, clock::now()),
@@ -218,7 +220,7 @@ impl Engine {
         let New { name, stack_size, userdata, detached, pinned, body } = new;
         let stack = self.stacks.take(stack_size)?;
         let id = self.threads.next_id();
-        let thread = ThreadRef::allocate(id, name, userdata, self.scheduler.record_size());
+        let thread = self.blocks.create(id, name, userdata);
         thread.detached.set(detached);
         // What a Rust thread holds from one call to the next need not be Send.
         thread.stays.set(matches!(body, Body::Rust(_)));
@@ -263,7 +265,7 @@ impl Engine {
     pub fn forget(&mut self, thread: ThreadRef) {
         self.threads.remove(thread);
         // SAFETY: it is dead, so in no queue, and the table was the last to hold it.
-        unsafe { thread.free() };
+        unsafe { self.blocks.forget(thread) };
     }
 
     /// Numbers for attune_stats.

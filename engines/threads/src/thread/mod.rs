@@ -15,7 +15,7 @@
 //! sync.rs. A thread that moves is in none of these structures but its home's table; `id`, `name`
 //! and `at` may be read there, and `is_away` is its home's own.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
@@ -27,10 +27,12 @@ use crate::instruments::Side;
 use crate::stack::{Extent, GuardedStack};
 use attune_abi as abi;
 
+mod blocks;
 mod times;
 mod wait_queue;
 mod waiter;
 
+pub use blocks::BlockPool;
 pub use times::Times;
 pub use wait_queue::{RawMutex, WaitQueue, unlink};
 pub use waiter::Waiter;
@@ -197,10 +199,19 @@ impl ThreadRef {
         userdata: *mut c_void,
         record_size: usize,
     ) -> ThreadRef {
-        let layout = layout(record_size);
-        // SAFETY: the layout is larger than a Thread, so not empty.
-        let block = unsafe { alloc_zeroed(layout) };
-        let Some(block) = NonNull::new(block) else { handle_alloc_error(layout) };
+        // SAFETY: the block is fresh.
+        unsafe { ThreadRef::place(blocks::allocate(record_size), id, name, userdata, record_size) }
+    }
+
+    /// # Safety
+    /// The block is as [`layout`] says, its record is zeroed, and nobody else has it.
+    unsafe fn place(
+        block: NonNull<u8>,
+        id: ThreadId,
+        name: &CStr,
+        userdata: *mut c_void,
+        record_size: usize,
+    ) -> ThreadRef {
         let thread = Thread {
             id,
             name: cut(name),
@@ -240,8 +251,7 @@ impl ThreadRef {
             sp: Cell::new(0),
             chosen: Cell::new(0),
         };
-        // SAFETY: the block is fresh, aligned and large enough for a Thread with a record behind
-        // it.
+        // SAFETY: the block is aligned and large enough for a Thread with a record behind it.
         unsafe {
             let place = block.byte_add(GAP).cast::<Thread>();
             place.write(thread);
@@ -257,11 +267,20 @@ impl ThreadRef {
     /// # Safety
     /// No other reference to the thread is used afterwards, and nothing runs on its stack.
     pub unsafe fn free(self) {
-        let layout = layout(self.record_size);
-        // SAFETY: the caller gives up the thread; the block was allocated with this layout.
+        let record_size = self.record_size;
+        // SAFETY: the caller gives up the thread.
+        unsafe { blocks::free(self.end(), record_size) };
+    }
+
+    /// Ends what the block holds, and returns it.
+    ///
+    /// # Safety
+    /// As of [`ThreadRef::free`].
+    unsafe fn end(self) -> NonNull<u8> {
+        // SAFETY: the caller gives up the thread, which lies so far behind the begin of its block.
         unsafe {
             self.0.drop_in_place();
-            dealloc(self.0.as_ptr().cast::<u8>().sub(GAP), layout);
+            self.0.cast::<u8>().byte_sub(GAP)
         }
     }
 
