@@ -212,4 +212,49 @@ mod tests {
             assert_eq!(pair.number.get(), expected);
         }
     }
+
+    /// A stack that asks on the test's own one where to go on, and how often it has asked.
+    struct Asking {
+        here: Cell<usize>,
+        there: Cell<usize>,
+        asked: Cell<u64>,
+        seen: Cell<u64>,
+    }
+
+    extern "C" fn answer(asking: &'static Asking) -> usize {
+        let asked = asking.asked.get() + 1;
+        asking.asked.set(asked);
+        if asked < 3 { asking.there.get() } else { asking.here.get() }
+    }
+
+    extern "C" fn asks(asking: usize) -> ! {
+        // SAFETY: the test's, which lives for ever.
+        let asking = unsafe { &*(asking as *const Asking) };
+        let mut real = 1.0f64;
+        loop {
+            asking.seen.set(asking.seen.get() + real as u64);
+            real *= 10.0;
+            // SAFETY: the test waits `here`, with room on its stack.
+            unsafe { switch_by(asking.there.as_ptr(), asking.here.get(), answer, asking) };
+        }
+    }
+
+    #[test]
+    fn who_goes_on_is_chosen_on_a_stack_that_stays_as_it_was() {
+        let asking = Box::leak(Box::new(Asking {
+            here: Cell::new(0),
+            there: Cell::new(0),
+            asked: Cell::new(0),
+            seen: Cell::new(0),
+        }));
+        let mut stack = vec![0u128; 4096];
+        let end = stack.as_mut_ptr_range().end as usize;
+        // SAFETY: 64 KiB that nothing uses.
+        asking.there.set(unsafe { prepare(end, asks, &raw const *asking as usize) });
+        for (asked, seen) in [(3, 111), (4, 1111)] {
+            // SAFETY: the other stack has not begun, or has left.
+            unsafe { switch(asking.here.as_ptr(), asking.there.get()) };
+            assert_eq!((asking.asked.get(), asking.seen.get()), (asked, seen));
+        }
+    }
 }
