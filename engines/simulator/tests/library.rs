@@ -305,6 +305,42 @@ fn transactions_let_orders_through() {
     assert!(response("transactions") < 0.8 * response("fifo"));
 }
 
+/// Four threads that matter wake so often that one of them can always run, beside one that does
+/// not and computes.
+#[test]
+fn what_does_not_matter_gets_on_beside_threads_that_wake_without_end() {
+    let run = |policy: &str, matters: &str| {
+        let text = format!(
+            r#"
+            duration = "5s"
+            cpus = 1
+            [[thread]]
+            name = "matters"
+            count = 4
+            repeat = "forever"
+            do = [{{ set = {{ {matters} }} }}, {{ compute = "20us" }}, {{ sleep = "30us" }}]
+            [[thread]]
+            name = "report"
+            repeat = "forever"
+            do = [{{ compute = "1s" }}]
+            "#
+        );
+        let workload = Workload::from_file_text(&text, "matters.toml");
+        let workload = workload.unwrap_or_else(|error| panic!("{error}"));
+        simulate(&mut scheduler(policy), &workload, &seconds(5)).unwrap()
+    };
+    for (policy, matters, expected) in [
+        // A turn of 10 ms while four others use up their 20 ms.
+        ("transactions", "transaction = 5", 0.08..0.16),
+        // A turn of 10 ms for each half second that it waits.
+        ("priority", "prio = 10", 0.01..0.03),
+    ] {
+        let outcome = run(policy, matters);
+        let share = outcome.share(group(&outcome, "report"));
+        assert!(expected.contains(&share), "{policy}: {share}\n{}", outcome.table());
+    }
+}
+
 #[test]
 fn the_weather_station_shows_the_temperature_only_when_it_is_hot() {
     let outcome = run("weather", "weather.toml", &seconds(10)).unwrap();
