@@ -11,7 +11,7 @@
 //!                          (or the loop goes on)
 //! ```
 //!
-//! So the scheduler's handlers use up no thread's stack, and the memory that they work in is in the
+//! So the handlers of a switch use up no thread's stack, and the memory that they work in is in the
 //! cache however many threads there are. The loop itself goes on where the main program is next,
 //! which shares its stack, and at each switch while a tool watches stacks.
 //!

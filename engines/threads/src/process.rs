@@ -5,7 +5,7 @@
 //! the engine for the next thread and goes on with its stack; when it is the main program, the loop
 //! returns into it. The loops of other workers run on the stacks of their OS threads. A thread that
 //! leaves asks the engine on the loop's stack (handover.rs), and goes on with the next thread's
-//! stack at once. So the scheduler's handlers never use up a small stack.
+//! stack at once. So the handlers of a switch never use up a small stack.
 //!
 //! Invariants: an engine is touched only by its worker's OS thread, only inside [`with`], and
 //! `with` is never entered twice (`busy`): a handler's verbatim code or a signal handler that calls
