@@ -118,7 +118,7 @@ fn slices_have_their_parts() {
 
 /// `limit CGROUP PERCENT [PERIOD]`: of one CPU, with a period in us. A second has many of the short
 /// ones, so it matters little that what is measured begins and ends inside of one. They are as long
-/// as slices, so `b` has a small weight: what waits for its slices would not use its quota.
+/// as slices: what waited for the end of one would not use its quota.
 const LIMIT: &str = r#"
 limit() { period=${3:-10000}; echo $(($2 * period / 100)) $period > $tree/$1/cpu.max; }
 "#;
@@ -130,7 +130,6 @@ fn quotas_are_kept_whatever_changes() {
     }
     let script = r#"
         make a a/x a/y b
-        echo 10 > $tree/b/cpu.weight
         limit a 50; limit a/x 20
         hog a/x a/x a/x a/y a/y b b
         measure nested 2 a a/x b
