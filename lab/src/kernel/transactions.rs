@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
-use super::{Contestant, Database, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
+use super::{
+    Contestant, Database, Description, FIVE_SEEDS, Figure, Part, Place, Results, Workload,
+};
 use crate::experiment::Options;
 use crate::programs::find;
 use crate::report::Claim;
@@ -135,7 +137,7 @@ pub const EXPERIMENT: Description = Description {
             ],
         },
     ],
-    seeds: TWO_SEEDS,
+    seeds: FIVE_SEEDS,
     drawn: ORDER,
     claims,
 };
