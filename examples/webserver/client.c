@@ -92,7 +92,9 @@ static void advance(struct progress *progress, size_t size)
     progress->written += size;
 }
 
-bool client_write(struct handler *handler, const struct iovec *parts, int count, uint64_t after)
+/* `flags`, as of sendmsg, are those of the last chunk. */
+static bool write_parts(struct handler *handler, const struct iovec *parts, int count,
+                        uint64_t after, int flags)
 {
     struct server *server = handler->server;
     const struct options *options = &server->options;
@@ -107,10 +109,12 @@ bool client_write(struct handler *handler, const struct iovec *parts, int count,
         if (left + after > (uint64_t)options->chunk)
             attune_yield();
         struct iovec some[CLIENT_PARTS];
-        int some_count = next_parts(&progress, (size_t)options->chunk, some);
+        struct msghdr message = {.msg_iov = some};
+        message.msg_iovlen = (size_t)next_parts(&progress, (size_t)options->chunk, some);
+        int some_flags = left <= (uint64_t)options->chunk ? flags : 0;
         int64_t patience = least(options->reply_timeout, deadline - attune_now());
         ssize_t written =
-            patience > 0 ? attune_writev_timed(handler->fd, some, some_count, patience) : -1;
+            patience > 0 ? attune_sendmsg_timed(handler->fd, &message, some_flags, patience) : -1;
         if (written < 0) {
             if (patience <= 0 || errno == ETIMEDOUT)
                 server->counters.timeouts++;
@@ -124,6 +128,16 @@ bool client_write(struct handler *handler, const struct iovec *parts, int count,
     }
     handler->imports.remaining = (int64_t)after;
     return true;
+}
+
+bool client_write(struct handler *handler, const struct iovec *parts, int count, uint64_t after)
+{
+    return write_parts(handler, parts, count, after, 0);
+}
+
+bool client_write_end(struct handler *handler, const struct iovec *parts, int count, bool goes_on)
+{
+    return write_parts(handler, parts, count, 0, goes_on ? 0 : MSG_MORE) && goes_on;
 }
 
 const char *client_date(struct server *server)
@@ -153,5 +167,5 @@ bool client_write_status(struct handler *handler, int status, const char *reason
                          status == 405 ? "Allow: GET, HEAD\r\n" : "", body_size,
                          keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
     struct iovec parts[] = {{head, head_size}, {body, head_only ? 0 : body_size}};
-    return client_write(handler, parts, 2, 0) && keep_alive;
+    return client_write_end(handler, parts, 2, keep_alive);
 }

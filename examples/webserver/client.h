@@ -22,6 +22,11 @@ void client_consume(struct handler *handler, size_t size);
  * chunk is written at once. False: the client has gone or is too slow. */
 bool client_write(struct handler *handler, const struct iovec *parts, int count, uint64_t after);
 
+/* Writes the parts that a reply ends with. Returns whether the connection goes on: true if it is to
+ * (`goes_on`) and the client has taken all. Otherwise the caller closes it or lingers, at once: the
+ * last bytes wait for that, to go out in one packet with the connection's end. */
+bool client_write_end(struct handler *handler, const struct iovec *parts, int count, bool goes_on);
+
 /* An answer of the server's own; `reason` (or NULL) says more than the status. False if it was the
  * connection's last. */
 bool client_write_status(struct handler *handler, int status, const char *reason, bool head_only,

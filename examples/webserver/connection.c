@@ -132,7 +132,7 @@ static bool write_file(struct handler *handler, const struct file *file, bool he
                          client_date(handler->server), (int)file->head_size, file->head,
                          keep_alive ? "Connection: keep-alive\r\n" : "Connection: close\r\n");
     struct iovec parts[] = {{head, size}, {file->body, head_only ? 0 : file->size}};
-    return client_write(handler, parts, 2, 0) && keep_alive;
+    return client_write_end(handler, parts, 2, keep_alive);
 }
 
 static void refuse(struct handler *handler, int status)

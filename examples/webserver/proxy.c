@@ -85,7 +85,7 @@ static bool send_object(struct exchange *exchange, const struct object *object)
                             {tail, (size_t)size},
                             {object->body, exchange->request->head_only ? 0 : object->body_size}};
     exchange->handler->server->counters.ok++;
-    return client_write(exchange->handler, parts, 3, 0) && goes_on;
+    return client_write_end(exchange->handler, parts, 3, goes_on);
 }
 
 /* The kept object that this request may be answered with, with a user, or NULL. */
@@ -154,11 +154,13 @@ static bool send_piece(struct exchange *exchange, struct text content)
     return client_write(exchange->handler, parts, 3, after);
 }
 
-/* What tells a client of chunks that the reply is complete. */
-static bool send_end(struct exchange *exchange)
+/* What tells a client of chunks that the reply is complete. Returns whether the connection goes on.
+ */
+static bool send_end(struct exchange *exchange, bool goes_on)
 {
     struct iovec end = {"0\r\n\r\n", 5};
-    return !is_chunked_on(exchange) || client_write(exchange->handler, &end, 1, 0);
+    return is_chunked_on(exchange) ? client_write_end(exchange->handler, &end, 1, goes_on)
+                                   : goes_on;
 }
 
 /* Passes the reply on. Where it was to be kept, the object holds the beginning, and `next` is the
@@ -184,7 +186,7 @@ static bool relay(struct exchange *exchange, const struct object *begun, struct 
     if (found != BODY_END)
         return cut(exchange);
     exchange_finish(exchange);
-    return send_end(exchange) && goes_on;
+    return send_end(exchange, goes_on);
 }
 
 /* ---- Fetching ---- */

@@ -290,6 +290,8 @@ ssize_t attune_pread(int fd, void *buffer, size_t size, int64_t offset);
 ssize_t attune_pwrite(int fd, const void *buffer, size_t size, int64_t offset);
 ssize_t attune_recv(int fd, void *buffer, size_t size, int flags);
 ssize_t attune_send(int fd, const void *buffer, size_t size, int flags);
+ssize_t attune_recvmsg(int fd, struct msghdr *message, int flags);
+ssize_t attune_sendmsg(int fd, const struct msghdr *message, int flags);
 /* the new descriptor is O_NONBLOCK */
 int attune_accept(int fd, struct sockaddr *address, socklen_t *length);
 int attune_connect(int fd, const struct sockaddr *address, socklen_t length);
@@ -301,6 +303,8 @@ ssize_t attune_readv_timed(int fd, const struct iovec *parts, int count, int64_t
 ssize_t attune_writev_timed(int fd, const struct iovec *parts, int count, int64_t timeout);
 ssize_t attune_recv_timed(int fd, void *buffer, size_t size, int flags, int64_t timeout);
 ssize_t attune_send_timed(int fd, const void *buffer, size_t size, int flags, int64_t timeout);
+ssize_t attune_recvmsg_timed(int fd, struct msghdr *message, int flags, int64_t timeout);
+ssize_t attune_sendmsg_timed(int fd, const struct msghdr *message, int flags, int64_t timeout);
 int attune_accept_timed(int fd, struct sockaddr *address, socklen_t *length, int64_t timeout);
 /* flags as accept4's: SOCK_NONBLOCK, SOCK_CLOEXEC. */
 int attune_accept4_timed(int fd, struct sockaddr *address, socklen_t *length, int flags,

@@ -91,18 +91,21 @@ fn whole(site: &Path) -> Result<PathBuf> {
     std::fs::canonicalize(site).with_context(|| site.display().to_string())
 }
 
+/// As ours listens: connections come with their first request (TCP_DEFER_ACCEPT).
+const LISTEN: &str = "backlog=4096 deferred";
+
 const OPEN_FILES: &str =
     "    open_file_cache max=1000 inactive=1h;\n    open_file_cache_valid 1h;\n";
 
 fn files(address: SocketAddrV4, site: &Path, tuning: Tuning) -> String {
     let (site, tuning) = (site.display(), tuning.lines());
-    format!("{tuning}    server {{ listen {address} backlog=4096; root \"{site}\"; }}\n")
+    format!("{tuning}    server {{ listen {address} {LISTEN}; root \"{site}\"; }}\n")
 }
 
 fn upstream(address: SocketAddrV4, site: &Path) -> String {
     let site = site.display();
     format!(
-        "    sendfile on;\n{OPEN_FILES}    server {{\n        listen {address} backlog=4096;\n\
+        "    sendfile on;\n{OPEN_FILES}    server {{\n        listen {address} {LISTEN};\n\
         \x20       location / {{ root \"{site}\"; expires 1h; }}\n        location /live/ {{ alias \
             \"{site}/small/\"; add_header Cache-Control no-store; }}\n    }}\n"
     )
@@ -116,7 +119,7 @@ fn proxy(address: SocketAddrV4, behind: SocketAddrV4, tuning: Tuning, scratch: &
             \"{scratch}/cache\" levels=1:2 keys_zone=kept:10m max_size=256m inactive=1h \
             use_temp_path=off;\n    upstream behind {{ server {behind}; keepalive 64; \
             keepalive_requests 1000000; }}\n    server {{\n        listen {address} \
-            backlog=4096;\n        location / {{\n            proxy_pass http://behind;\n            \
+            {LISTEN};\n        location / {{\n            proxy_pass http://behind;\n            \
             proxy_http_version 1.1;\n            proxy_set_header Connection \"\";\n            \
             proxy_set_header Host $http_host;\n            proxy_set_header X-Forwarded-For \
             $proxy_add_x_forwarded_for;\n            proxy_cache kept;\n            \

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use libc::{POLLIN, POLLOUT, iovec, pollfd, size_t, sockaddr, socklen_t, ssize_t};
+use libc::{POLLIN, POLLOUT, iovec, msghdr, pollfd, size_t, sockaddr, socklen_t, ssize_t};
 
 use super::{posix, status};
 use crate::clock::FOREVER;
@@ -212,6 +212,42 @@ unsafe extern "C" fn attune_send_timed(
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn attune_recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: the caller's message.
+    unsafe { attune_recvmsg_timed(fd, message, flags, FOREVER) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_recvmsg_timed(
+    fd: c_int,
+    message: *mut msghdr,
+    flags: c_int,
+    timeout: i64,
+) -> ssize_t {
+    // SAFETY: the caller's message, whose parts have room.
+    let recvmsg = || unsafe { libc::recvmsg(fd, message, flags | libc::MSG_DONTWAIT) };
+    count(|| io::socket(fd, POLLIN, timeout, recvmsg))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: the caller's message.
+    unsafe { attune_sendmsg_timed(fd, message, flags, FOREVER) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn attune_sendmsg_timed(
+    fd: c_int,
+    message: *const msghdr,
+    flags: c_int,
+    timeout: i64,
+) -> ssize_t {
+    // SAFETY: the caller's message.
+    let sendmsg = || unsafe { libc::sendmsg(fd, message, flags | libc::MSG_DONTWAIT) };
+    count(|| io::socket(fd, POLLOUT, timeout, sendmsg))
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn attune_accept(
     fd: c_int,
     address: *mut sockaddr,
@@ -288,9 +324,9 @@ unsafe extern "C" fn attune_poll(
     })
 }
 
-fn message(parts: *const iovec, number: c_int) -> libc::msghdr {
+fn message(parts: *const iovec, number: c_int) -> msghdr {
     // SAFETY: all-zero bytes are an empty message.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    let mut message: msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = parts.cast_mut();
     message.msg_iovlen = usize::try_from(number).unwrap_or(usize::MAX) as _;
     message

@@ -286,6 +286,44 @@ static void *reads_byte(void *where)
     return NULL;
 }
 
+/* Room for a message that hands a descriptor over. */
+union handing {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr align;
+};
+
+/* Waits for a message with a descriptor and writes to that. */
+static void *takes_descriptor(void *none)
+{
+    char text[8];
+    union handing control;
+    struct iovec part = {text, sizeof text};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    FAILS(ETIMEDOUT, attune_recvmsg_timed(pair[0], &message, 0, MS));
+    message.msg_control = control.bytes, message.msg_controllen = sizeof control.bytes;
+    CHECK(attune_recvmsg(pair[0], &message, 0) == 4 && !memcmp(text, "take", 4));
+    struct cmsghdr *handed = CMSG_FIRSTHDR(&message);
+    CHECK(handed != NULL && handed->cmsg_type == SCM_RIGHTS);
+    int fd;
+    memcpy(&fd, CMSG_DATA(handed), sizeof fd);
+    CHECK(attune_write(fd, "taken", 5) == 5 && attune_close(fd) == 0);
+    return none;
+}
+
+static void hands_descriptor_over(int fd)
+{
+    union handing control = {{0}};
+    struct iovec parts[2] = {{"ta", 2}, {"ke", 2}};
+    struct msghdr message = {.msg_iov = parts,
+                             .msg_iovlen = 2,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    control.align = (struct cmsghdr){
+        .cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.align), &fd, sizeof fd);
+    CHECK(attune_sendmsg(pair[1], &message, MSG_NOSIGNAL) == 4);
+}
+
 static void *is_cut_off(void *fd)
 {
     char c;
@@ -365,6 +403,14 @@ static void descriptors(void)
           wishes[0].revents == 0);
     CHECK(attune_read(pipes[0], text, 9) == 1);
     FAILS(ETIMEDOUT, attune_read_timed(pipes[0], text, 9, MS));
+
+    x = start(takes_descriptor, NULL);
+    attune_sleep_for(5 * MS);
+    hands_descriptor_over(pipes[1]);
+    CHECK(!attune_join(x, NULL));
+    CHECK(attune_read(pipes[0], text, 9) == 5 && !memcmp(text, "taken", 5));
+    int no_socket = pipes[1];
+    FAILS(ENOTSOCK, attune_sendmsg(no_socket, &(struct msghdr){0}, 0));
 
     x = start(is_cut_off, &pipes[0]); /* closed with attune_close: at once */
     attune_yield();
