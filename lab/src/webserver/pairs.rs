@@ -38,7 +38,8 @@ pub struct Search {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pair {
-    /// Requests a second that fifo answers when it is never idle, measured in this pair.
+    /// Requests a second that fifo answers while more come than it can answer, measured in this
+    /// pair.
     pub capacity: f64,
     pub samples: [Sample; 2],
 }
@@ -115,8 +116,12 @@ impl Bench<'_> {
         Ok(Pairs { searches, pairs })
     }
 
+    /// A closed loop finds it only roughly: all its clients' connections are open all the time,
+    /// and a server that has fewer of them answers up to a fifth more.
     fn capacity(&self, server: &Server, pairing: &Pairing) -> Result<f64> {
-        Ok(self.busy(server, pairing)?.throughput)
+        let roughly = self.busy(server, pairing)?.throughput;
+        let flood = pattern(pairing.length / 2, roughly, plan::FLOOD, 98).arrivals(self.targets);
+        Ok(measure::run(server, self.targets, &flood, Loop::Open)?.throughput)
     }
 
     /// What a server does when many clients leave it no rest.
