@@ -1,37 +1,16 @@
 //! `human`: what the person deals with runs at once, and nobody starves for it.
 
-use std::path::Path;
-use std::sync::Arc;
+use attune_simulator::Outcome;
 
-use attune_simulator::interpreter::{self, Interpreter};
-use attune_simulator::metrics::Tally;
-use attune_simulator::{Options, Outcome, Workload, simulate};
-
-const US: i64 = 1_000;
-const MS: i64 = 1_000_000;
-
-fn run(policy: &str, text: &str) -> Outcome {
-    let mut opened = attune_schedulers::open(Path::new(policy), &[]).unwrap();
-    let checked = attune_language::check(&opened.source, &mut opened.loader, &Default::default());
-    let program = checked.program.unwrap_or_else(|| panic!("{policy}: {:?}", checked.diagnostics));
-    let options = interpreter::Options::default();
-    let mut policy = Interpreter::new(Arc::new(program), &checked.sources, options).unwrap();
-    let workload = Workload::from_file_text(text, "test.toml").unwrap_or_else(|it| panic!("{it}"));
-    simulate(&mut policy, &workload, &Options::default()).unwrap()
-}
+use crate::runs::{MS, US, group, run_text, text_of};
 
 fn desktop() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/desktop.toml");
-    std::fs::read_to_string(path).unwrap()
-}
-
-fn group<'o>(outcome: &'o Outcome, name: &str) -> &'o Tally {
-    outcome.groups().iter().find(|group| group.name == name).unwrap()
+    text_of("desktop.toml")
 }
 
 #[test]
 fn a_key_and_a_picture_do_not_wait_for_ten_programs_that_compute() {
-    let human = run("human", &desktop());
+    let human = run_text("human", &desktop());
     for name in ["kernel", "server", "editor"] {
         let latency = group(&human, name).latency.quantile(0.99);
         assert!(latency <= 10 * US, "{name}: {latency} ns\n{}", human.table());
@@ -39,7 +18,7 @@ fn a_key_and_a_picture_do_not_wait_for_ten_programs_that_compute() {
     let player = group(&human, "player");
     assert!(player.jobs >= 499 && player.missed == 0, "{}", human.table());
     // The same under equal shares, so that the workload is one that needs it.
-    let fair = run("fair", &desktop());
+    let fair = run_text("fair", &desktop());
     assert!(group(&fair, "player").missed > 100, "{}", fair.table());
     assert!(group(&fair, "editor").latency.quantile(0.99) > MS, "{}", fair.table());
 }
@@ -48,7 +27,7 @@ fn a_key_and_a_picture_do_not_wait_for_ten_programs_that_compute() {
 /// timers as under `coop`, and the programs that compute keep their part.
 #[test]
 fn desktop_serves_ratings_and_releases_at_once() {
-    let desktop = run("desktop", &desktop());
+    let desktop = run_text("desktop", &desktop());
     let player = group(&desktop, "player");
     assert!(player.jobs >= 499 && player.missed == 0, "{}", desktop.table());
     for name in ["server", "editor"] {
@@ -57,16 +36,15 @@ fn desktop_serves_ratings_and_releases_at_once() {
     }
     assert!(desktop.share(group(&desktop, "hog")) > 0.7, "{}", desktop.table());
 
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/workloads/coop_players.toml");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = text_of("coop_players.toml");
     // The same, and an editor that says nothing, but is rated.
     let editor = "[[thread]]\nname = \"editor\"\nperiod = \"125ms\"\nimports = { input_rating = \
          \"950\" }\ndo = [{ compute = \"uniform(0.5ms, 3ms)\" }]\n";
-    let outcome = run("desktop", &format!("{text}\n{editor}"));
+    let outcome = run_text("desktop", &format!("{text}\n{editor}"));
     let late = group(&outcome, "player").tardiness.quantile(0.99);
     assert!(late <= MS, "{late} ns\n{}", outcome.table());
     let latency = |outcome: &Outcome| group(outcome, "editor").latency.quantile(0.9);
-    let coop = run("coop", &format!("{text}\n{editor}"));
+    let coop = run_text("coop", &format!("{text}\n{editor}"));
     assert!(latency(&outcome) * 2 < latency(&coop), "{}\n{}", outcome.table(), coop.table());
 }
 
@@ -83,13 +61,13 @@ fn desktop_leaves_the_others_their_part_and_serves_the_kernel_at_once() {
              [[thread]]\nname = \"other\"\ncount = 10\n\
              repeat = \"forever\"\ndo = [{{ compute = \"50ms\" }}]\n"
         );
-        let outcome = run("desktop", &text);
+        let outcome = run_text("desktop", &text);
         let share = outcome.share(group(&outcome, "other"));
         let promised = 0.15 * 10.0 / (10 + rated) as f64;
         assert!(share > 0.98 * promised, "{share}, {promised}\n{}", outcome.table());
         assert!(outcome.share(group(&outcome, "rated")) > 0.8, "{}", outcome.table());
     }
-    let outcome = run("desktop", &desktop());
+    let outcome = run_text("desktop", &desktop());
     let latency = group(&outcome, "kernel").latency.quantile(0.99);
     assert!(latency <= MS, "{latency} ns\n{}", outcome.table());
 }
@@ -108,7 +86,7 @@ fn desktop_serves_sound_while_films_work_on_their_pictures() {
              [[thread]]\nname = \"hog\"\ncount = 8\nrepeat = \"forever\"\n\
              do = [{{ compute = \"50ms\" }}]\n"
         );
-        let outcome = run("desktop", &text);
+        let outcome = run_text("desktop", &text);
         let sound = group(&outcome, "sound").latency.quantile(0.99);
         assert!(sound < 5 * MS, "{sound} ns\n{}", outcome.table());
         assert_eq!(group(&outcome, "film").missed, 0, "{}", outcome.table());
@@ -119,7 +97,7 @@ fn desktop_serves_sound_while_films_work_on_their_pictures() {
 #[test]
 fn policies_that_know_only_past_use_lose_the_film_beside_ten_programs_that_compute() {
     for policy in ["unix_decay", "linux_epochs", "solaris_ts", "nt_boosts"] {
-        let outcome = run(policy, &desktop());
+        let outcome = run_text(policy, &desktop());
         let player = group(&outcome, "player");
         assert!(player.missed > 450, "{policy}: {}", outcome.table());
         // A typist's editor uses little, so that most keys are answered at once.
@@ -146,7 +124,7 @@ fn each_class_gets_its_part_of_the_epoch_when_all_want_everything() {
         hog("other", ""),
     ]
     .concat();
-    let outcome = run("human", &text);
+    let outcome = run_text("human", &text);
     for (name, part) in [("kernel", 0.20), ("input", 0.40), ("output", 0.25), ("other", 0.15)] {
         let share = outcome.share(group(&outcome, name));
         assert!((share - part).abs() < 0.02 * part, "{name}: {share}\n{}", outcome.table());
@@ -164,7 +142,7 @@ fn a_higher_rating_gets_more_of_its_class_but_less_than_in_proportion() {
         )
     };
     let text = ["duration = \"20s\"\n".to_owned(), hog("high", 1000), hog("low", 100)].concat();
-    let outcome = run("human", &text);
+    let outcome = run_text("human", &text);
     let share = |name| outcome.share(group(&outcome, name));
     let times = share("high") / share("low");
     assert!(times > 2.0 && times < 6.0, "{times}\n{}", outcome.table());

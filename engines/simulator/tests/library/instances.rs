@@ -1,16 +1,16 @@
 //! The library's schedulers as several instances: shares, affinity, and what a lock costs.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use attune_simulator::interpreter::{self, Interpreter};
 use attune_simulator::metrics::Tally;
 use attune_simulator::{Ending, Options, Outcome, Per, Workload, simulate_instances};
 
+use crate::runs::{checked, group};
+
 fn scheduler(name: &str) -> Interpreter {
-    let mut opened = attune_schedulers::open(Path::new(name), &[]).unwrap();
-    let checked = attune_language::check(&opened.source, &mut opened.loader, &Default::default());
-    let program = checked.program.unwrap_or_else(|| panic!("{name}: {:?}", checked.diagnostics));
+    let checked = checked(name);
+    let program = checked.program.unwrap();
     assert!(program.may_be_split, "{name}");
     Interpreter::new(Arc::new(program), &checked.sources, interpreter::Options::default()).unwrap()
 }
@@ -21,10 +21,6 @@ fn run(name: &str, per: Per, cpus: u32, text: &str) -> Outcome {
     let policy = scheduler(name);
     simulate_instances(|| policy.clone(), &workload, &options)
         .unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn group<'o>(outcome: &'o Outcome, name: &str) -> &'o Tally {
-    outcome.groups().iter().find(|group| group.name == name).unwrap()
 }
 
 fn hogs(groups: &[(&str, u32, u32)]) -> String {

@@ -1,18 +1,14 @@
 //! No ready thread waits longer than the bound that its policy's header states, whatever the
 //! affinities, weights and classes of the threads are, and however many there are.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use attune_language::engine::event::Event;
-use attune_simulator::interpreter::{self, Interpreter};
+use attune_simulator::interpreter::Interpreter;
 use attune_simulator::scheduler::{
     Call, CpuSet, Decision, ImportId, Scheduler, ThreadId, Trap, Value,
 };
 use attune_simulator::{Options, Outcome, Workload, simulate};
 
-const US: i64 = 1_000;
-const MS: i64 = 1_000 * US;
+use crate::runs::{MS, US, scheduler};
 
 /// The weights that the kernel gives: nice -20, -5, 0, 5 and 19, and class SCHED_IDLE.
 const WEIGHTS: [i64; 6] = [88_761, 3_121, 1_024, 335, 15, 3];
@@ -35,13 +31,7 @@ struct Thread {
 
 impl Watched {
     fn new(name: &str) -> Watched {
-        let mut opened = attune_schedulers::open(Path::new(name), &[]).unwrap();
-        let checked =
-            attune_language::check(&opened.source, &mut opened.loader, &Default::default());
-        let program =
-            checked.program.unwrap_or_else(|| panic!("{name}: {:?}", checked.diagnostics));
-        let options = interpreter::Options::default();
-        let policy = Interpreter::new(Arc::new(program), &checked.sources, options).unwrap();
+        let policy = scheduler(name);
         Watched { policy, threads: Vec::new(), longest: (0, 0), now: 0 }
     }
 

@@ -1,0 +1,119 @@
+//! What one program takes from others by what it says, or by the way that it works.
+
+use crate::runs::{MS, group, run_text};
+
+/// Two threads of a group that compute, beside what `attackers` says; their shares of the CPU.
+fn victims_of(attackers: &str) -> [f64; 2] {
+    let text = format!(
+        r#"
+        duration = "2s"
+        cpus = 1
+
+        [[thread]]
+        name = "victim"
+        count = 2
+        imports = {{ user = 1, group = 7, polls = 1, importance = 0 }}
+        repeat = "forever"
+        do = [{{ compute = "100us" }}, "yield"]
+
+        [[thread]]
+        name = "attacker"
+        {attackers}
+        "#
+    );
+    let outcome = run_text("coop", &text);
+    let cpu = outcome.total().cpu as f64;
+    let mut victims = outcome.threads().iter().filter(|thread| thread.name.starts_with("victim"));
+    [(); 2].map(|()| victims.next().unwrap().cpu as f64 / cpu)
+}
+
+#[track_caller]
+fn assert_none_is_robbed(attackers: &str, share: f64) {
+    for victim in victims_of(attackers) {
+        assert!(victim > share * 0.98, "{victim} instead of {share}");
+    }
+}
+
+#[test]
+fn nobody_joins_a_strangers_group_in_coop() {
+    let joins = r#"
+        imports = { user = 2, group = 7, polls = 1, importance = -1000000 }
+        repeat = "forever"
+        do = [{ compute = "100us" }, "yield"]"#;
+    assert_none_is_robbed(joins, 1.0 / 3.0);
+}
+
+#[test]
+fn members_of_a_group_that_sleep_have_no_weight_in_coop() {
+    let sleepers = r#"
+        count = 61
+        imports = { user = 2, group = 9, polls = 1 }
+        do = [
+            { set = { next_release = "now + 100s", importance = "9223372036854775807" } },
+            { if = "index > 0", then = [{ sleep_until = "now + 100s" }] },
+            { set = { next_release = "0", importance = "0" } },
+            { repeat = 40000, do = [{ compute = "100us" }, "yield"] },
+        ]"#;
+    assert_none_is_robbed(sleepers, 1.0 / 3.0);
+}
+
+/// Two programs that compute, beside two whose threads each work for 2 ms, start the next and end.
+#[test]
+fn a_chain_of_threads_gets_no_more_than_one_thread() {
+    let text = r#"
+        duration = "4s"
+        cpus = 1
+
+        [[thread]]
+        name = "hog"
+        count = 2
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+
+        [[thread]]
+        name = "link"
+        count = 2
+        do = [{ compute = "2ms" }, { spawn = "link" }]
+        "#;
+    for policy in ["fair", "fair_periodic", "coop", "desktop"] {
+        let outcome = run_text(policy, text);
+        let share = outcome.share(group(&outcome, "hog"));
+        assert!(share > 0.5 * 0.98, "{policy}: {share}\n{}", outcome.table());
+        let links = outcome.share(group(&outcome, "link"));
+        assert!(links > 0.4, "{policy}: a chain is no worse off either: {links}");
+    }
+}
+
+/// Eight compute nearly all the time and sleep for a moment now and then: they wait at the minimum
+/// too, but they have used what is theirs.
+#[test]
+fn a_thread_that_uses_little_goes_before_those_that_sleep_for_a_moment() {
+    let text = r#"
+        duration = "4s"
+        cpus = 1
+
+        [[thread]]
+        name = "seldom"
+        period = "10ms"
+        do = [{ compute = "100us" }]
+
+        [[thread]]
+        name = "often"
+        count = 8
+        repeat = "forever"
+        do = [{ compute = "2ms" }, { sleep = "50us" }]
+
+        [[thread]]
+        name = "hog"
+        count = 2
+        repeat = "forever"
+        do = [{ compute = "50ms" }]
+        "#;
+    for policy in ["fair", "fair_periodic", "coop", "desktop"] {
+        let outcome = run_text(policy, text);
+        let seldom = group(&outcome, "seldom");
+        let latency = seldom.latency.quantile(0.5);
+        assert!(latency < MS / 10, "{policy}: {latency}\n{}", outcome.table());
+        assert_eq!(seldom.missed, 0, "{policy}: {}", outcome.table());
+    }
+}
