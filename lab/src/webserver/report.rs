@@ -83,10 +83,11 @@ const METHOD: &[&str] = &[
      them than the server can answer, then none until all are answered. A response time runs from \
      the moment a request was due to the last byte of its reply, and every request counts.",
     "The claims rest on pairs. A pair measures the capacity (what fifo answers while half as many \
-     requests again come as a closed loop is answered), then sends the same requests at 110 % of it to both servers; the first of \
-     the two alternates. Each pair gives a ratio, and the table shows the median ratio with its \
-     95 % interval. A claim is undecided where its interval lies on both sides of the bound. Both \
-     servers run with the settings that suit them best, found by the same search.",
+     requests again come as a closed loop is answered), then sends the same requests at 110 % of \
+     it to both servers; the first of the two alternates. Each pair gives a ratio, and the table \
+     shows the median ratio with its 95 % interval. A claim is undecided where its interval lies \
+     on both sides of the bound. Both servers run with the settings that suit them best, found by \
+     the same search.",
     "Why not a closed loop? With N clients that ask again as soon as they are answered the mean \
      response time is N / throughput whatever the scheduler does (Little's law). The table of the \
      closed loop shows just that, and how many short waits and a few long ones make the same mean.",

@@ -1,5 +1,5 @@
-//! The library's schedulers: every one runs every workload of the lab, and each does what its header
-//! promises.
+//! The library's schedulers: every one runs every workload of the lab, and each does what its
+//! header promises.
 
 mod coop;
 mod human;

@@ -1,5 +1,5 @@
-//! Runs the library's schedulers on workloads: those of the lab, by their files' names, and others by
-//! their text.
+//! Runs the library's schedulers on workloads: those of the lab, by their files' names, and others
+//! by their text.
 
 use std::path::Path;
 use std::sync::Arc;
