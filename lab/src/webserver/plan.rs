@@ -10,9 +10,8 @@ pub const LARGE_SHARE: f64 = 0.02;
 /// Clients of the closed loop that leave the server no rest.
 pub const BUSY_CLIENTS: usize = 256;
 
-/// The load that finds the capacity, in shares of what a closed loop is answered: certainly more
-/// than the server can answer.
-pub const FLOOD: f64 = 1.5;
+/// The loads among which the capacity is found, in shares of what a closed loop is answered.
+pub const RISING: &[f64] = &[1.0, 1.1, 1.2, 1.3, 1.4, 1.5];
 
 /// The load that the claims are about, in shares of the capacity.
 pub const OVERLOAD: f64 = 1.1;

@@ -82,9 +82,9 @@ const METHOD: &[&str] = &[
      rate fixed beforehand, each on a connection of its own; for one second, at overload more of \
      them than the server can answer, then none until all are answered. A response time runs from \
      the moment a request was due to the last byte of its reply, and every request counts.",
-    "The claims rest on pairs. A pair measures the capacity (what fifo answers while half as many \
-     requests again come as a closed loop is answered), then sends the same requests at 110 % of \
-     it to both servers; the first of the two alternates. Each pair gives a ratio, and the table \
+    "The claims rest on pairs. A pair measures the capacity (the most that fifo answers of loads \
+     that rise from what a closed loop is answered), then sends the same requests at 110 % of it \
+     to both servers; the first of the two alternates. Each pair gives a ratio, and the table \
      shows the median ratio with its 95 % interval. A claim is undecided where its interval lies \
      on both sides of the bound. Both servers run with the settings that suit them best, found by \
      the same search.",
