@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ATTUNE_ABI 7
+#define ATTUNE_ABI 8
 
 /* Qualifies pointers to records and containers where those live in an address space of their own (a
  * BPF arena). */
@@ -223,6 +223,10 @@ struct attune_scheduler {
      * event is about. */
     void (*handler[ATTUNE_EVENTS])(struct attune_instance ATTUNE_ARENA *instance,
                                    struct attune_thread ATTUNE_ARENA *thread);
+    /* What a switch asks: `switch_out` of the thread that stops, then `schedule`, as one function
+     * into which both handlers are inlined. NULL: the engine calls them one by one. */
+    void (*change)(struct attune_instance ATTUNE_ARENA *instance,
+                   struct attune_thread ATTUNE_ARENA *stops);
     const struct attune_node *node; /* NULL: it is no node's */
 };
 

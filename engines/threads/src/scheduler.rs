@@ -142,6 +142,27 @@ impl Scheduler {
         self.call().dispatched = ptr::null_mut();
         self.call().slice = -1;
         self.raise(Event::Schedule, None, now);
+        self.dispatched()
+    }
+
+    /// Tells that a thread stops, and asks for the next one.
+    #[inline]
+    pub fn change(&mut self, stops: ThreadRef, now: i64) -> Option<ThreadRef> {
+        let Some(change) = self.abi.change else {
+            self.raise(Event::SwitchOut, Some(stops), now);
+            return self.schedule(now);
+        };
+        self.calls += 2;
+        let call = self.call();
+        call.now = now;
+        call.dispatched = ptr::null_mut();
+        call.slice = -1;
+        // SAFETY: as of `raise`; a node's scheduler has no such function.
+        unsafe { change(self.instance.as_ptr(), stops.record()) };
+        self.dispatched()
+    }
+
+    fn dispatched(&mut self) -> Option<ThreadRef> {
         // SAFETY: a scheduler dispatches from its containers, and these hold records of living
         // threads only.
         NonNull::new(self.call().dispatched).map(|record| unsafe { ThreadRef::from_record(record) })

@@ -113,6 +113,7 @@ fn wanted() -> Vec<(String, usize)> {
         thread_init = "thread_init",
         thread_remove = "thread_remove",
         container_each = "container_each",
+        change = "change",
         handler = "handler",
         node = "node"
     );

@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 /// What `attune_scheduler.abi` of a scheduler of this interface says.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// Number of events and queries.
 pub const EVENTS: usize = 25;
@@ -183,6 +183,8 @@ pub struct Scheduler {
     pub container_each:
         Option<unsafe extern "C" fn(container: *mut Container, visit: Visit, arg: *mut c_void)>,
     pub handler: [Option<Handler>; EVENTS],
+    /// `switch_out` of a thread and then `schedule`, in one.
+    pub change: Option<Handler>,
     /// Null if it is no node's.
     pub node: *const Node,
 }

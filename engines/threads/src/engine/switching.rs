@@ -20,44 +20,53 @@ impl Engine {
         }
     }
 
+    /// The running thread yields, apart from what else stops one, since nothing else is done as
+    /// often: it costs no more than it must. Returns the thread that runs next.
+    #[inline]
+    pub fn switch_by_yield(&mut self) -> Option<ThreadRef> {
+        let me = self.current;
+        if me.suspend_next.get() || modes::any() || self.scheduler.cluster().is_some() {
+            return self.switch(Leave::Yield);
+        }
+        let now = self.time();
+        self.stops(me, now);
+        let chosen = self.scheduler.change(me, now);
+        self.take_alarms();
+        self.check_is_there(me);
+        let next = self.run_or_idle(chosen, now);
+        self.fetch_ahead(me);
+        Some(next)
+    }
+
     /// Stops the running thread and returns the one that runs next. None: there is no thread left.
     #[inline(never)]
     pub fn switch(&mut self, leave: Leave) -> Option<ThreadRef> {
-        self.stop_and_choose(leave)
-    }
-
-    /// The same for a thread that yields, apart, since nothing else is done as often.
-    #[inline]
-    pub fn switch_by_yield(&mut self) -> Option<ThreadRef> {
-        self.stop_and_choose(Leave::Yield)
-    }
-
-    #[inline(always)]
-    fn stop_and_choose(&mut self, leave: Leave) -> Option<ThreadRef> {
         let me = self.current;
         let now = self.time();
+        self.stops(me, now);
+        self.tell_why(me, leave, now);
+        self.raise(Event::SwitchOut, Some(me), now);
+        if !matches!(leave, Leave::Exit) {
+            self.check_is_there(me);
+        } else if self.ends(me, now) {
+            return None;
+        }
+        Some(self.choose(now))
+    }
+
+    #[inline]
+    fn stops(&mut self, me: ThreadRef, now: i64) {
         me.state.set(State::Ready);
         if self.time.of_every_switch {
             me.times.stops(now);
         }
-        // What a yield does, and nothing else, costs no more than it must.
-        let only_yields = matches!(leave, Leave::Yield) && !me.suspend_next.get() && !modes::any();
-        if !only_yields {
-            self.tell_why(me, leave, now);
+    }
+
+    #[inline]
+    fn check_is_there(&self, thread: ThreadRef) {
+        if thread.is_destroyed() {
+            self.fail_for_destroying(thread);
         }
-        self.raise(Event::SwitchOut, Some(me), now);
-        if matches!(leave, Leave::Exit) {
-            if self.ends(me, now) {
-                return None;
-            }
-        } else if me.is_destroyed() {
-            self.fail_for_destroying(me);
-        }
-        let next = self.choose(now);
-        if only_yields {
-            self.fetch_ahead(me);
-        }
-        Some(next)
     }
 
     /// Tells the scheduler why the running thread stops.
@@ -117,7 +126,13 @@ impl Engine {
     /// Lets the scheduler choose until a thread runs.
     #[inline]
     pub(super) fn choose(&mut self, now: i64) -> ThreadRef {
-        match self.ask_for_next(now) {
+        let chosen = self.ask_for_next(now);
+        self.run_or_idle(chosen, now)
+    }
+
+    #[inline]
+    fn run_or_idle(&mut self, chosen: Option<ThreadRef>, now: i64) -> ThreadRef {
+        match chosen {
             Some(next) => self.run(next, now),
             None => self.choose_after_idling(now),
         }

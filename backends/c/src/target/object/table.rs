@@ -1,5 +1,6 @@
 //! The table through which an engine finds everything in a shared object.
 
+use attune_language::engine::event::Event;
 use attune_language::ir::{Attribute, AttributeId, Scope, Storage, Type};
 use attune_language::source::SourceId;
 
@@ -20,8 +21,31 @@ impl Writer<'_> {
         if let Some(node) = node {
             self.node(node);
         }
+        if self.has_change(node) {
+            self.change();
+        }
         self.scheduler_table(node);
         self.written()
+    }
+
+    /// Whether one function does all that a switch asks. Firmware calls the handlers directly, and
+    /// a node's engine has something to do between them.
+    fn has_change(&self, node: Option<&Node>) -> bool {
+        let handles = |event| self.handled().contains(&event);
+        self.target.state != State::Only
+            && node.is_none()
+            && handles(Event::SwitchOut)
+            && handles(Event::Schedule)
+    }
+
+    fn change(&mut self) {
+        let [switch_out, schedule] =
+            [Event::SwitchOut, Event::Schedule].map(|event| self.names.handler(event).to_owned());
+        self.out.blank();
+        self.out.raw(CHANGE);
+        self.out.line(format!("    {switch_out}(attune, attune_stops);"));
+        self.out.line(format!("    {schedule}(attune, NULL);"));
+        self.out.raw("}\n");
     }
 
     fn variable_tables(&mut self) {
@@ -156,6 +180,9 @@ impl Writer<'_> {
             self.out.line("NULL");
         }
         self.out.close("},");
+        if self.has_change(node) {
+            self.out.line(".change = attune_change,");
+        }
         if node.is_some() {
             self.out.line(".node = &attune_node,");
         }
@@ -177,6 +204,11 @@ const ATTACH: &str = "static void attune_attach(struct attune_instance *attune,
     attune->host = attune_host;
     attune_start(attune, attune_host->seed, attune_host->cpus);
 }
+";
+
+const CHANGE: &str = "static __attribute__((flatten)) void attune_change(
+    struct attune_instance ATTUNE_ARENA *attune, struct attune_thread ATTUNE_ARENA *attune_stops)
+{
 ";
 
 const CONTAINER_EACH: &str =
