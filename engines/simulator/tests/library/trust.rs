@@ -117,3 +117,49 @@ fn a_thread_that_uses_little_goes_before_those_that_sleep_for_a_moment() {
         assert_eq!(seldom.missed, 0, "{policy}: {}", outcome.table());
     }
 }
+
+/// Its release has come already whenever it polls, so it could always go first.
+#[test]
+fn a_thread_that_is_always_due_does_not_keep_one_that_wakes_waiting() {
+    let late = |attackers: &str| {
+        let text = format!(
+            r#"
+            duration = "4s"
+            cpus = 1
+
+            [[thread]]
+            name = "seldom"
+            period = "10ms"
+            do = [{{ compute = "100us" }}]
+
+            [[thread]]
+            name = "hog"
+            count = 2
+            repeat = "forever"
+            do = [{{ compute = "50ms" }}]
+
+            [[thread]]
+            name = "attacker"
+            count = 8
+            repeat = "forever"
+            {attackers}
+            "#
+        );
+        ["coop", "desktop"].map(|policy| {
+            let outcome = run_text(policy, &text);
+            assert!(outcome.share(group(&outcome, "attacker")) < 0.82, "{}", outcome.table());
+            group(&outcome, "seldom").latency.quantile(0.99)
+        })
+    };
+    let plain = late(r#"do = [{ compute = "100us" }]"#);
+    let due = late(
+        r#"do = [
+            { compute = "100us" },
+            { set = { next_release = "now", polls = "polls + 1" } },
+            "yield",
+        ]"#,
+    );
+    for (due, plain) in due.into_iter().zip(plain) {
+        assert!(due < plain + MS / 2, "{due} ns beside {plain}");
+    }
+}
