@@ -26,7 +26,6 @@ mod node;
 mod objects;
 mod output;
 mod period;
-mod reload;
 mod run;
 mod schedulers;
 mod set;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use attune_broker::Broker;
 use attune_daemon::policy::{Cause, Joined};
-use attune_kernel::{Exit, Member, Running};
+use attune_kernel::{Member, Running};
 
 use crate::args::RunArgs;
 use crate::diary::Diary;
@@ -19,7 +19,6 @@ use crate::failure::Failure;
 use crate::join::{Borrower, Lender, Look, News, Policies};
 use crate::node;
 use crate::output::tell;
-use crate::reload;
 use begin::{Begun, begin, born, listen, owner};
 
 /// What a shell says of a command that Ctrl-C has ended: 128 and the signal's number.
@@ -97,7 +96,7 @@ fn watch(
     let mut told = 0;
     loop {
         told = account::tell_rescued(&run.running, told);
-        reload::tell_followed(&run.running);
+        account::tell_followed(&run.running);
         if let Some(child) = &mut child {
             let status = child
                 .try_wait()
@@ -116,9 +115,7 @@ fn watch(
             run.running.wait(LOOK);
             continue;
         }
-        if let Some(exit) = run.running.exit()
-            && (!exit.cpus_changed || !run.goes_on()?)
-        {
+        if run.running.exit().is_some() {
             return Ok(Ended::default());
         }
         if every.is_some_and(|every| reported.elapsed() >= every) {
@@ -131,17 +128,6 @@ fn watch(
 }
 
 impl Run<'_> {
-    /// Begins anew because a CPU came or went; as a node, too, for its threads and variables do.
-    /// False: it cannot.
-    fn goes_on(&mut self) -> Result<bool, Failure> {
-        let was_member = self.member.take().is_some();
-        let goes_on = reload::goes_on(&mut self.running);
-        if was_member && goes_on {
-            self.member = node::join(&self.running, self.args.cluster.as_deref())?;
-        }
-        Ok(goes_on)
-    }
-
     /// To the run that has joined this one, and to the one that it has joined. An error: the
     /// machine is lost.
     fn speak(&mut self, diary: &mut Diary) -> Result<(), String> {
@@ -227,8 +213,7 @@ fn finish(
     lender.iter_mut().for_each(Lender::stops_listening);
     let changes = policies.map_or(Vec::new(), |policies| policies.changes(&running.tunables()));
     let statistics = running.statistics();
-    // The command may end at the moment in which a CPU goes.
-    let thrown_out = running.exit().filter(|exit| status.is_none() || !exit.cpus_changed);
+    let thrown_out = running.exit();
     let scheduler = running.scheduler();
     let summary = account::summary(&running, &statistics);
     let exit = running.stop();
@@ -241,7 +226,7 @@ fn finish(
         }
     }
     tell!("{}", summary.trim_end());
-    let exit = thrown_out.unwrap_or(if exit.cpus_changed { Exit::default() } else { exit });
+    let exit = thrown_out.unwrap_or(exit);
     let verdict = account::verdict(&scheduler, &exit).or(lost);
     if let Some(verdict) = &verdict {
         tell!("attune: {verdict}");

@@ -14,6 +14,7 @@ fn nothing_is_lost_and_no_cpu_idles_beside_work() {
         let said = said.unwrap_or_else(|broken| panic!("{policy}, {shape:?}: {broken}"));
         let moves: u64 = said.split(' ').nth(2).and_then(|count| count.parse().ok()).unwrap();
         assert!(moves > 500, "{policy}, {shape:?}: {said}");
+        assert!(said.contains("CPUs went 1"), "about a hundred times: {said}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use attune_kernel::{Exit, Kind, PolicyStatistics, Running, Statistics};
+use attune_kernel::{CpuChange, Exit, Followed, Kind, PolicyStatistics, Running, Statistics};
 
 use crate::args::RunArgs;
 use crate::output::tell;
@@ -37,6 +37,22 @@ pub fn tell_rescued(running: &Running, told: usize) -> usize {
         tell!("attune: {sentence}\n  The engine runs such threads now and then.");
     }
     all.len()
+}
+
+/// Says with which CPUs that came or went the scheduler has gone on.
+pub fn tell_followed(running: &Running) {
+    for followed in running.followed() {
+        tell!("attune: {}", goes_on(&running.scheduler(), &followed));
+    }
+}
+
+fn goes_on(scheduler: &str, followed: &Followed) -> String {
+    let (cpu, what) = match followed.cpu {
+        CpuChange::Came(cpu) => (cpu, "came"),
+        CpuChange::Went(cpu) => (cpu, "went"),
+    };
+    let undecided = followed.undecided.as_secs_f64() * 1e3;
+    format!("CPU {cpu} {what}: {scheduler} decided nothing for {undecided:.1} ms and goes on")
 }
 
 /// A second's worth of counters, in a line.
@@ -131,5 +147,19 @@ pub fn verdict(scheduler: &str, exit: &Exit) -> Option<String> {
             "the kernel has ended {scheduler}: {failure}\n  The kernel says: {kernel}. {took_over}"
         )),
         (_, None) => Some(format!("the kernel has ended {scheduler}: {kernel}. {took_over}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_cpus_is_told_in_one_line() {
+        let undecided = Duration::from_micros(12_340);
+        assert_eq!(
+            goes_on("fair", &Followed { cpu: CpuChange::Went(3), undecided }),
+            "CPU 3 went: fair decided nothing for 12.3 ms and goes on"
+        );
     }
 }

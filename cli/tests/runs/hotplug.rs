@@ -1,13 +1,15 @@
 //! CPUs go and come under a run, which goes on: with its one instance, with one for each of two
-//! CPUs, and with two sides whose programs start others all the time. A policy numbers those that
-//! are there.
+//! CPUs, with one for each of two caches, and with two sides whose programs start others all the
+//! time. A policy numbers those that are there.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::machine::{ATTUNE, folder, in_machine, in_quiet_machine, run};
+use crate::common::machine::{
+    ATTUNE, build_divided, folder, in_machine, in_machine_with, in_quiet_machine, run,
+};
 use crate::common::set_up;
 
 /// `seen` says what the policy knew at its beginning, and what it knows of the thread; `many` of
@@ -60,6 +62,9 @@ const NUMBERS: &str = "scheduler numbers extends lifecycle {
                 current.most = cpu;
             dispatch current for 5ms;
         }
+    }
+    after arrives(t) {
+        t.many = cpus;
     }
 }
 ";
@@ -147,6 +152,27 @@ kill $hogs $reserved
 exit 5
 "#;
 
+/// There are two instances with two CPUs each. The second one loses one CPU and then the other, and
+/// has them back.
+const EMPTIED: &str = r#"
+. ./helpers; attune=$1
+for number in 1 2 3 4 5 6; do (while :; do :; done) & hogs="$hogs $!"; done
+for number in 1 2 3; do (while :; do sleep 0.01; done) & sleepers="$sleepers $!"; done
+echo "workers$hogs"
+look() {
+    all_run $1
+    for look in 1 2 3; do all_run $1; echo "part-$1 $($attune top --json)"; done
+}
+turn() { echo $2 >/sys/devices/system/cpu/cpu$1/online; }
+look whole
+turn 2 0; look half
+turn 3 0; look empty
+turn 3 1; look half-again
+turn 2 1; look whole-again
+kill $hogs $sleepers
+exit 6
+"#;
+
 /// The value that the policy sees for a thread.
 fn value(look: &Value, thread: &str, name: &str) -> Option<i64> {
     let number: i64 = thread.parse().ok()?;
@@ -154,9 +180,23 @@ fn value(look: &Value, thread: &str, name: &str) -> Option<i64> {
     threads.find(|it| it["thread"] == number)?["values"][name].as_i64()
 }
 
+fn containers(policy: &Value) -> impl Iterator<Item = &Value> {
+    policy["containers"].as_array().into_iter().flatten()
+}
+
 fn threads(policy: &Value) -> impl Iterator<Item = &Value> {
-    let containers = policy["containers"].as_array().into_iter().flatten();
-    containers.flat_map(|it| it["threads"].as_array().into_iter().flatten())
+    containers(policy).flat_map(|it| it["threads"].as_array().into_iter().flatten())
+}
+
+/// For each instance that has some of these threads, how many CPUs it had when it saw them last.
+fn instances(look: &Value, those: &[&str]) -> BTreeSet<(i64, i64)> {
+    let is_one = |thread: &Value| those.contains(&thread["thread"].to_string().as_str());
+    let with_instance = |container: &Value| {
+        let instance = container["instance"].as_i64().unwrap();
+        let threads = container["threads"].as_array().unwrap().iter().filter(|it| is_one(it));
+        threads.map(|it| (instance, it["values"]["many"].as_i64().unwrap())).collect::<Vec<_>>()
+    };
+    containers(&look["policies"][0]).flat_map(with_instance).collect()
 }
 
 /// The names of a policy's threads.
@@ -218,15 +258,13 @@ fn a_run_goes_on_when_cpus_go_and_come() {
     // No thread starves, on one CPU or on two.
     assert_eq!(said.matches("gone: all run").count(), 4, "{said}");
     assert_eq!(said.matches("back: all run").count(), 4, "{said}");
-    // One instance keeps its variables; several begin again, with what was set. Both know the
-    // values that came before and after.
-    assert_eq!(said.matches("started anew").count(), 4, "{said}");
-    let (one, each) = said.split_once("one: 7\n").unwrap();
-    for (said, began_with) in [(one, 1), (each, 4)] {
+    // The policy has begun once: it keeps its variables. It knows the values that came before and
+    // after.
+    for said in <[&str; 2]>::from(said.split_once("one: 7\n").unwrap()) {
         let look: Value = serde_json::from_str(line(said, "look")).unwrap();
         for (thread, urgent) in [("first", 6), ("last", 7)] {
             let seen = value(&look, line(said, thread), "seen");
-            assert_eq!(seen, Some(100 * began_with + urgent), "{thread}: {look}");
+            assert_eq!(seen, Some(100 + urgent), "{thread}: {look}");
         }
     }
     // What a program of the command starts is the command's, also between two loads.
@@ -251,20 +289,22 @@ fn no_thread_is_lost_when_a_cpu_goes() {
     for (file, text) in [("helpers", HELPERS), ("crowd", CROWD)] {
         std::fs::write(folder.join(file), text).unwrap();
     }
-    let build = ["build", "fair", "--engine", "kernel", "--cpus", "2", "-o", "fair.bpf.o"];
-    run(Command::new(ATTUNE).current_dir(&folder).args(build));
+    build_divided(&folder, "fair", 2, 1, "fair.bpf.o");
+    build_divided(&folder, "fair", 2, 2, "each.bpf.o");
     let said = in_quiet_machine(
         &folder,
         2,
-        &["fair.bpf.o", "helpers", "crowd", "mixed"],
-        "$attune run fair.bpf.o --all -- sh ./crowd; echo status: $?; \
+        &["fair.bpf.o", "each.bpf.o", "helpers", "crowd", "mixed"],
+        "$attune run fair.bpf.o --all -- sh ./crowd; echo one: $?; \
+         $attune run each.bpf.o --all --per cpu -- sh ./crowd; echo each: $?; \
          cat /sys/kernel/sched_ext/state",
     );
-    assert!(said.ends_with("status: 9\ndisabled\n") && !said.contains("has ended"), "{said}");
-    assert!(said.contains("mixed: all came back"), "{said}");
+    assert!(said.contains("one: 9\n"), "{said}");
+    assert!(said.ends_with("each: 9\ndisabled\n") && !said.contains("has ended"), "{said}");
+    assert_eq!(said.matches("mixed: all came back").count(), 2, "{said}");
     // Each was told. An interrupt that a CPU asks for as it goes would keep later ones away.
     for change in ["CPU 1 went: ", "CPU 1 came: "] {
-        assert_eq!(said.matches(change).count(), 4, "{change}: {said}");
+        assert_eq!(said.matches(change).count(), 8, "{change}: {said}");
     }
 }
 
@@ -274,19 +314,43 @@ fn a_policy_numbers_the_cpus_that_are_there() {
         return;
     }
     let folder = folder("hotplug_numbers");
-    for (file, text) in [("numbers.sched", NUMBERS), ("helpers", HELPERS), ("changes", CHANGES)] {
+    for (file, text) in [
+        ("numbers.sched", NUMBERS),
+        ("helpers", HELPERS),
+        ("changes", CHANGES),
+        ("emptied", EMPTIED),
+    ] {
         std::fs::write(folder.join(file), text).unwrap();
     }
-    let build = ["build", "numbers.sched", "--engine", "kernel", "--cpus", "4"];
-    run(Command::new(ATTUNE).current_dir(&folder).args(build).args(["-o", "numbers.bpf.o"]));
-    let said = in_machine(
+    for instances in [1, 2] {
+        let object = format!("numbers{instances}.bpf.o");
+        build_divided(&folder, "numbers.sched", 4, instances, &object);
+    }
+    let said = in_machine_with(
         &folder,
-        4,
-        "for cpu in 1 2; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; \
-         $run numbers.bpf.o --all -- sh ./changes $attune; echo status: $?; \
+        &["--topology", "2:2:1"],
+        "$run numbers2.bpf.o --all --per cache -- sh ./emptied $attune; echo two: $?; \
+         for cpu in 1 2; do echo 0 >/sys/devices/system/cpu/cpu$cpu/online; done; \
+         $run numbers1.bpf.o --all --per machine -- sh ./changes $attune; echo one: $?; \
          cat /sys/kernel/sched_ext/state",
     );
-    assert!(said.ends_with("status: 5\ndisabled\n") && !said.contains("has ended"), "{said}");
+    assert!(said.contains("two: 6\n"), "{said}");
+    assert!(said.ends_with("one: 5\ndisabled\n") && !said.contains("has ended"), "{said}");
+    // The threads of an instance without a CPU run in the other one, and come back.
+    let workers: Vec<&str> = line(&said, "workers").split(' ').collect();
+    for (moment, wanted) in [
+        ("whole", &[(0, 2), (1, 2)][..]),
+        ("half", &[(0, 2), (1, 1)]),
+        ("empty", &[(0, 2)]),
+        ("half-again", &[(0, 2), (1, 1)]),
+        ("whole-again", &[(0, 2), (1, 2)]),
+    ] {
+        // A look may see none of them in an instance: they move.
+        let looks = said.lines().filter_map(|line| line.strip_prefix(&format!("part-{moment} ")));
+        let looks = looks.map(|look| serde_json::from_str::<Value>(look).unwrap());
+        let found: BTreeSet<_> = looks.flat_map(|look| instances(&look, &workers)).collect();
+        assert_eq!(found, BTreeSet::from_iter(wanted.iter().copied()), "{moment}: {said}");
+    }
     let hogs: Vec<&str> = line(&said, "hogs").split(' ').collect();
     for (moment, cpus) in [("two", 2), ("three", 3), ("without", 2), ("four", 4), ("refused", 4)] {
         let look: Value = serde_json::from_str(line(&said, &format!("look-{moment}"))).unwrap();

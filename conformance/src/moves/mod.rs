@@ -1,6 +1,7 @@
 //! The kernel engine's own C, compiled for this machine behind a model of the kernel (`model/`):
-//! CPUs that take turns in an order which a seed decides, threads that wake, block, fork, exit and
-//! change affinity and class at any moment, and between them the engine with several instances.
+//! CPUs that take turns in an order which a seed decides, go and come, threads that wake, block,
+//! fork, exit and change affinity and class at any moment, and between them the engine with several
+//! instances.
 //!
 //! What it finds: a thread that is lost or in two places, one where it may not run, a CPU that
 //! idles beside work, books of lags and loads that do not add up. A kernel shows these once in a
@@ -21,10 +22,11 @@ use attune_language::engine::Engine;
 pub use mutants::{MUTANTS, Mutant};
 
 const BEFORE: &str = include_str!("model/kernel.h");
-const BEHIND: [&str; 6] = [
+const BEHIND: [&str; 7] = [
     include_str!("model/machine.c"),
     include_str!("model/calls.c"),
     include_str!("model/scheduling.c"),
+    include_str!("model/hotplug.c"),
     include_str!("model/programs.c"),
     include_str!("model/audit.c"),
     include_str!("model/main.c"),
@@ -46,6 +48,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("extern __attribute__((section(\".ksyms\")))", "extern"),
     ("__attribute__((section(\".ksyms\"), weak))", "__attribute__((weak))"),
     ("const volatile ", "volatile "),
+    ("__builtin_preserve_enum_value(*(enum cpuhp_state *)CPUHP_AP_ACTIVE, 1)", "CPUHP_AP_ACTIVE"),
     (
         "return !__sync_val_compare_and_swap(word, 0, 1) || attune_wait(word);",
         "return model_take(word);",

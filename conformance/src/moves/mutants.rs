@@ -109,6 +109,43 @@ pub const MUTANTS: &[Mutant] = &[
         "        if (t->attune_task.instance == instance)\n            return 1;",
         "        return 1;",
     ),
+    // ---- hotplug.h: CPUs that go and come ----
+    mutant(
+        "stranded-stay",
+        "a ready thread stays where no CPU is left for it",
+        "        if (attune_is_stranded(t) && !t->attune_task.leaving)\n",
+        "        if (0)\n",
+    ),
+    mutant(
+        "stranded-too-late",
+        "a thread that is ready after the look for such threads stays where no CPU is left for it",
+        "    if (attune_absent && attune_is_stranded(t))",
+        "    if (0)",
+    ),
+    mutant(
+        "goes-with-its-thread",
+        "the thread of a CPU that goes still has that CPU",
+        "            attune_take_from_cpu(&attune_cpus[cpu], cpu);\n",
+        "",
+    ),
+    mutant(
+        "interrupts-as-it-goes",
+        "a CPU asks for an interrupt as it goes, which keeps all later ones away",
+        "    return attune_is_there(bpf_get_smp_processor_id());\n",
+        "    return 1;\n",
+    ),
+    mutant(
+        "gap-stays",
+        "the numbers of an instance's CPUs have a gap",
+        "        attune_close_gap(cpu);\n",
+        "        (void)0;\n",
+    ),
+    mutant(
+        "woken-on-its-way-out",
+        "a thread that a CPU wakes as it goes waits for a kick that does not come",
+        "    attune_hand_to_kernel(t, (uint32_t)scx_bpf_task_cpu(task));\n    return 1;\n",
+        "    return 0;\n",
+    ),
     // ---- where a thread goes, and which CPU takes it ----
     mutant(
         "sent-anywhere",
@@ -119,7 +156,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "affinity-ignored",
         "a thread stays in an instance that its affinity excludes",
-        "    if (!t->attune.pinned || attune_allowed_in(t, own) < ATTUNE_CPUS)\n",
+        "    if ((!t->attune.pinned && attune_there[own]) || \
+         attune_allowed_in(t, own) < ATTUNE_CPUS)\n",
         "    if (1)\n",
     ),
     mutant(

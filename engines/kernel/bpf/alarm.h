@@ -23,24 +23,21 @@ static inline int64_t attune_rings_at(const struct thread ATTUNE_ARENA *t)
 static inline uint32_t attune_alarm_waker(const struct attune_instance ATTUNE_ARENA *attune)
 {
     uint32_t cpu = bpf_get_smp_processor_id();
-#if ATTUNE_INSTANCES > 1
-    if (attune_cpus[cpu].instance != attune_held()) {
-        cpu = attune_number_of(attune->cpu);
-        attune_kick(cpu); /* to arm its timer */
-    }
-#else
-    if (!attune_is_there(cpu)) {
-        cpu = attune_some_cpu();
-        attune_kick(cpu);
-    }
+    if (attune_serves(cpu))
+        return cpu;
+#if ATTUNE_CPUS > 1
+    cpu = attune_number_of(attune->cpu);
 #endif
+    if (!attune_serves(cpu))
+        cpu = attune_some_cpu();
+    attune_kick(cpu); /* to arm its timer */
     return cpu;
 }
 
-/* Under the lock: the CPU goes, and another one wakes for the alarms. */
-static inline void attune_pass_on_alarms(uint32_t cpu)
+/* Under the lock, when CPUs have changed: one that is there wakes for the alarms. */
+static inline void attune_pass_on_alarms(void)
 {
-    if (attune_alarm_cpu[attune_held()] == cpu)
+    if (!attune_serves(attune_alarm_cpu[attune_held()]))
         attune_alarm_cpu[attune_held()] = attune_some_cpu();
 }
 
@@ -73,7 +70,7 @@ static inline int64_t attune_next_alarm(uint32_t cpu)
 static inline void attune_start_alarms(void)
 {
 }
-static inline void attune_pass_on_alarms(uint32_t cpu)
+static inline void attune_pass_on_alarms(void)
 {
 }
 static void attune_alarm(struct attune_instance ATTUNE_ARENA *attune,

@@ -342,7 +342,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
     struct thread ATTUNE_ARENA *known = NULL, *running;
 #if ATTUNE_INSTANCES > 1
-    struct thread ATTUNE_ARENA *gone = NULL;
+    struct thread ATTUNE_ARENA *gone = NULL, *stopped = NULL;
     int lonely = 0;
     int64_t now;
 #endif
@@ -352,7 +352,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
         scx_bpf_dsq_move_to_local(ATTUNE_FALL_BACK_QUEUE);
         return;
     }
-#if ATTUNE_FOLLOWS
+#if ATTUNE_CPUS > 1
     if (!attune_is_there(cpu)) /* it goes */
         return;
 #endif
@@ -365,15 +365,11 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (previous)
         known = attune_record_of(previous);
     attune_fetch_named(me, cpu);
-    if (!attune_lock(attune_instance_at(cpu))) {
+    if (!attune_hand_over(cpu) || !attune_lock(attune_instance_at(cpu))) {
         attune_wrong(ATTUNE_LOCK_LOST, NULL);
         attune_give_up();
         return;
     }
-#if ATTUNE_FOLLOWS
-    if (attune_cpus_changed)
-        attune_hand_over(cpu);
-#endif
     attune_ring(cpu);
     attune_release_due(cpu);
     /* It ran when the scheduler was attached: this is its first enqueue, as it were. */
@@ -391,7 +387,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (!hosts && me->named && !me->others)
         hosts = attune_invite(me, cpu, previous, known);
     runs |= hosts;
-#if ATTUNE_FOLLOWS
+#if ATTUNE_CPUS > 1
     if (attune_has_gap() && !me->running)
         attune_close_gap(cpu);
 #endif
@@ -405,6 +401,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
 #if ATTUNE_INSTANCES > 1
     me->unfit = 0;
     if (!runs && !me->others && !attune_failure.failed) {
+        me->called = 0;
         me->looked = attune_readied;
         if (!attune_longest_ready(cpu)) {
             struct thread ATTUNE_ARENA *pulled;
@@ -437,15 +434,17 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     else if (me->unfit)
         attune_ask_idle_to(cpu, 1); /* another one may run what this one may not */
     now = attune_answer.now;
-    if (!gone && running)
-        gone = attune_send(running, cpu);
-    if (!gone)
+    if (running)
+        stopped = attune_send(running, cpu);
+    if (!gone && !stopped)
         gone = attune_balance(cpu, &lonely);
 #endif
     attune_unlock();
 #if ATTUNE_INSTANCES > 1
     if (gone)
         attune_bring_in(gone);
+    if (stopped)
+        attune_bring_in(stopped);
     if (lonely)
         attune_find_company(cpu, now);
     attune_set_pace(now);

@@ -131,6 +131,8 @@ static inline void attune_enters_ready(struct thread ATTUNE_ARENA *t)
     attune_note_ready(domain);
     attune_domains[attune_held()][domain].ready++;
     attune_events[attune_held()]++;
+    if (attune_absent && attune_is_stranded(t)) /* its last CPU has gone meanwhile */
+        attune_ask_search();
 }
 
 static inline void attune_becomes_ready(struct thread ATTUNE_ARENA *t)

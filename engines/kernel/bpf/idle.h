@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A CPU goes idle: the last moment to look again (preempt.h), as the kernel notes it next. */
+/* A CPU goes idle: the last moment to look again (preempt.h), as the kernel notes it next. Or it
+ * has something to do.
+ */
 #if ATTUNE_CPUS > 1
 
 #ifdef ATTUNE_COUNTS_IDLE
@@ -33,13 +35,25 @@ static __attribute__((noinline)) void attune_count_idle(uint32_t cpu)
 #define attune_count_idle(cpu) (void)0
 #endif
 
+/* It was asked to look at other instances, and has a thread before it did: another one looks. */
+static inline void attune_pass_on(struct attune_cpu ATTUNE_ARENA *me, uint32_t cpu)
+{
+#if ATTUNE_INSTANCES > 1
+    if (me->called && me->looked != attune_readied)
+        attune_ask_idle_to(cpu, 1);
+    me->called = 0;
+#endif
+}
+
 ATTUNE_SECTION("struct_ops/update_idle") void attune_update_idle(unsigned long long *context)
 {
     uint32_t cpu = (uint32_t)context[0];
     struct attune_cpu ATTUNE_ARENA *me = &attune_cpus[cpu];
-    if (!context[1] || cpu >= ATTUNE_CPUS || attune_failure.failed)
+    if (cpu >= ATTUNE_CPUS || attune_failure.failed)
         return;
-    if (!attune_look_again(me, cpu))
+    if (!context[1])
+        attune_pass_on(me, cpu);
+    else if (!attune_look_again(me, cpu))
         attune_count_idle(cpu);
 }
 #endif

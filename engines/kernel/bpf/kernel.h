@@ -11,9 +11,6 @@
 #define ATTUNE_INSTANCES 1
 #endif
 
-/* The policy goes on when a CPU goes or comes: see hotplug.h. */
-#define ATTUNE_FOLLOWS (ATTUNE_CPUS > 1 && ATTUNE_INSTANCES == 1)
-
 #define ATTUNE_SECTION(name) __attribute__((section(name), used))
 #define ATTUNE_KFUNC         extern __attribute__((section(".ksyms")))
 

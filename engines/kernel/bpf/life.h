@@ -170,7 +170,7 @@ static inline void attune_give_cpu(uint32_t cpu)
 }
 
 /* Gives each instance its CPUs, as the loader has said, those that are there first: `cpus` counts
- * them alone. An instance whose CPUs are all away counts all, and has no threads. */
+ * them alone. An instance whose CPUs are all away counts all, and runs no thread. */
 static inline void attune_divide(void)
 {
     const struct cpumask *online = scx_bpf_get_online_cpumask();
@@ -179,6 +179,8 @@ static inline void attune_divide(void)
         attune_cpus[cpu].there = bpf_cpumask_test_cpu(cpu, online);
         if (attune_cpus[cpu].there)
             attune_give_cpu(cpu);
+        else
+            attune_absent++;
     }
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++)
         attune_there[i] = attune_instances[i].attune.cpus;
@@ -289,7 +291,7 @@ struct sched_ext_ops attune_ops = {
     .select_cpu = (void *)attune_select_cpu,
     .update_idle = (void *)attune_update_idle,
 #endif
-#if ATTUNE_FOLLOWS
+#if ATTUNE_CPUS > 1
     .cpu_online = (void *)attune_cpu_online,
     .cpu_offline = (void *)attune_cpu_offline,
 #endif

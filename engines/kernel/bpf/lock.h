@@ -51,16 +51,6 @@ static inline void attune_release(uint32_t ATTUNE_ARENA *word)
 #endif
 }
 
-/* The instance to which a CPU belongs. */
-static inline uint32_t attune_instance_at(uint32_t cpu)
-{
-#if ATTUNE_INSTANCES > 1
-    return attune_cpus[cpu].instance;
-#else
-    return 0;
-#endif
-}
-
 /* 0 as above. All that happens in the instance until its lock is given back happens at one time,
  * `attune_answer.now`: the clock is read once, and a thread is charged to the very moment from
  * which the next one is. Interrupts are off. */

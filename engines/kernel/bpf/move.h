@@ -13,7 +13,8 @@
  * honours before `arrives`: until then the record is not used again.
  *
  *     wake-up on an idle CPU of another instance    it moves there while it waits
- *     affinity that excludes all CPUs of its own    it moves at its next enqueue, or when it stops
+ *     no CPU of its own is left for it: another     it moves at its next enqueue, or when it stops
+ *     affinity, or a CPU that goes (hotplug.h)
  *     an idle CPU, nothing ready for it at home     it pulls the thread that is ready longest, of
  *                                                   instances of its cache first
  *     its lag, or another thread's                  see balance.h
@@ -99,20 +100,6 @@ static __attribute__((noinline)) int attune_go_over(struct thread ATTUNE_ARENA *
     return 1;
 }
 
-/* One of the instance's CPUs on which the thread may run, as its last enqueue noted; ATTUNE_CPUS:
- * none. */
-ATTUNE_OUTLINE_AS(uint32_t)
-attune_allowed_in(const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t instance)
-{
-    uint32_t cpus = attune_instances[instance].attune.cpus;
-    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
-        uint32_t cpu = attune_cpu_of[instance][i];
-        if (attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
-            return cpu;
-    }
-    return ATTUNE_CPUS;
-}
-
 /* Under the lock: where a READY thread of the instance should go, or ATTUNE_INSTANCES. To where
  * balance.h has sent it, or away from an instance of which it may run on no CPU. A thread that
  * another CPU has taken since the caller last had the lock is not this instance's any more. */
@@ -126,7 +113,7 @@ ATTUNE_OUTLINE_AS(uint32_t) attune_destination(struct thread ATTUNE_ARENA *t ATT
     if (sent && sent <= ATTUNE_INSTANCES && sent - 1 != own &&
         attune_allowed_in(t, sent - 1) < ATTUNE_CPUS)
         return sent - 1;
-    if (!t->attune.pinned || attune_allowed_in(t, own) < ATTUNE_CPUS)
+    if ((!t->attune.pinned && attune_there[own]) || attune_allowed_in(t, own) < ATTUNE_CPUS)
         return ATTUNE_INSTANCES;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++)
         if (attune_allowed_in(t, i) < ATTUNE_CPUS)
@@ -196,7 +183,8 @@ static __attribute__((noinline)) uint32_t attune_first_place(struct task_struct 
         return best;
     for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < ATTUNE_INSTANCES && ATTUNE_MAY_LOOP; i++) {
         if (attune_there[i] &&
-            attune_is_lighter(i, attune_books[i].load, best, attune_books[best].load) &&
+            (!attune_there[best] ||
+             attune_is_lighter(i, attune_books[i].load, best, attune_books[best].load)) &&
             attune_allowed_cpu(task, i) < ATTUNE_CPUS)
             best = i;
     }

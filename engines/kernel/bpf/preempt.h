@@ -154,6 +154,9 @@ ATTUNE_OUTLINE attune_ask_idle_to(uint32_t but, int pull)
         struct attune_cpu ATTUNE_ARENA *it = &attune_cpus[cpu];
         if (cpu == but || it->running || !attune_is_there(cpu) || !attune_may_help(it, pull))
             continue;
+#if ATTUNE_INSTANCES > 1
+        it->called |= (uint32_t)pull;
+#endif
         if (scx_bpf_test_and_clear_cpu_idle((int32_t)cpu)) {
             attune_statistics.kicks++;
             attune_interrupt(cpu, SCX_KICK_IDLE);

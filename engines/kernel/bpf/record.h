@@ -111,6 +111,46 @@ static inline void attune_note_affinity(struct thread ATTUNE_ARENA *t, struct ta
 #endif
 }
 
+/* A CPU where the thread may run: where it was last, if it may; ATTUNE_CPUS: none that is there. */
+static inline uint32_t attune_host_of(const struct thread ATTUNE_ARENA *t)
+{
+    uint32_t cpu = t->attune_task.cpu;
+    if (cpu < attune_cpu_count && attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
+        return cpu;
+    for (cpu = (uint32_t)ATTUNE_ZERO;
+         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
+        if (attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
+            return cpu;
+    return ATTUNE_CPUS;
+}
+
+#if ATTUNE_INSTANCES > 1
+/* One of the instance's CPUs on which the thread may run, as its last enqueue noted; ATTUNE_CPUS:
+ * none. */
+ATTUNE_OUTLINE_AS(uint32_t)
+attune_allowed_in(const struct thread ATTUNE_ARENA *t ATTUNE_IN_ARENA, uint32_t instance)
+{
+    uint32_t cpus = attune_instances[instance].attune.cpus;
+    for (uint32_t i = (uint32_t)ATTUNE_ZERO; i < cpus && i < ATTUNE_CPUS && ATTUNE_MAY_LOOP; i++) {
+        uint32_t cpu = attune_cpu_of[instance][i];
+        if (attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
+            return cpu;
+    }
+    return ATTUNE_CPUS;
+}
+#endif
+
+/* Under the lock: it is ready, and no CPU of its instance may run it. */
+static inline int attune_is_stranded(const struct thread ATTUNE_ARENA *t)
+{
+#if ATTUNE_INSTANCES > 1
+    return t->attune_task.instance == attune_held() && t->attune_task.state == ATTUNE_READY &&
+           attune_allowed_in(t, attune_held()) >= ATTUNE_CPUS;
+#else
+    return t->attune_task.state == ATTUNE_READY && attune_host_of(t) >= ATTUNE_CPUS;
+#endif
+}
+
 /* Whether the task may run on this CPU, as the kernel has it now. */
 static inline int attune_fits(const struct task_struct *task, uint32_t cpu)
 {

@@ -82,19 +82,6 @@ static inline int attune_waits_too_long(const struct thread ATTUNE_ARENA *t, int
            attune_waited(t, now) > attune_bound_of(t);
 }
 
-/* The CPU that is to run it: where it was last, if it may; ATTUNE_CPUS: none that is there. */
-static inline uint32_t attune_host_of(const struct thread ATTUNE_ARENA *t)
-{
-    uint32_t cpu = t->attune_task.cpu;
-    if (cpu < attune_cpu_count && attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
-        return cpu;
-    for (cpu = (uint32_t)ATTUNE_ZERO;
-         cpu < ATTUNE_CPUS && cpu < attune_cpu_count && ATTUNE_MAY_LOOP; cpu++)
-        if (attune_is_there(cpu) && attune_may_run_on(&t->attune, cpu))
-            return cpu;
-    return ATTUNE_CPUS;
-}
-
 /* Whether the first is to be helped before the second, which may be NULL. */
 static inline int attune_is_first(const struct thread ATTUNE_ARENA *t,
                                   const struct thread ATTUNE_ARENA *other)

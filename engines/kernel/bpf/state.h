@@ -3,7 +3,7 @@
  * says and reads.
  *
  * Invariant: what is in the arena is written under the lock, but for `armed`, which belongs to its
- * CPU, and `kicked`.
+ * CPU, `kicked` and `called`.
  */
 struct attune_cpu {
     struct thread ATTUNE_ARENA *running; /* the policy's; NULL: idle to the policy */
@@ -36,7 +36,8 @@ struct attune_cpu {
 #endif
 #if ATTUNE_INSTANCES > 1 /* see move.h */
     uint32_t instance, cache;
-    uint32_t unfit; /* instances that it looked into last have threads, none for this CPU */
+    uint32_t unfit;  /* instances that it looked into last have threads, none for this CPU */
+    uint32_t called; /* to look at other instances, as it idles */
     /* attune_readied when it last looked at other instances */
     uint64_t looked;
 #endif
@@ -109,8 +110,7 @@ struct attune_chunk;
 static struct attune_chunk ATTUNE_ARENA *ATTUNE_KEPT ATTUNE_ARENA attune_chunks;
 uint32_t attune_record_size;
 
-/* Whether the engine chooses threads for the CPU: it is in use and does not go (hotplug.h). Several
- * instances know only how it was at the start. */
+/* Whether the engine chooses threads for the CPU: it is in use and does not go (hotplug.h). */
 static inline int attune_is_there(uint32_t cpu)
 {
 #if ATTUNE_CPUS > 1
@@ -120,11 +120,35 @@ static inline int attune_is_there(uint32_t cpu)
 #endif
 }
 
-/* The first one that is there. */
+/* CPUs that are not there. Instances count under locks of their own. */
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_absent;
+
+/* The instance to which a CPU belongs. */
+static inline uint32_t attune_instance_at(uint32_t cpu)
+{
+#if ATTUNE_INSTANCES > 1
+    return attune_cpus[cpu].instance;
+#else
+    return 0;
+#endif
+}
+
+/* Under the lock: whether the CPU is one of the instance's that are there. */
+static inline int attune_serves(uint32_t cpu)
+{
+    return attune_is_there(cpu) && attune_instance_at(cpu) == attune_held();
+}
+
+/* Instances in which threads may be stranded since their CPUs changed (hotplug.h), and whether
+ * there is one. */
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_to_search[ATTUNE_INSTANCES];
+static uint32_t ATTUNE_KEPT ATTUNE_ARENA attune_any_to_search;
+
+/* The first of the instance's CPUs that are there; any one if there is none. */
 static inline uint32_t attune_some_cpu(void)
 {
     uint32_t cpu = (uint32_t)ATTUNE_ZERO;
-    while (cpu + 1 < ATTUNE_CPUS && !attune_is_there(cpu) && ATTUNE_MAY_LOOP)
+    while (cpu + 1 < ATTUNE_CPUS && !attune_serves(cpu) && ATTUNE_MAY_LOOP)
         cpu++;
     return cpu;
 }
@@ -148,6 +172,14 @@ static inline void attune_kick(uint32_t cpu)
 {
     attune_cpus[cpu].kicked = 1;
     attune_interrupt(cpu, SCX_KICK_PREEMPT);
+}
+
+/* Under the lock: the next dispatch anywhere looks through the instance's threads. */
+static inline void attune_ask_search(void)
+{
+    attune_to_search[attune_held()] = 1;
+    __sync_lock_test_and_set(&attune_any_to_search, 1);
+    attune_kick(bpf_get_smp_processor_id());
 }
 
 /* In a program that names nothing else in the arena: it may use no addresses of it otherwise. */

@@ -152,7 +152,7 @@ static inline uint32_t attune_held(void)
  * from 0, without a gap. */
 static uint32_t ATTUNE_ARENA attune_cpu_of[ATTUNE_INSTANCES][ATTUNE_CPUS];
 #define attune_number_of(cpu) attune_cpu_of[attune_held()][cpu]
-/* How many of them are there; of several instances it changes with a reload only. */
+/* How many of them are there. */
 static uint32_t ATTUNE_ARENA attune_there[ATTUNE_INSTANCES];
 
 /* By the machine's number of the CPU. */

@@ -72,6 +72,14 @@ static __attribute__((noinline)) void attune_unthrottle(struct thread ATTUNE_ARE
     attune_take_back(t, task, cpu);
 }
 
+/* Under the lock: there is no such task any more, and its end follows. */
+static inline void attune_lose_throttled(struct thread ATTUNE_ARENA *t)
+{
+    attune_thread_remove(&t->attune);
+    attune_close_account(t);
+    t->attune_task.state = ATTUNE_GONE;
+}
+
 static __attribute__((noinline)) void attune_release_throttled(uint32_t cpu)
 {
     struct attune_container ATTUNE_ARENA *all = &attune_throttled[attune_held()];
@@ -84,10 +92,8 @@ static __attribute__((noinline)) void attune_release_throttled(uint32_t cpu)
             return;
         t = ATTUNE_RECORD(first);
         task = scx_bpf_tid_to_task(t->attune_task.tid);
-        if (!task) { /* its end follows */
-            attune_thread_remove(first);
-            attune_close_account(t);
-            t->attune_task.state = ATTUNE_GONE;
+        if (!task) {
+            attune_lose_throttled(t);
             continue;
         }
         /* It may have been on its way off its CPU when it was put aside. */
@@ -101,10 +107,24 @@ static __attribute__((noinline)) void attune_release_throttled(uint32_t cpu)
     }
 }
 
-/* Under the lock: the CPU goes, and another one looks after the queue. */
-static inline void attune_pass_on_throttled(uint32_t cpu)
+/* Under the lock: all of them, quota or not. */
+static __attribute__((noinline)) void attune_release_all(uint32_t cpu)
 {
-    if (attune_throttle_cpu[attune_held()] == cpu)
+    struct attune_container ATTUNE_ARENA *all = &attune_throttled[attune_held()];
+    while (all->first && ATTUNE_MAY_LOOP) {
+        struct thread ATTUNE_ARENA *t = ATTUNE_RECORD(all->first);
+        struct task_struct *task = scx_bpf_tid_to_task(t->attune_task.tid);
+        if (task)
+            attune_unthrottle(t, task, cpu);
+        else
+            attune_lose_throttled(t);
+    }
+}
+
+/* Under the lock, when CPUs have changed: one that is there looks after the queue. */
+static inline void attune_pass_on_throttled(void)
+{
+    if (!attune_serves(attune_throttle_cpu[attune_held()]))
         attune_throttle_cpu[attune_held()] = attune_some_cpu();
 }
 

@@ -21,8 +21,6 @@ pub struct Exit {
     /// The scheduler's own failure, with its place: `pth.sched:41:9: cannot take a thread from RQ:
     /// it is empty (..)`.
     pub failure: Option<String>,
-    /// The kernel ended it because a CPU went or came, and it may go on: [`crate::Reload`].
-    pub cpus_changed: bool,
 }
 
 /// As the kernel's `enum scx_exit_kind` has it.
@@ -51,9 +49,6 @@ impl Kind {
     }
 }
 
-/// The bit of the exit code that the kernel calls SCX_ECODE_RSN_HOTPLUG.
-const CPUS_CHANGED: u64 = 1 << 32;
-
 /// Reads how the scheduler ended; None while it runs.
 pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     let number = memory.address(image, "attune_exit_kind").and_then(|at| memory.u32(at))?;
@@ -66,14 +61,9 @@ pub(crate) fn exit(image: &Image, memory: &Memory) -> Option<Exit> {
     let kind = Kind::of(number);
     let message = text("attune_exit_message", 1024);
     let failure = failure(image, memory);
-    let code = memory.address(image, "attune_exit_code").and_then(|at| memory.u64(at)).unwrap_or(0);
-    let failure = failure.or_else(|| {
-        (code & CPUS_CHANGED != 0).then(|| "a CPU came or went, and it did not go on".to_owned())
-    });
-    let cpus_changed = code & CPUS_CHANGED != 0 && noted(image, memory).is_none();
     let failure =
         failure.or_else(|| (kind == Kind::Stall).then(|| stall(image, memory, &message)).flatten());
-    Some(Exit { kind, reason: text("attune_exit_reason", 128), message, failure, cpus_changed })
+    Some(Exit { kind, reason: text("attune_exit_reason", 128), message, failure })
 }
 
 /// What `struct attune_failure` says.

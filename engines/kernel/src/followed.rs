@@ -5,7 +5,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::reload::CpuChange;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuChange {
+    Came(u32),
+    Went(u32),
+}
 
 /// A scheduler has gone on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! - [`source`] puts policy and engine (`bpf/`) together in one C text; pure. [`compile`] makes an
 //!   object of it.
 //! - [`Image`] is such an object. [`try_load`] shows it to the kernel's verifier; [`start`] lets it
-//!   schedule, and [`Running`] is the scheduler at work: statistics, tunables, and in the end the
-//!   reason ([`Exit`]) in the words of the scheduler's text. When a CPU comes or goes it goes on
-//!   ([`Followed`]), or is attached again ([`Reload`]).
+//!   schedule, and [`Running`] is the scheduler at work: statistics, tunables, CPUs that came or
+//!   went ([`Followed`]), and in the end the reason ([`Exit`]) in the words of the scheduler's
+//!   text.
 //! - [`Values`] takes what other processes supply for thread imports, and answers the scheduler's
 //!   owner: a [`Snapshot`] is how it stands at one moment.
 //! - [`Member`] makes the scheduler a node of a cluster, as long as it lives.
@@ -50,13 +50,12 @@ mod values;
 pub use compiler::{Compiler, Error as CompileError, Layout, compile, compiler_flags};
 pub use division::{Division, Per};
 pub use failure::{Contents, Exit, Found, Kind};
-pub use followed::Followed;
+pub use followed::{CpuChange, Followed};
 pub use image::{Error as ImageError, Image};
 pub use load::{Error as LoadError, NOT_TRANSLATED, Settings, try_load};
 pub use members::Members;
 pub use node::{Member, Told};
 pub use optional::losses;
-pub use reload::{CpuChange, Reload};
 pub use replay::{
     Answer, Failed, INSTANCES as REPLAY_INSTANCES, Replay, THREADS as REPLAY_THREADS,
 };

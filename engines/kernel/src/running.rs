@@ -22,7 +22,7 @@ use crate::locked_copy::Copier;
 use crate::members;
 use crate::node::{Member, Told};
 use crate::program_call;
-use crate::reload::{self, Reload};
+use crate::reload;
 use crate::rescues::{Rescued, Rescues};
 use crate::statistics::Statistics;
 use crate::support;
@@ -222,15 +222,13 @@ impl Running {
         let _ = self.news.poll(at_most);
     }
 
-    /// Attaches again what the kernel has ended ([`Exit::cpus_changed`]), or what was lent. What
-    /// was set, the values of programs, hints and the sides of threads stay; threads and the policy
-    /// start anew.
-    pub fn reload(&mut self) -> Result<Reload, Error> {
+    /// Attaches again what was lent. What was set, the values of programs, hints and the sides of
+    /// threads stay; threads and the policy start anew.
+    pub fn reload(&mut self) -> Result<(), Error> {
         // The kernel has finished with it when the link is gone.
         self.link = None;
-        let (link, reload) = reload::attach(&self.loaded)?;
-        self.link = Some(link);
-        Ok(reload)
+        self.link = Some(reload::attach(&self.loaded)?);
+        Ok(())
     }
 
     /// Detaches, so that another process can attach a scheduler; [`Running::reload`] attaches this

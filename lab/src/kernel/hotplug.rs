@@ -1,6 +1,8 @@
 //! Experiment `machine-hotplug`: a run goes on when CPUs go and come, and for how long no policy
 //! decides.
 
+use attune_kernel::Per;
+
 use super::{Contestant, Description, Figure, Part, Place, Results, Workload};
 use crate::report::Claim;
 
@@ -21,7 +23,8 @@ pub const EXPERIMENT: Description = Description {
             scheduler is there and until every thread has run again; a thread that does not run \
             for a minute fails the run.",
         "No decision: the longest time from the policy's last decision before a change to its \
-            first after it, as `attune run` says it. All have run: the longest time from the \
+            first after it, as `attune run` says it. With `--per cpu` the CPU that goes leaves an \
+            instance without any. All have run: the longest time from the \
             change until each of the 200 threads had had the CPU.",
     ],
     published: "the scx repository's schedulers end when a CPU goes or comes, and are started \
@@ -56,16 +59,17 @@ pub const EXPERIMENT: Description = Description {
 };
 
 fn ours() -> Vec<Contestant> {
-    OURS.map(Contestant::ours).to_vec()
+    let each = OURS.map(|policy| Contestant::ours(policy).per(Per::Cpu));
+    [OURS.map(Contestant::ours), each].concat()
 }
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let claim = |policy: &str| {
-        let most = results.worst(&format!("attune {policy}"), UNDECIDED[0]);
+    let claim = |contestant: Contestant| {
+        let most = results.worst(&contestant.name, UNDECIDED[0]);
         Claim::new(
-            format!("{policy} decides again within {MOST} ms, and every thread runs on"),
+            format!("{} decides again within {MOST} ms, and every thread runs on", contestant.name),
             most.map(|most| (most <= MOST, format!("{most:.1} ms at worst"))),
         )
     };
-    OURS.into_iter().map(claim).collect()
+    ours().into_iter().map(claim).collect()
 }

@@ -8,11 +8,22 @@ static void step(uint32_t cpu)
     swapcontext(&main_context, &cpus[cpu].context);
 }
 
-/* Whether a CPU must schedule or holds a lock. */
+/* Whether the CPU must schedule, or will when a slice of the kernel's ends; has threads to push
+ * off; is in the middle of something, or holds a lock. */
+static int is_cpu_busy(uint32_t cpu)
+{
+    struct cpu *it = &cpus[cpu];
+    if (!it->done || it->lock || (timers[cpu].at && timers[cpu].at <= clock_now))
+        return 1;
+    if (it->presence != THERE)
+        return it->current || it->first;
+    return it->must || (it->current && it->current->it.scx.slice != SCX_SLICE_INF);
+}
+
 static int is_busy(void)
 {
     for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
-        if (cpus[cpu].must || cpus[cpu].lock || (timers[cpu].at && timers[cpu].at <= clock_now))
+        if (is_cpu_busy(cpu))
             return 1;
     for (int i = 0; i < TASKS; i++)
         if (tasks[i].lock || tasks[i].it.on_rq == 2)
@@ -35,6 +46,30 @@ static void settle(void)
     calm = 0;
 }
 
+/* Each instance numbers its CPUs that are there. A gap stays until the CPU that has the last number
+ * chooses again. */
+static void audit_numbers(void)
+{
+    uint32_t there[ATTUNE_INSTANCES] = {0};
+    for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++) {
+        uint32_t instance = attune_cpus[cpu].instance;
+        if (attune_cpu_of[instance][attune_cpus[cpu].local] != cpu)
+            broken("CPU %u has another one's number", cpu);
+        if (attune_cpus[cpu].there != (cpus[cpu].presence == THERE))
+            broken("the engine is wrong about CPU %u", cpu);
+        there[instance] += attune_cpus[cpu].there;
+        if (attune_cpus[cpu].there &&
+            attune_cpus[cpu].local >= attune_instances[instance].attune.cpus)
+            broken("CPU %u has a number beyond all", cpu);
+    }
+    for (uint32_t i = 0; i < ATTUNE_INSTANCES; i++) {
+        uint32_t count = attune_instances[i].attune.cpus;
+        struct cpu *last = &cpus[attune_cpu_of[i][count - 1]];
+        if (there[i] != attune_there[i] || (there[i] && there[i] != count && !last->current))
+            broken("instance %u numbers %u CPUs, and has %u", i, count, there[i]);
+    }
+}
+
 /* At rest: the engine's books are right, and no CPU idles beside a thread that it could run. */
 static void audit(void)
 {
@@ -50,6 +85,12 @@ static void audit(void)
                    : task->place == RUNS                                     ? ATTUNE_RUNNING
                    : task->place == ENGINES                                  ? ATTUNE_READY
                                                                              : ATTUNE_WAITING;
+        if (t->attune_task.state == ATTUNE_AWAY && expected == ATTUNE_WAITING) {
+            if (t->attune.where || t->attune_task.account.load)
+                broken("thread %d is away, and there", task->it.pid);
+            lags += t->attune_task.account.lag;
+            continue;
+        }
         if (task->place == QUEUED)
             broken("thread %d is left on a CPU's queue", task->it.pid);
         if (t->attune_task.state != expected ||
@@ -78,7 +119,7 @@ static void audit(void)
         if (attune_allowed_in(t, t->attune_task.instance) >= ATTUNE_CPUS)
             broken("thread %d is ready where it may not run", task->it.pid);
         for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
-            if (!cpus[cpu].current && is_allowed(task, cpu))
+            if (!cpus[cpu].current && cpus[cpu].presence == THERE && is_allowed(task, cpu))
                 broken("CPU %u idles beside thread %d", cpu, task->it.pid);
     }
     for (uint32_t i = 0; i < ATTUNE_INSTANCES; i++) {
@@ -111,6 +152,7 @@ static void audit(void)
                    (long long)attune_books[i].load, (long long)loads[i]);
         all_lags += attune_books[i].lags;
     }
+    audit_numbers();
     if (lags != all_lags)
         broken("lags add up to %lld, the books say %lld", (long long)lags, (long long)all_lags);
 }

@@ -13,6 +13,7 @@ uint64_t model_time(void)
     return (uint64_t)clock_now;
 }
 
+static struct cpumask all_online;
 static char nothing[4096];
 static struct attune_timer timer_places[ATTUNE_CPUS], watch_place;
 
@@ -74,10 +75,18 @@ long model_timer_callback(void)
     return 0;
 }
 
+/* What a CPU that goes asks for keeps later interrupts away. */
+static void interrupts(void)
+{
+    if (cpus[here].presence != THERE)
+        broken("CPU %u asks for an interrupt as it goes", here);
+}
+
 long model_timer_start(struct attune_timer *timer, uint64_t at,
                        uint64_t flags) __asm__("model_helper_171");
 long model_timer_start(struct attune_timer *timer, uint64_t at, uint64_t flags)
 {
+    interrupts();
     if (timer != &watch_place)
         timers[timer - timer_places].at = (int64_t)at;
     return 0;
@@ -102,7 +111,20 @@ _Bool scx_bpf_test_and_clear_cpu_idle(int32_t cpu)
 {
     int was = cpus[cpu].idle;
     cpus[cpu].idle = 0;
-    return was;
+    return was && cpus[cpu].presence == THERE;
+}
+
+/* A CPU where it may run. If all those go, it may run on any. */
+static uint32_t some_allowed(struct task *t)
+{
+    unsigned long there = 0;
+    for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
+        there |= (unsigned long)(cpus[cpu].presence == THERE) << cpu;
+    if (!(t->mask.bits[0] & there)) {
+        t->mask.bits[0] = all_online.bits[0];
+        t->it.nr_cpus_allowed = ATTUNE_CPUS;
+    }
+    return (uint32_t)__builtin_ctzl(t->mask.bits[0] & there);
 }
 
 /* Near before far: the last CPU, one of its cache, any. */
@@ -120,17 +142,31 @@ int32_t scx_bpf_select_cpu_dfl(struct task_struct *task, int32_t previous, uint6
                 return (int32_t)cpu;
             }
         }
-    if (t->mask.bits[0] >> previous & 1)
+    if (t->mask.bits[0] >> previous & 1 && cpus[previous].presence != AWAY)
         return previous;
-    return __builtin_ctzl(t->mask.bits[0]);
+    return (int32_t)some_allowed(t);
+}
+
+static void preempt(uint32_t cpu)
+{
+    struct cpu *it = &cpus[cpu];
+    it->kicked = it->schedules;
+    if (it->schedules)
+        return;
+    if (it->current)
+        it->current->it.scx.slice = 0;
+    it->must = 1;
 }
 
 void scx_bpf_kick_cpu(int32_t cpu, uint64_t flags)
 {
     struct cpu *it = &cpus[cpu];
-    if (flags & SCX_KICK_PREEMPT && it->current)
-        it->current->it.scx.slice = 0;
-    if (!(flags & SCX_KICK_IDLE) || !it->current)
+    interrupts();
+    if (it->presence == AWAY)
+        return;
+    if (flags & SCX_KICK_PREEMPT)
+        preempt((uint32_t)cpu);
+    else if (!(flags & SCX_KICK_IDLE) || !it->current)
         it->must = 1;
 }
 
@@ -168,8 +204,6 @@ void scx_bpf_error_bstr(char *text, unsigned long long *data, uint32_t size)
 {
     broken("the engine gave up: about %u, check %u", attune_failure.about, attune_failure.check);
 }
-
-static struct cpumask all_online;
 
 const struct cpumask *scx_bpf_get_online_cpumask(void)
 {
@@ -225,7 +259,14 @@ void scx_bpf_dsq_insert(struct task_struct *task, uint64_t dsq, uint64_t slice, 
     if (dsq != SCX_DSQ_LOCAL && (dsq & ~0xffffffffull) != SCX_DSQ_LOCAL_ON)
         broken("thread %d falls back", task->pid);
     if (me->enqueued == t) {
-        t->put_on = 1 + (int)(dsq == SCX_DSQ_LOCAL ? here : (uint32_t)dsq);
+        t->put_on = 1 + (int)(dsq == SCX_DSQ_LOCAL ? t->cpu : (uint32_t)dsq);
+        task->scx.slice = slice;
+        if (flags & SCX_ENQ_PREEMPT)
+            preempt(t->cpu);
+    } else if (dsq != SCX_DSQ_LOCAL) {
+        if ((uint32_t)dsq != t->cpu || me->handed_count == ATTUNE_HANDED)
+            broken("CPU %u hands thread %d over to CPU %u", here, task->pid, (uint32_t)dsq);
+        me->handed[me->handed_count++] = (struct handed){t, t->number};
         task->scx.slice = slice;
     } else {
         if (me->chosen)

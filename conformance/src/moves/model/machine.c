@@ -6,7 +6,8 @@
  * every interleaving of the engine's steps under its locks is possible.
  *
  *     a CPU       a coroutine: it schedules if it must, and otherwise does to some thread what
- *                 programs do: it wakes, blocks, yields, forks, exits, changes affinity or class
+ *                 programs do: it wakes, blocks, yields, forks, exits, changes affinity or class.
+ *                 Now and then it goes, until no thread is there, and comes back later
  *     run queue   a lock for each CPU, held as in kernel/sched/ext.c: over enqueue, dispatch,
  *                 disable, exit_task
  *     a thread    sleeps; or is the engine's (the policy keeps it); or is on a CPU's own queue; or
@@ -19,6 +20,7 @@
  *
  *     calls.c         what the engine calls
  *     scheduling.c    the kernel's side, which calls the engine
+ *     hotplug.c       CPUs that go and come
  *     programs.c      what programs do
  *     audit.c         the machine at rest
  *     main.c          the runs
@@ -32,6 +34,10 @@
 #include <unistd.h>
 
 enum place { SLEEPS, ENGINES, QUEUED, RUNS };
+
+/* A CPU that is GOING takes threads still, and pushes them to others; on one that is AWAY the
+ * kernel enqueues them without a word. */
+enum presence { THERE, GOING, AWAY };
 
 struct task {
     struct task_struct it; /* first: the engine's pointer */
@@ -53,8 +59,16 @@ struct cpu {
     struct task *current, *first, *last;
     uint32_t lock;
     int idle, must, schedules;
+    int kicked; /* while it schedules, which comes first */
+    enum presence presence;
+    int done;            /* with what it did last */
     struct task *chosen; /* by the dispatch under way */
     uint64_t chosen_number;
+    struct handed { /* by the same, to the queues of the CPUs where they are */
+        struct task *task;
+        uint64_t number;
+    } handed[ATTUNE_HANDED];
+    uint32_t handed_count;
     struct task *enqueued; /* by the enqueue under way */
 };
 

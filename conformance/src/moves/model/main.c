@@ -43,10 +43,10 @@ static void storm(uint64_t count)
             next = events + 20 + below(200);
         }
     }
-    printf("%llu events, %llu moves, %llu of them pulled, %llu for balance\n",
+    printf("%llu events, %llu moves, %llu of them pulled, %llu for balance, CPUs went %llu times\n",
            (unsigned long long)events, (unsigned long long)attune_statistics.moves,
            (unsigned long long)attune_statistics.pulls,
-           (unsigned long long)attune_statistics.balanced);
+           (unsigned long long)attune_statistics.balanced, (unsigned long long)goings);
 }
 
 #define TICK 4000000ll

@@ -85,7 +85,7 @@ static void begin(struct task *t, int nice, unsigned long allowed)
     t->mask.bits[0] = allowed;
     t->it.nr_cpus_allowed = count_cpus(t);
     t->number = number + 1;
-    t->cpu = (uint32_t)__builtin_ctzl(t->mask.bits[0]);
+    t->cpu = some_allowed(t);
     t->alive = 1;
     context[1] = (uintptr_t)&args;
     attune_init_task(context);
@@ -101,6 +101,15 @@ static void begin(struct task *t, int nice, unsigned long allowed)
     forward(t, to, number);
 }
 
+/* One of these CPUs is there. */
+static int has_cpu(unsigned long mask)
+{
+    for (uint32_t cpu = 0; cpu < ATTUNE_CPUS; cpu++)
+        if (mask >> cpu & 1 && cpus[cpu].presence == THERE)
+            return 1;
+    return 0;
+}
+
 /* set_cpus_allowed: out of its queue, and in again. A thread that runs where it may not is moved as
  * the kernel's stopper does it. */
 static void allow(struct task *t, unsigned long mask)
@@ -108,7 +117,7 @@ static void allow(struct task *t, unsigned long mask)
     int to = 0;
     uint64_t number;
     take_both(t);
-    if (!t->alive || t->dies) {
+    if (!t->alive || t->dies || !has_cpu(mask)) {
         give_both(t);
         return;
     }
@@ -121,11 +130,8 @@ static void allow(struct task *t, unsigned long mask)
             it->must = 1;
             t->ran += clock_now - t->runs_since;
             dequeue(t);
-            t->it.on_rq = 2;
             t->place = ENGINES;
-            it->lock = 0;
-            t->cpu = (uint32_t)__builtin_ctzl(mask);
-            take(&cpus[t->cpu].lock);
+            migrate(t);
             to = enqueue(t, 0);
         }
     } else if (t->place == SLEEPS) {
@@ -136,12 +142,8 @@ static void allow(struct task *t, unsigned long mask)
         t->place = ENGINES;
         t->mask.bits[0] = mask;
         t->it.nr_cpus_allowed = count_cpus(t);
-        if (!is_allowed(t, t->cpu)) {
-            t->it.on_rq = 2;
-            cpus[t->cpu].lock = 0;
-            t->cpu = (uint32_t)__builtin_ctzl(mask);
-            take(&cpus[t->cpu].lock);
-        }
+        if (!is_allowed(t, t->cpu))
+            migrate(t);
         to = enqueue(t, 0);
     }
     number = t->number;
@@ -171,8 +173,11 @@ static void change_class(struct task *t)
     } else {
         t->in_class = 1;
         attune_set_weight(context);
-        if (t->it.on_rq)
+        if (t->it.on_rq) {
+            if (!is_allowed(t, t->cpu) || cpus[t->cpu].presence == AWAY)
+                migrate(t);
             to = enqueue(t, 0);
+        }
     }
     number = t->number;
     give_both(t);
@@ -258,6 +263,8 @@ static void act(uint32_t cpu)
     case 15:
         if (!below(4))
             vanish(t);
+        else if (!below(8))
+            go(cpu);
         break;
     }
 }
@@ -266,23 +273,47 @@ static void act(uint32_t cpu)
 static int beginners;
 static const int *beginner_nices;
 
+/* The CPU's timer, and those of CPUs that are away. */
+static void fire(uint32_t cpu)
+{
+    for (uint32_t key = 0; key < ATTUNE_CPUS && cpus[cpu].presence == THERE; key++) {
+        if ((key != cpu && cpus[key].presence == THERE) || !timers[key].at ||
+            timers[key].at > clock_now)
+            continue;
+        timers[key].at = 0;
+        attune_fires(NULL, &key, &timer_places[key]);
+    }
+}
+
+/* A thread that the kernel runs by itself runs for a while, and not on while nothing else happens.
+ */
+static void end_kernels_slice(struct cpu *me)
+{
+    struct task *t = me->current;
+    if (t && t->it.scx.slice != SCX_SLICE_INF && (calm || !below(4))) {
+        t->it.scx.slice = 0;
+        me->must = 1;
+    }
+}
+
 static void live(uint32_t cpu)
 {
     for (;;) {
         struct cpu *me = &cpus[cpu];
-        if (timers[cpu].at && timers[cpu].at <= clock_now) {
-            uint32_t key = cpu;
-            timers[cpu].at = 0;
-            attune_fires(NULL, &key, &timer_places[cpu]);
-        }
-        if (me->must)
+        fire(cpu);
+        end_kernels_slice(me);
+        if (me->presence != THERE)
+            leave(cpu);
+        else if (me->must)
             schedule(cpu);
         else if (beginners && cpu == 0) {
             begin(&tasks[beginners - 1], beginner_nices[beginners - 1], all_online.bits[0]);
             beginners--;
         } else if (!calm)
             act(cpu);
+        me->done = 1;
         let_others();
+        me->done = 0;
     }
 }
 

@@ -44,8 +44,12 @@ static int enqueue(struct task *t, uint64_t flags)
     int to;
     t->it.scx.flags |= SCX_TASK_QUEUED;
     t->it.on_rq = 1;
-    t->place = ENGINES;
     t->number++;
+    if (cpus[t->cpu].presence == AWAY) {
+        append(t->cpu, t);
+        return 0;
+    }
+    t->place = ENGINES;
     t->put_on = 0;
     cpus[here].enqueued = t;
     attune_enqueue(context);
@@ -111,6 +115,15 @@ static void take_both(struct task *t)
     }
 }
 
+/* Under both its locks: to a CPU where it may run. */
+static void migrate(struct task *t)
+{
+    t->it.on_rq = 2;
+    cpus[t->cpu].lock = 0;
+    t->cpu = some_allowed(t);
+    take(&cpus[t->cpu].lock);
+}
+
 static void give_both(struct task *t)
 {
     cpus[t->cpu].lock = 0;
@@ -159,6 +172,25 @@ static void bring_chosen(uint32_t cpu)
         append(cpu, t);
 }
 
+/* What dispatch has handed over comes to the queues of the CPUs where it is. Under the lock of this
+ * CPU, which is given back for a while. */
+static void bring_handed(struct cpu *me)
+{
+    for (; me->handed_count; me->handed_count--) {
+        struct handed it = me->handed[me->handed_count - 1];
+        uint32_t to = it.task->cpu;
+        me->lock = 0;
+        take(&cpus[to].lock);
+        if (it.task->alive && it.task->number == it.number && it.task->place == ENGINES &&
+            it.task->cpu == to) {
+            append(to, it.task);
+            cpus[to].must = 1;
+        }
+        cpus[to].lock = 0;
+        take(&me->lock);
+    }
+}
+
 static void schedule(uint32_t cpu)
 {
     struct cpu *me = &cpus[cpu];
@@ -184,6 +216,7 @@ static void schedule(uint32_t cpu)
         attune_dispatch(context);
         chosen = me->chosen;
         bring_chosen(cpu);
+        bring_handed(me);
         if (previous && previous->it.scx.flags & SCX_TASK_QUEUED && previous->it.scx.slice) {
             keeps = 1;
             break;
@@ -214,7 +247,11 @@ static void schedule(uint32_t cpu)
         if (!next->it.scx.slice)
             next->it.scx.slice = 1; /* as the kernel gives one */
         me->current = next;
-        me->idle = 0;
+        if (!previous) {
+            unsigned long long context[2] = {cpu, 0};
+            me->idle = 0;
+            attune_update_idle(context);
+        }
     } else {
         if (previous) {
             unsigned long long context[2] = {cpu, 1};
@@ -223,6 +260,8 @@ static void schedule(uint32_t cpu)
         me->idle = 1;
     }
     me->schedules = 0;
+    if (me->kicked)
+        preempt(cpu);
     me->lock = 0;
     forward(previous, to, number);
     if (ends) {
