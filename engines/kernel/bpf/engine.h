@@ -431,7 +431,7 @@ ATTUNE_SECTION("struct_ops/dispatch") void attune_dispatch(unsigned long long *c
     if (attune_all_ready())
         attune_ask_idle(cpu);
 #if ATTUNE_INSTANCES > 1
-    else if (me->unfit)
+    if (me->unfit)
         attune_ask_idle_to(cpu, 1); /* another one may run what this one may not */
     now = attune_answer.now;
     if (running)
