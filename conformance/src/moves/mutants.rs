@@ -187,8 +187,8 @@ pub const MUTANTS: &[Mutant] = &[
     mutant(
         "asks-no-other",
         "a CPU that may not run what is ready asks no other one",
-        "    else if (me->unfit)\n",
-        "    else if (0)\n",
+        "    if (me->unfit)\n",
+        "    if (0)\n",
     ),
     mutant(
         "looks-once",
@@ -265,3 +265,16 @@ pub const MUTANTS: &[Mutant] = &[
         "        rate += back;",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_has_what_each_mutant_changes() {
+        let text = crate::moves::engine_text("fair").unwrap();
+        for Mutant { name, find, .. } in MUTANTS {
+            assert!(text.contains(find), "{name}: no such text");
+        }
+    }
+}
