@@ -213,7 +213,6 @@ fn finish(
     lender.iter_mut().for_each(Lender::stops_listening);
     let changes = policies.map_or(Vec::new(), |policies| policies.changes(&running.tunables()));
     let statistics = running.statistics();
-    let thrown_out = running.exit();
     let scheduler = running.scheduler();
     let summary = account::summary(&running, &statistics);
     let exit = running.stop();
@@ -226,7 +225,6 @@ fn finish(
         }
     }
     tell!("{}", summary.trim_end());
-    let exit = thrown_out.unwrap_or(exit);
     let verdict = account::verdict(&scheduler, &exit).or(lost);
     if let Some(verdict) = &verdict {
         tell!("attune: {verdict}");
