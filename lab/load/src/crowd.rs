@@ -42,8 +42,9 @@ const OTHERS: usize = 10;
 const STACK: usize = 64 << 10;
 /// Each thread opens one file; the process's own.
 const DESCRIPTORS: u64 = 64;
-/// For one of them to be there.
-const SET_UP: Time = 2 * MILLISECOND;
+/// For the process to have its pages, and for each thread to be there.
+const SET_UP: Time = 100 * MILLISECOND;
+const SET_UP_OF_ONE: Time = 2 * MILLISECOND;
 
 /// Runs so many mixes of up to `most` threads, each for one and a half times its bound.
 pub fn run(mixes: u64, most: usize, seed: u64, bound: Bound) -> Result<Value> {
@@ -96,7 +97,7 @@ fn compute(members: &[Member], waits: &[AtomicU64], turns: Turns, time: Duration
     // for a page at the same time, and one that loses its CPU while it fetches that page keeps the
     // others off it until its next turn.
     mlockall(MlockAllFlags::CURRENT).context("the program's pages cannot stay in memory")?;
-    let begin = clock::now() + SET_UP * members.len() as u64;
+    let begin = clock::now() + SET_UP + SET_UP_OF_ONE * members.len() as u64;
     let end = begin + time.as_nanos() as u64;
     std::thread::scope(|scope| -> Result<()> {
         for (member, wait) in members.iter().zip(waits) {
@@ -112,7 +113,8 @@ fn compute(members: &[Member], waits: &[AtomicU64], turns: Turns, time: Duration
             })?;
         }
         clock::sleep_until(begin - MILLISECOND);
-        ensure!(there.load(Relaxed) == members.len(), "a thread was not there when all began");
+        let (there, all) = (there.load(Relaxed), members.len());
+        ensure!(there == all, "only {there} of {all} threads were there when all began");
         Ok(())
     })
 }

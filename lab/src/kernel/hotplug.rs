@@ -24,8 +24,8 @@ pub const EXPERIMENT: Description = Description {
             for a minute fails the run.",
         "No decision: the longest time from the policy's last decision before a change to its \
             first after it, as `attune run` says it. With `--per cpu` the CPU that goes leaves an \
-            instance without any. All have run: the longest time from the \
-            change until each of the 200 threads had had the CPU.",
+            instance without any. All have run: the longest time from the change until each of the \
+            200 threads had had the CPU.",
     ],
     published: "the scx repository's schedulers end when a CPU goes or comes, and are started \
         anew.",
