@@ -22,7 +22,8 @@ peers) packages="$packages curl:curl llvm-strip-19:llvm-19" ;;
 players)
     packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox \
         pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux openbox:openbox \
-        xterm:xterm vim:vim pipewire:pipewire pw-cat:pipewire-bin pipewire-pulse:pipewire-pulse"
+        xterm:xterm vim:vim pipewire:pipewire pw-cat:pipewire-bin pipewire-pulse:pipewire-pulse \
+        nano:nano less:less emacs:emacs-lucid top:procps /usr/games/chocolate-doom:chocolate-doom"
     ;;
 # `attune lab run webserver` and `proxy` compare with nginx; webserver measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;
@@ -124,7 +125,8 @@ if [ "$purpose" = test ]; then
 fi
 if [ "$purpose" = players ] && command -v dpkg >/dev/null; then
     # Parts of players that have no command of their own.
-    for package in vlc-plugin-base vlc-plugin-video-output libsox-fmt-mp3 libsox-fmt-pulse; do
+    for package in vlc-plugin-base vlc-plugin-video-output libsox-fmt-mp3 libsox-fmt-pulse \
+        freedoom; do
         dpkg -s "$package" >/dev/null 2>&1 || missing="$missing $package"
     done
 fi

@@ -314,6 +314,10 @@ enum Workload {
     /// A desktop: an X server, programs on it, and a person at it, beside processes that compute:
     /// how late each program runs, pictures lost, how soon a key is on the screen (needs root)
     Desktop(desktop::Options),
+    /// A person who turns to one of twelve programs on a desktop after another: which of them the
+    /// monitor rates when the person deals with them, and when not (needs root and --favour
+    /// ratings)
+    Session(desktop::session::Options),
     /// Processes that are made and end at once: cost of each
     Forks {
         #[arg(long, default_value_t = 2_000)]
@@ -397,7 +401,7 @@ fn measure(args: &Args) -> Result<Value> {
     let before = ext::current();
     attributes::apply(args.class, args.slice.map(Duration::from_micros))?;
     let watching = match &args.workload {
-        Workload::Desktop(_) => None,
+        Workload::Desktop(_) | Workload::Session(_) => None,
         _ => desktop::quiet(args.favour)?,
     };
     let tracer = args.traced.then(Lateness::watch).transpose()?;
@@ -464,6 +468,7 @@ fn measure(args: &Args) -> Result<Value> {
             })
         }
         Workload::Desktop(options) => desktop::run(options, args.favour),
+        Workload::Session(options) => desktop::session::run(options, args.favour),
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
         Workload::Periodic { tasks, hogs, seconds } => {
             periodic::run(tasks, *hogs, deadline, *seconds)

@@ -48,11 +48,12 @@ pub fn wait_for_windows(display: &str, count: usize) -> Result<()> {
     })
 }
 
-fn until(missing: &'static str, holds: impl Fn() -> Result<bool>) -> Result<()> {
+/// Err: it did not hold within [`BEGIN`]; `missing` says what that means.
+pub fn until(missing: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
     let end = Instant::now() + BEGIN;
     while !holds()? {
-        ensure!(Instant::now() < end, missing);
-        thread::sleep(Duration::from_millis(50));
+        ensure!(Instant::now() < end, "{missing}");
+        thread::sleep(Duration::from_millis(20));
     }
     Ok(())
 }

@@ -116,21 +116,26 @@ impl Favoured {
     }
 
     pub fn forget_ratings(&self) {
-        let said = self.monitor.as_ref().map_or(0, |monitor| child::said(&monitor.log).len());
-        self.forgotten.set(said);
+        self.forgotten.set(self.said_since(0).1);
+    }
+
+    /// The monitor's lines behind so many bytes, one for each second, and the bytes with them.
+    pub fn said_since(&self, bytes: usize) -> (Vec<Value>, usize) {
+        let Some(monitor) = &self.monitor else { return (vec![], bytes) };
+        let length = monitor.log.metadata().map_or(0, |about| about.len() as usize);
+        if length <= bytes {
+            return (vec![], bytes);
+        }
+        let said = child::said(&monitor.log);
+        let end = said.rfind('\n').map_or(0, |end| end + 1);
+        let lines = said.get(bytes..end).unwrap_or_default().lines();
+        (lines.filter_map(|line| serde_json::from_str(line).ok()).collect(), end.max(bytes))
     }
 
     /// The programs that the monitor has rated since: the least and the greatest input and output
     /// rating of each, and in which part of all lines it is rated.
     pub fn ratings(&self) -> Figures {
-        let Some(monitor) = &self.monitor else { return Figures::new() };
-        let said = child::said(&monitor.log);
-        let lines: Vec<Value> = said
-            .get(self.forgotten.get()..)
-            .unwrap_or_default()
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect();
+        let (lines, _) = self.said_since(self.forgotten.get());
         let mut found: BTreeMap<String, Vec<[f64; 2]>> = BTreeMap::new();
         for program in lines.iter().filter_map(|line| line["programs"].as_array()).flatten() {
             let of = |which: &str| program[which].as_f64().unwrap_or(0.0);
@@ -158,7 +163,7 @@ impl Favoured {
     }
 }
 
-fn with_descendants(process: u32) -> Vec<u32> {
+pub fn with_descendants(process: u32) -> Vec<u32> {
     let all = procfs::processes();
     let mut found = vec![process];
     let mut next = 0;

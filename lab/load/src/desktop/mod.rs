@@ -6,10 +6,12 @@
 //! |---|---|
 //! | here | starts all, makes one phase after the other, and puts the figures together |
 //! | [`display`] | waits for windows |
+//! | [`hands`] | press keys and choose windows |
 //! | [`person`] | types, drags, and sees the screen |
 //! | [`sound`] | plays through PipeWire, and says which buffers were late |
 //! | [`favour`] | gives the programs more of the CPU: by policy, by weights, or by hand |
 //! | [`activity`] | what each program did, as the kernel's tracer sees it |
+//! | [`session`] | another desktop: a person who turns to one of twelve programs after another |
 //!
 //! A phase has so many processes that compute; the first can be the one to compare with. Times are
 //! CLOCK_MONOTONIC's, in ns.
@@ -17,7 +19,9 @@
 mod activity;
 mod display;
 mod favour;
+mod hands;
 mod person;
+pub mod session;
 mod sound;
 
 use std::collections::{BTreeMap, HashMap};

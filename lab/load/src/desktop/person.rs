@@ -20,13 +20,13 @@ use x11rb::connection::Connection;
 use x11rb::protocol::Event;
 use x11rb::protocol::damage::{ConnectionExt as _, ReportLevel};
 use x11rb::protocol::xproto::{
-    AtomEnum, ChangeWindowAttributesAux, ConfigureWindowAux, ConnectionExt as _, EventMask,
-    InputFocus, MapState, StackMode, Window,
+    ChangeWindowAttributesAux, ConfigureWindowAux, ConnectionExt as _, EventMask, InputFocus,
+    StackMode, Window,
 };
-use x11rb::protocol::xtest::ConnectionExt as _;
-use x11rb::rust_connection::RustConnection;
 
-use super::display::{BEGIN, connect, reply};
+use super::display::{BEGIN, reply};
+use super::hands::{ALT, BUTTON_PRESS, BUTTON_RELEASE, ESCAPE, Hands, KEY_PRESS, KEY_RELEASE};
+use super::hands::{MOTION, RETURN};
 use crate::child::{self, Child};
 use crate::{clock, numbers};
 
@@ -46,18 +46,6 @@ const PATIENCE: u64 = 2_000_000_000;
 const READY: &str = "ready";
 
 const TEXT: &[u8] = b"the quick brown fox jumps over the lazy dog while others compute ";
-
-/// Keys of X: their symbols.
-const RETURN: u32 = 0xff0d;
-const ESCAPE: u32 = 0xff1b;
-const ALT: u32 = 0xffe9;
-
-/// Kinds of XTEST events.
-const KEY_PRESS: u8 = 2;
-const KEY_RELEASE: u8 = 3;
-const BUTTON_PRESS: u8 = 4;
-const BUTTON_RELEASE: u8 = 5;
-const MOTION: u8 = 6;
 
 pub struct Person {
     child: Child,
@@ -120,49 +108,41 @@ impl Person {
     }
 }
 
+/// The window that the person types into and drags.
 struct Screen {
-    connection: RustConnection,
-    root: Window,
+    hands: Hands,
     window: Window,
-    codes: Vec<(u32, u8)>,
 }
 
 fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Result<()> {
-    let (connection, root) = connect(display)?;
-    let end = Instant::now() + BEGIN;
-    let window = loop {
-        if let Some(window) = find(&connection, root, class, 4)? {
-            break window;
-        }
-        ensure!(Instant::now() < end, "no window of class {class} has come");
-        thread::sleep(Duration::from_millis(50));
-    };
-    let codes = codes(&connection)?;
-    let screen = Screen { connection, root, window, codes };
+    let hands = Hands::at(display)?;
+    let window = hands.wait_for(class)?;
+    let screen = Screen { hands, window };
+    let connection = &screen.hands.connection;
     // For the program behind it to begin; an editor drops what comes too early.
     thread::sleep(Duration::from_secs(3));
     // A window that came later may lie on it, and a covered one shows no key.
     let on_top = ConfigureWindowAux::new().stack_mode(StackMode::ABOVE);
-    screen.connection.configure_window(window, &on_top)?;
-    screen.connection.set_input_focus(InputFocus::POINTER_ROOT, window, 0u32)?;
+    connection.configure_window(window, &on_top)?;
+    connection.set_input_focus(InputFocus::POINTER_ROOT, window, 0u32)?;
     for key in [ESCAPE, u32::from(b'i')] {
-        screen.key(key)?;
+        screen.hands.key(key)?;
         thread::sleep(Duration::from_secs(1));
     }
     Attributes::fifo(2).apply_to(0).context("the person needs SCHED_FIFO")?;
     clock::without_slack();
-    screen.connection.damage_query_version(1, 1)?.reply()?;
-    let damage = screen.connection.generate_id()?;
-    screen.connection.damage_create(damage, window, ReportLevel::NON_EMPTY)?;
+    connection.damage_query_version(1, 1)?.reply()?;
+    let damage = connection.generate_id()?;
+    connection.damage_create(damage, window, ReportLevel::NON_EMPTY)?;
     let structure = ChangeWindowAttributesAux::new().event_mask(EventMask::STRUCTURE_NOTIFY);
-    screen.connection.change_window_attributes(screen.top()?, &structure)?;
+    connection.change_window_attributes(screen.top()?, &structure)?;
     let is_drawn = |event: &Event| matches!(event, Event::DamageNotify(_));
     let is_moved = |event: &Event| matches!(event, Event::ConfigureNotify(_));
     let clear = || -> Result<()> {
-        screen.connection.damage_subtract(damage, x11rb::NONE, x11rb::NONE)?;
+        connection.damage_subtract(damage, x11rb::NONE, x11rb::NONE)?;
         // Its answer comes behind all earlier events.
-        reply!(screen.connection.get_input_focus());
-        while screen.connection.poll_for_event()?.is_some() {}
+        reply!(connection.get_input_focus());
+        while connection.poll_for_event()?.is_some() {}
         Ok(())
     };
     writeln!(log, "{READY}").context("cannot say that it begins")?;
@@ -173,7 +153,7 @@ fn act(display: &str, class: &str, drag: Option<usize>, log: &mut File) -> Resul
             clear()?;
             let key = if number % 60 == 59 { RETURN } else { u32::from(*letter) };
             let at = clock::now();
-            screen.key(key)?;
+            screen.hands.key(key)?;
             note(log, "key", at, screen.sees(is_drawn, at + PATIENCE)?)?;
             clock::sleep_until(begin + PERIOD);
         }
@@ -189,26 +169,10 @@ fn note(log: &mut File, what: &str, at: u64, seen: Option<u64>) -> Result<()> {
 }
 
 impl Screen {
-    fn fake(&self, kind: u8, detail: u8, x: i16, y: i16) -> Result<()> {
-        self.connection.xtest_fake_input(kind, detail, 0, self.root, x, y, 0)?;
-        Ok(self.connection.flush()?)
-    }
-
-    fn code(&self, symbol: u32) -> Result<u8> {
-        let found = self.codes.iter().find(|(known, _)| *known == symbol);
-        Ok(found.with_context(|| format!("no key has the symbol {symbol:#x}"))?.1)
-    }
-
-    fn key(&self, symbol: u32) -> Result<()> {
-        let code = self.code(symbol)?;
-        self.fake(KEY_PRESS, code, 0, 0)?;
-        self.fake(KEY_RELEASE, code, 0, 0)
-    }
-
     /// When such an event comes; None: not until then.
     fn sees(&self, wanted: impl Fn(&Event) -> bool, until: u64) -> Result<Option<u64>> {
         loop {
-            while let Some(event) = self.connection.poll_for_event()? {
+            while let Some(event) = self.hands.connection.poll_for_event()? {
                 if wanted(&event) {
                     return Ok(Some(clock::now()));
                 }
@@ -217,7 +181,7 @@ impl Screen {
             if left == 0 {
                 return Ok(None);
             }
-            let descriptor = self.connection.stream().as_raw_fd();
+            let descriptor = self.hands.connection.stream().as_raw_fd();
             poll::wait(&mut [poll::readable(descriptor)], left)?;
         }
     }
@@ -227,8 +191,8 @@ impl Screen {
     fn top(&self) -> Result<Window> {
         let mut window = self.window;
         loop {
-            let parent = reply!(self.connection.query_tree(window)).parent;
-            if parent == self.root || parent == x11rb::NONE {
+            let parent = reply!(self.hands.connection.query_tree(window)).parent;
+            if parent == self.hands.root || parent == x11rb::NONE {
                 return Ok(window);
             }
             window = parent;
@@ -237,17 +201,22 @@ impl Screen {
 
     /// Drags the window away from its corner and back.
     fn drag(&self, log: &mut File, is_moved: impl Fn(&Event) -> bool) -> Result<()> {
-        let place = reply!(self.connection.translate_coordinates(self.window, self.root, 20, 20));
-        let alt = self.code(ALT)?;
+        let place = reply!(self.hands.connection.translate_coordinates(
+            self.window,
+            self.hands.root,
+            20,
+            20
+        ));
+        let alt = self.hands.code(ALT)?;
         let (mut x, y) = (place.dst_x, place.dst_y);
         let step = if x > MOVES as i16 / 2 * STEP { -STEP } else { STEP };
-        self.fake(MOTION, 0, x, y)?;
-        self.fake(KEY_PRESS, alt, 0, 0)?;
-        self.fake(BUTTON_PRESS, 1, 0, 0)?;
+        self.hands.fake(MOTION, 0, x, y)?;
+        self.hands.fake(KEY_PRESS, alt, 0, 0)?;
+        self.hands.fake(BUTTON_PRESS, 1, 0, 0)?;
         for number in 0..MOVES {
             let begin = clock::now();
             x += if number < MOVES / 2 { step } else { -step };
-            self.fake(MOTION, 0, x, y)?;
+            self.hands.fake(MOTION, 0, x, y)?;
             let seen = self.sees(&is_moved, begin + PATIENCE)?;
             // The first ones tell the window manager that a drag begins.
             if number >= 4 {
@@ -255,45 +224,10 @@ impl Screen {
             }
             clock::sleep_until(begin + MOVE);
         }
-        self.fake(BUTTON_RELEASE, 1, 0, 0)?;
-        self.fake(KEY_RELEASE, alt, 0, 0)?;
+        self.hands.fake(BUTTON_RELEASE, 1, 0, 0)?;
+        self.hands.fake(KEY_RELEASE, alt, 0, 0)?;
         // A window manager has the keyboard during a drag, and would swallow what comes too soon.
         thread::sleep(AFTER_DRAG);
         Ok(())
     }
-}
-
-/// A window that can be seen and whose class holds that word, down to so many levels.
-fn find(
-    connection: &RustConnection,
-    above: Window,
-    class: &str,
-    levels: usize,
-) -> Result<Option<Window>> {
-    for window in reply!(connection.query_tree(above)).children {
-        let property =
-            connection.get_property(false, window, AtomEnum::WM_CLASS, AtomEnum::STRING, 0, 64)?;
-        // It may go at any time.
-        let Ok(property) = property.reply() else { continue };
-        let named = String::from_utf8_lossy(&property.value).contains(class);
-        let state = connection.get_window_attributes(window)?.reply();
-        if named && state.is_ok_and(|state| state.map_state == MapState::VIEWABLE) {
-            return Ok(Some(window));
-        }
-        if levels > 0
-            && let Some(found) = find(connection, window, class, levels - 1)?
-        {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// The code of each symbol that a key has without a modifier.
-fn codes(connection: &RustConnection) -> Result<Vec<(u32, u8)>> {
-    let (first, last) = (connection.setup().min_keycode, connection.setup().max_keycode);
-    let map = reply!(connection.get_keyboard_mapping(first, last - first + 1));
-    let each = usize::from(map.keysyms_per_keycode.max(1));
-    let symbols = map.keysyms.chunks(each).map(|symbols| symbols[0]);
-    Ok(symbols.zip(first..=last).collect())
 }

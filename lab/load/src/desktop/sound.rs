@@ -158,8 +158,8 @@ impl Sound {
         environment_in(&self.folder)
     }
 
-    /// Begins to play.
-    pub fn play(&mut self) -> Result<()> {
+    /// Begins to play, and says which process does.
+    pub fn play(&mut self) -> Result<u32> {
         let file = self.folder.0.join("silence.wav").display().to_string();
         let words = ["pw-cat", "--playback", &file].map(str::to_owned);
         let mut player = Running::start_in(&words, &self.environment())?;
@@ -171,8 +171,12 @@ impl Sound {
                 thread::sleep(Duration::from_millis(50));
             }
         }
-        self.player = Some(player);
-        Ok(())
+        Ok(self.player.insert(player).child.id())
+    }
+
+    /// Ends the player.
+    pub fn stop(&mut self) {
+        self.player = None;
     }
 
     /// Whether the ports are there and linked now.

@@ -11,6 +11,7 @@ pub mod classify;
 pub mod cost;
 pub mod frames;
 pub mod latency;
+pub mod session;
 pub mod sound;
 pub mod two;
 pub mod window;
