@@ -45,6 +45,8 @@ pub enum Attack {
     Extremes,
     /// A release of its is always due
     AlwaysDue,
+    /// A release of its always comes a moment later
+    AlwaysAhead,
     /// Its threads work for 2 ms each, start the next and end
     Chain,
     /// It connects to the scheduler's socket all the time
@@ -54,11 +56,12 @@ pub enum Attack {
 }
 
 /// Those that [`Attack::Any`] draws from.
-const KINDS: [Attack; 6] = [
+const KINDS: [Attack; 7] = [
     Attack::Theft,
     Attack::Sleepers,
     Attack::Extremes,
     Attack::AlwaysDue,
+    Attack::AlwaysAhead,
     Attack::Chain,
     Attack::Flood,
 ];
@@ -206,20 +209,8 @@ fn act(attack: Option<Attack>, seed: usize) {
             GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
             spin();
         }
-        Some(Attack::AlwaysDue) => {
-            let mut turns = 0;
-            let releases: Vec<_> =
-                ["next_release", "deadline"].into_iter().filter_map(import).collect();
-            poll_for_ever(|| {
-                let now = clock::now();
-                releases.iter().for_each(|release| release.set(now as i64));
-                turns += 1;
-                // Keeps a watchdog silent.
-                if turns % 20 == 0 {
-                    clock::sleep_until(now + BIT / 2);
-                }
-            });
-        }
+        Some(Attack::AlwaysDue) => release_for_ever(0),
+        Some(Attack::AlwaysAhead) => release_for_ever(BIT / 2),
         Some(Attack::Flood) => loop {
             // Where the scheduler lacks the import, each question is a connection of its own.
             import("no such import");
@@ -260,6 +251,21 @@ fn spin() {
     loop {
         clock::spin();
     }
+}
+
+/// Polls with a release that is due so much later.
+fn release_for_ever(ahead: u64) {
+    let mut turns = 0;
+    let releases: Vec<_> = ["next_release", "deadline"].into_iter().filter_map(import).collect();
+    poll_for_ever(|| {
+        let now = clock::now();
+        releases.iter().for_each(|release| release.set((now + ahead) as i64));
+        turns += 1;
+        // Keeps a watchdog silent.
+        if turns % 20 == 0 {
+            clock::sleep_until(now + BIT / 2);
+        }
+    });
 }
 
 /// Works in bits; before each end of one, something else. Where nothing is polled it does not give

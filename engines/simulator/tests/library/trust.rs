@@ -118,9 +118,10 @@ fn a_thread_that_uses_little_goes_before_those_that_sleep_for_a_moment() {
     }
 }
 
-/// Its release has come already whenever it polls, so it could always go first.
+/// Eight threads whose release has come, or comes in a moment, whenever they poll, so that one of
+/// them could always go first. Some sleep for a moment now and then.
 #[test]
-fn a_thread_that_is_always_due_does_not_keep_one_that_wakes_waiting() {
+fn threads_that_are_always_due_do_not_keep_one_that_wakes_waiting() {
     let late = |attackers: &str| {
         let text = format!(
             r#"
@@ -130,7 +131,7 @@ fn a_thread_that_is_always_due_does_not_keep_one_that_wakes_waiting() {
             [[thread]]
             name = "seldom"
             period = "10ms"
-            do = [{{ compute = "100us" }}]
+            do = [{{ compute = "150us" }}]      # more than a `min_slice`
 
             [[thread]]
             name = "hog"
@@ -152,14 +153,19 @@ fn a_thread_that_is_always_due_does_not_keep_one_that_wakes_waiting() {
         })
     };
     let plain = late(r#"do = [{ compute = "100us" }]"#);
-    let due = late(
-        r#"do = [
-            { compute = "100us" },
-            { set = { next_release = "now", polls = "polls + 1" } },
-            "yield",
-        ]"#,
-    );
-    for (due, plain) in due.into_iter().zip(plain) {
-        assert!(due < plain + MS / 2, "{due} ns beside {plain}");
+    for (release, turns) in [("now", 1000), ("now + 50us", 1000), ("now", 20), ("now + 50us", 20)] {
+        let due = late(&format!(
+            r#"do = [
+                {{ repeat = {turns}, do = [
+                    {{ compute = "100us" }},
+                    {{ set = {{ next_release = "{release}", polls = "polls + 1" }} }},
+                    "yield",
+                ] }},
+                {{ sleep = "50us" }},
+            ]"#
+        ));
+        for (due, plain) in due.into_iter().zip(plain) {
+            assert!(due < plain + MS, "{release}, {turns} turns: {due} ns beside {plain}");
+        }
     }
 }
