@@ -51,17 +51,16 @@ pub enum Attack {
     Chain,
     /// It connects to the scheduler's socket all the time
     Flood,
-    /// All of these in turn, as drawn
+    /// Those above but always-ahead, one after the other, as drawn
     Any,
 }
 
 /// Those that [`Attack::Any`] draws from.
-const KINDS: [Attack; 7] = [
+const KINDS: [Attack; 6] = [
     Attack::Theft,
     Attack::Sleepers,
     Attack::Extremes,
     Attack::AlwaysDue,
-    Attack::AlwaysAhead,
     Attack::Chain,
     Attack::Flood,
 ];

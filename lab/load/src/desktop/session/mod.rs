@@ -39,7 +39,7 @@ use tally::{Second, Tally};
 const SERVER: &str = "Xvfb :9 -screen 0 480x360x24 -nolisten tcp -ac";
 /// 8 keys a second.
 const PERIOD: u64 = 125_000_000;
-/// Of sound.
+/// The length of a buffer of sound.
 const BUFFER: Duration = Duration::from_millis(20);
 /// Seconds for which the person stays with a program, or sound is on or off.
 const SHORTEST: u64 = 5;
