@@ -1,7 +1,7 @@
 //! Programs of this machine that run beside a workload, and X servers for them.
 
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,6 +21,23 @@ pub struct Running {
     name: String,
     pub child: Child,
     pub log: File,
+}
+
+/// A folder for what programs write. Gone with its value.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn make(name: &str) -> Result<Folder> {
+        let place = env::temp_dir().join(format!("attune-load-{name}-{}", std::process::id()));
+        fs::create_dir(&place).with_context(|| format!("making {}", place.display()))?;
+        Ok(Folder(place))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Names and values.

@@ -89,7 +89,8 @@ pub const EXPERIMENT: Description = Description {
             greediest. Always due: its release has always come, and it sleeps now and then. Always \
             ahead: the same, with a release that comes 0.05 ms later. Chain: its threads work for \
             2 ms each, start the next and end. Flood: it connects to the values' socket all the \
-            time. Drawn: each attacker makes one of these after the other, for up to 0.4 s each.",
+            time. Drawn: each attacker makes one of these, but always ahead, after the other, for \
+            up to 0.4 s each.",
     ],
     published: "nobody gives such figures of a sched_ext scheduler.",
     parts: &[

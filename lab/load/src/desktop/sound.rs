@@ -19,7 +19,7 @@ use attune_linux::procfs;
 use serde_json::{Value, json};
 
 use crate::numbers;
-use crate::running::{Environment, Running};
+use crate::running::{Environment, Folder, Running};
 use crate::tracer::line::Line;
 
 /// Frames a second.
@@ -112,25 +112,15 @@ pub struct Sound {
     player: Option<Running>,
     _pulse: Running,
     server: Running,
+    /// The servers' sockets and words.
     folder: Folder,
     buffer: Duration,
-}
-
-/// The servers' sockets and words. Gone with its value.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 impl Sound {
     /// The servers, with buffers of that length.
     pub fn serve(buffer: Duration) -> Result<Sound> {
-        let place = std::env::temp_dir().join(format!("attune-load-sound-{}", std::process::id()));
-        fs::create_dir(&place).with_context(|| format!("making {}", place.display()))?;
-        let folder = Folder(place);
+        let folder = Folder::make("sound")?;
         let frames = (buffer.as_secs_f64() * f64::from(RATE)).round().to_string();
         let server = SERVER.replace("{}", &frames);
         for (name, text) in [

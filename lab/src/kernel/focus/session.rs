@@ -77,10 +77,10 @@ fn needs(options: &Options) -> Result<Vec<PathBuf>> {
 
 fn claims(results: &Results) -> Vec<Claim> {
     let least = |what: &str, figure| {
-        let worst = results.median(super::DESKTOP, figure);
+        let found = results.median(super::DESKTOP, figure);
         Claim::new(
             format!("{what} at least {LEAST} %"),
-            worst.map(|percent| (percent >= LEAST, format!("{percent:.2} %"))),
+            found.map(|percent| (percent >= LEAST, format!("{percent:.2} %"))),
         )
     };
     vec![

@@ -30,7 +30,7 @@ use super::sound::Sound;
 use crate::child::Child;
 use crate::films::without_huge_pages;
 use crate::random::Random;
-use crate::running::{Running, serve, words};
+use crate::running::{Folder, Running, serve, words};
 use crate::{clock, hogs};
 use programs::{Attention, COMPILE, Program, WINDOWS};
 use tally::{Second, Tally};
@@ -83,11 +83,12 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
     without_huge_pages()?;
     // Before there is a second thread.
     let hog = hogs::start(0)?;
+    let home = Folder::make("session")?;
     let (server, display) = serve(SERVER)?;
     let mut sound = Sound::serve(BUFFER)?;
     let mut environment = vec![
         ("DISPLAY", display.clone()),
-        ("HOME", std::env::temp_dir().display().to_string()),
+        ("HOME", home.0.display().to_string()),
         // The game draws by itself, not through an OpenGL that is made of software.
         ("SDL_RENDER_DRIVER", "software".to_owned()),
         ("SDL_FRAMEBUFFER_ACCELERATION", "0".to_owned()),
@@ -99,6 +100,7 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
     let hands = Hands::at(&display)?;
     let show = |program: &'static Program| -> Result<Shown> {
         let text = program.words.replace("{film}", &options.film);
+        let text = text.replace("{home}", &home.0.display().to_string());
         let mut running = Running::start_in(&words(&text), &environment)?;
         hands.wait_for(program.name).or_else(|error| {
             running.lives()?;

@@ -6,7 +6,7 @@ use super::super::hands::RETURN;
 pub struct Program {
     /// A word of its window's class or name.
     pub name: &'static str,
-    /// `{film}` stands for a film's file.
+    /// `{film}` stands for a film's file, `{home}` for a folder that is gone afterwards.
     pub words: &'static str,
     /// What the person does who turns to it.
     pub attention: Attention,
@@ -38,7 +38,8 @@ const STEPS: &[u32] = &[UP, UP, LEFT];
 /// Each covers the screen when the person turns to it.
 pub const WINDOWS: [Program; 9] = [
     typed("at-vim", "xterm -name at-vim -e vim -u NONE +startinsert", TEXT),
-    typed("at-nano", "xterm -name at-nano -e nano", TEXT),
+    // It saves what was typed when it is ended.
+    typed("at-nano", "xterm -name at-nano -e nano {home}/text", TEXT),
     typed("at-less", "xterm -name at-less -e less /usr/share/X11/xkb/rules/base.lst", LINES),
     // The shell runs when a line is full.
     typed("at-shell", "xterm -name at-shell -e sh", COMMAND),
