@@ -239,9 +239,15 @@ fn one(budget: &Budget, seed: u64, edit: Edit) -> Report {
             Ok(()) => report.endings[0] += 1,
             Err(Ending::Trapped { .. }) => report.endings[1] += 1,
             Err(Ending::Refused(_)) => report.endings[2] += 1,
-            Err(Ending::Differs(_)) => {
+            Err(Ending::Differs(first)) => {
                 let case = Candidate { sources, steps };
-                report.differences.push(shown(budget, case, mode, setting, run_seed, seed, edit));
+                let again = shown(budget, case, mode, setting, run_seed, seed, edit);
+                report.differences.push(again.unwrap_or_else(|| {
+                    format!(
+                        "seed {seed}, {mode:?}, {setting:?}, run {run_seed}: once, and not when \
+                         the run was repeated\n{first}\n"
+                    )
+                }));
                 return report;
             }
         }
@@ -323,7 +329,7 @@ fn run_case(
     driver.run(steps, &mut pair)
 }
 
-/// Shrinks a difference and puts it into words.
+/// Shrinks a difference and puts it into words. None: it does not come again.
 fn shown(
     budget: &Budget,
     case: Candidate,
@@ -332,7 +338,7 @@ fn shown(
     run_seed: u64,
     seed: u64,
     edit: Edit,
-) -> String {
+) -> Option<String> {
     let differs = |candidate: &Candidate, history: &mut Vec<String>| -> Option<String> {
         let mut built = build(&candidate.sources, mode, edit).ok()?;
         let mut driver = ProtocolDriver::new(setting);
@@ -347,12 +353,12 @@ fn shown(
     let small =
         shrink(case, budget.shrinking, |candidate| differs(candidate, &mut Vec::new()).is_some());
     let mut history = Vec::new();
-    let difference = differs(&small, &mut history).unwrap_or_default();
-    format!(
+    let difference = differs(&small, &mut history)?;
+    Some(format!(
         "seed {seed}, {mode:?}, {setting:?}\n{}events:\n  {}\n{difference}\n",
         small.sources.listing(),
         history.join("\n  ")
-    )
+    ))
 }
 
 impl Report {

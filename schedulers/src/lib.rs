@@ -23,6 +23,7 @@ macro_rules! entries {
 /// The library, in the order in which one would read it.
 pub const LIBRARY: &[Entry] = entries![
     "lifecycle",
+    "lineage",
     "fifo",
     "round_robin",
     "pth",
@@ -51,6 +52,11 @@ pub fn find(name: &str) -> Option<Entry> {
 }
 
 impl Entry {
+    /// Whether it is only a base for others.
+    pub fn is_partial(&self) -> bool {
+        self.text.contains("\npartial scheduler ")
+    }
+
     /// The first line of the header: what it is, in a few words.
     pub fn summary(&self) -> &'static str {
         let first = self.text.lines().next().unwrap_or_default();
@@ -91,8 +97,8 @@ mod tests {
         assert_eq!(names, listed);
         for entry in LIBRARY {
             assert!(entry.summary().ends_with('.'), "{}: {}", entry.name, entry.summary());
-            // How long a ready thread may wait; lifecycle chooses none.
-            let bound = (entry.name != "lifecycle").then_some("Bound");
+            // How long a ready thread may wait; a base chooses none.
+            let bound = (!entry.is_partial()).then_some("Bound");
             for field in ["Problem", "Idea", "Gain", "Cost"].into_iter().chain(bound) {
                 let text = entry.field(field).unwrap_or_default();
                 assert!(

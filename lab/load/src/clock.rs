@@ -1,8 +1,8 @@
 //! Clocks, in nanoseconds, and computing for a given time.
 
 use anyhow::{Result, ensure};
-use attune_linux::time::{SECOND, Time, set_timer_slack, thread_cpu_time};
-pub use attune_linux::time::{now, process_cpu_time as cpu_time, sleep_until};
+use attune_linux::time::{SECOND, Time, set_timer_slack};
+pub use attune_linux::time::{now, process_cpu_time as cpu_time, sleep_until, thread_cpu_time};
 
 /// This process's timers expire when they should, and not up to 50 us later.
 pub fn without_slack() {

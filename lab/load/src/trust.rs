@@ -4,9 +4,10 @@
 //! clock. Beside them run so many programs of another user: first ones that only compute, then as
 //! many that attack. The difference is what the attack takes. Times in nanoseconds.
 
+use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -28,6 +29,9 @@ const VICTIMS: usize = 2;
 const GROUP: i64 = 7;
 const BIT: u64 = MS / 10;
 const LINK: u64 = 2 * MS;
+/// How long a thread works before the next one does, and one that is always due.
+const WORK: u64 = 3 * MS;
+const DUE_WORK: u64 = 40 * MS;
 const PERIOD: u64 = 10 * MS;
 const SLEEPERS: usize = 60;
 /// How long each attack that is drawn lasts: a part of this.
@@ -49,19 +53,26 @@ pub enum Attack {
     AlwaysAhead,
     /// Its threads work for 2 ms each, start the next and end
     Chain,
+    /// A thread of it only waits, and starts one after the other that works for 3 ms and ends
+    Workers,
+    /// The same, but each works for 40 ms and a release of it is always due
+    DueWorkers,
     /// It connects to the scheduler's socket all the time
     Flood,
-    /// Those above but always-ahead, one after the other, as drawn
+    /// Those above, one after the other, as drawn
     Any,
 }
 
 /// Those that [`Attack::Any`] draws from.
-const KINDS: [Attack; 6] = [
+const KINDS: [Attack; 9] = [
     Attack::Theft,
     Attack::Sleepers,
     Attack::Extremes,
     Attack::AlwaysDue,
+    Attack::AlwaysAhead,
     Attack::Chain,
+    Attack::Workers,
+    Attack::DueWorkers,
     Attack::Flood,
 ];
 
@@ -177,7 +188,7 @@ fn work() {
     }
     supply("group", GROUP);
     supply("importance", 0);
-    poll_for_ever(|| ());
+    poll_for_ever();
 }
 
 fn act(attack: Option<Attack>, seed: usize) {
@@ -186,7 +197,7 @@ fn act(attack: Option<Attack>, seed: usize) {
         Some(Attack::Theft) => {
             supply("group", GROUP);
             supply("importance", i64::MIN);
-            poll_for_ever(|| ());
+            poll_for_ever();
         }
         Some(Attack::Sleepers) => {
             for _ in 0..SLEEPERS {
@@ -202,14 +213,14 @@ fn act(attack: Option<Attack>, seed: usize) {
                 start(sleeper);
             }
             supply("group", GROUP + 1);
-            poll_for_ever(|| ());
+            poll_for_ever();
         }
         Some(Attack::Extremes) => {
             GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
             spin();
         }
-        Some(Attack::AlwaysDue) => release_for_ever(0),
-        Some(Attack::AlwaysAhead) => release_for_ever(BIT / 2),
+        Some(Attack::AlwaysDue) => release_for(u64::MAX, 0),
+        Some(Attack::AlwaysAhead) => release_for(u64::MAX, BIT / 2),
         Some(Attack::Flood) => loop {
             // Where the scheduler lacks the import, each question is a connection of its own.
             import("no such import");
@@ -227,6 +238,8 @@ fn act(attack: Option<Attack>, seed: usize) {
                 drop(its);
             }
         }
+        Some(Attack::Workers) => one_by_one(|| clock::compute(WORK)),
+        Some(Attack::DueWorkers) => one_by_one(|| release_for(DUE_WORK, 0)),
         Some(Attack::Chain) => {
             start(link_of_chain);
             loop {
@@ -241,9 +254,22 @@ fn link_of_chain() {
     start(link_of_chain);
 }
 
+/// Threads that each do the job, one after the other.
+fn one_by_one(job: fn()) {
+    loop {
+        if let Ok(thread) = spawn(job) {
+            let _ = thread.join();
+        }
+    }
+}
+
 fn start(job: fn()) {
     // Without room for another thread the attack is over, which harms nobody.
-    let _ = Builder::new().stack_size(64 << 10).spawn(job);
+    let _ = spawn(job);
+}
+
+fn spawn(job: fn()) -> io::Result<JoinHandle<()>> {
+    Builder::new().stack_size(64 << 10).spawn(job)
 }
 
 fn spin() {
@@ -252,11 +278,11 @@ fn spin() {
     }
 }
 
-/// Polls with a release that is due so much later.
-fn release_for_ever(ahead: u64) {
+/// For so much CPU time, polls with a release that is due so much later.
+fn release_for(works: u64, ahead: u64) {
     let mut turns = 0;
     let releases: Vec<_> = ["next_release", "deadline"].into_iter().filter_map(import).collect();
-    poll_for_ever(|| {
+    poll_while(|| {
         let now = clock::now();
         releases.iter().for_each(|release| release.set((now + ahead) as i64));
         turns += 1;
@@ -264,25 +290,27 @@ fn release_for_ever(ahead: u64) {
         if turns % 20 == 0 {
             clock::sleep_until(now + BIT / 2);
         }
+        clock::thread_cpu_time() < works
     });
 }
 
-/// Works in bits; before each end of one, something else. Where nothing is polled it does not give
-/// its turn away.
-fn poll_for_ever(mut also: impl FnMut()) {
+/// Works in bits; before each end of one, something else, which says whether it goes on. Where
+/// nothing is polled it does not give its turn away.
+fn poll_while(mut also: impl FnMut() -> bool) {
     let polls = attune_client::wanted(&["polls"]).then(|| attune_client::thread_import("polls"));
-    let Some(Ok(polls)) = polls else {
-        loop {
-            clock::compute(BIT);
-            also();
+    let polls = polls.and_then(Result::ok);
+    clock::compute(BIT);
+    while also() {
+        if let Some(polls) = &polls {
+            polls.set(polls.get().wrapping_add(1));
+            std::thread::yield_now();
         }
-    };
-    loop {
         clock::compute(BIT);
-        also();
-        polls.set(polls.get().wrapping_add(1));
-        std::thread::yield_now();
     }
+}
+
+fn poll_for_ever() {
+    poll_while(|| true);
 }
 
 /// What is not known, or refused, has no effect.

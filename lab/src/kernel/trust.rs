@@ -24,10 +24,11 @@ const MOST_LOST: f64 = 2.0;
 const MOST_ADDED: f64 = 0.5;
 
 const ATTACKS: &str = "--attack theft --attack sleepers --attack extremes --attack always-due \
-    --attack always-ahead --attack chain --attack flood --seconds {seconds}";
+    --attack always-ahead --attack chain --attack workers --attack due-workers --attack flood \
+    --seconds {seconds}";
 
 /// The figures' names of each attack: what is lost, and what is added.
-type Names = [[&'static str; 2]; 7];
+type Names = [[&'static str; 2]; 9];
 
 macro_rules! names {
     ($before:literal) => {
@@ -38,6 +39,8 @@ macro_rules! names {
             [concat!($before, "always due (%)"), concat!($before, "always due (ms)")],
             [concat!($before, "always ahead (%)"), concat!($before, "always ahead (ms)")],
             [concat!($before, "chain (%)"), concat!($before, "chain (ms)")],
+            [concat!($before, "workers (%)"), concat!($before, "workers (ms)")],
+            [concat!($before, "due workers (%)"), concat!($before, "due workers (ms)")],
             [concat!($before, "flood (%)"), concat!($before, "flood (ms)")],
         ]
     };
@@ -46,8 +49,8 @@ macro_rules! names {
 const ONE: Names = names!("");
 const MANY: Names = names!("8: ");
 
-const fn figures(names: &Names, workload: &'static str) -> [Figure; 14] {
-    let [theft, sleepers, extremes, due, ahead, chain, flood] = names;
+const fn figures(names: &Names, workload: &'static str) -> [Figure; 18] {
+    let [theft, sleepers, extremes, due, ahead, chain, workers, due_workers, flood] = names;
     [
         Figure::new(theft[0], workload, "/theft/lost_percent", 1.0),
         Figure::new(theft[1], workload, "/theft/added_p99_ns", 1e6),
@@ -61,6 +64,10 @@ const fn figures(names: &Names, workload: &'static str) -> [Figure; 14] {
         Figure::new(ahead[1], workload, "/always-ahead/added_p99_ns", 1e6),
         Figure::new(chain[0], workload, "/chain/lost_percent", 1.0),
         Figure::new(chain[1], workload, "/chain/added_p99_ns", 1e6),
+        Figure::new(workers[0], workload, "/workers/lost_percent", 1.0),
+        Figure::new(workers[1], workload, "/workers/added_p99_ns", 1e6),
+        Figure::new(due_workers[0], workload, "/due-workers/lost_percent", 1.0),
+        Figure::new(due_workers[1], workload, "/due-workers/added_p99_ns", 1e6),
         Figure::new(flood[0], workload, "/flood/lost_percent", 1.0),
         Figure::new(flood[1], workload, "/flood/added_p99_ns", 1e6),
     ]
@@ -88,9 +95,10 @@ pub const EXPERIMENT: Description = Description {
             sleep in a group of its own. Extremes: each number that it may supply is the \
             greediest. Always due: its release has always come, and it sleeps now and then. Always \
             ahead: the same, with a release that comes 0.05 ms later. Chain: its threads work for \
-            2 ms each, start the next and end. Flood: it connects to the values' socket all the \
-            time. Drawn: each attacker makes one of these, but always ahead, after the other, for \
-            up to 0.4 s each.",
+            2 ms each, start the next and end. Workers: a thread of it that only waits starts one \
+            after the other that works for 3 ms and ends. Due workers: the same, for 40 ms and \
+            always due. Flood: it connects to the values' socket all the time. Drawn: each \
+            attacker makes one of these after the other, for up to 0.4 s each.",
     ],
     published: "nobody gives such figures of a sched_ext scheduler.",
     parts: &[

@@ -13,6 +13,9 @@ use attune_lab::report::Claim;
 /// programs that draw their attacks, and to extreme numbers.
 const ATTACKS: [&str; 4] = ["theft", "sleepers", "any", "extremes"];
 const EXTREMES: &str = ATTACKS[3];
+/// How much at most. Programs that draw start sixty sleepers again and again, each of which has a
+/// turn.
+const MOST_LOST: [f64; 4] = [2.0, 2.0, 4.0, 2.0];
 const TRUSTED: &str = "extremes, trusted";
 
 const ATTACKED: Description = Description {
@@ -56,14 +59,16 @@ const ATTACKED: Description = Description {
     drawn: EXTREMES,
     claims: |results: &Results| {
         let lost = |policy, figure| results.worst(policy, figure);
-        let told = |holds: fn(f64) -> bool, lost: Option<f64>| {
-            lost.map(|lost| (holds(lost), format!("{lost:.2} % lost")))
+        let firm = |kind: usize| {
+            let lost = lost("attune coop", ATTACKS[kind]);
+            lost.map(|lost| (lost <= MOST_LOST[kind], format!("{lost:.2} % lost")))
         };
-        let firm = |attack| told(|lost| lost <= 2.0, lost("attune coop", attack));
-        let robbed = told(|lost| lost > 50.0, lost("attune trusting", TRUSTED));
-        let claims = ATTACKS.map(|attack| Claim::new(format!("coop, {attack}"), firm(attack)));
+        let robbed = lost("attune trusting", TRUSTED);
+        let robbed = robbed.map(|lost| (lost > 50.0, format!("{lost:.2} % lost")));
+        let claims = (0..ATTACKS.len())
+            .map(|kind| Claim::new(format!("coop, {}", ATTACKS[kind]), firm(kind)));
         let trusting = Claim::new("a policy that trusts is robbed", robbed);
-        claims.into_iter().chain([trusting]).collect()
+        claims.chain([trusting]).collect()
     },
 };
 

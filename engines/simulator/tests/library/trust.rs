@@ -67,12 +67,14 @@ fn a_chain_of_threads_gets_no_more_than_one_thread() {
         [[thread]]
         name = "hog"
         count = 2
+        imports = { user = 1 }
         repeat = "forever"
         do = [{ compute = "50ms" }]
 
         [[thread]]
         name = "link"
         count = 2
+        imports = { user = 2 }
         do = [{ compute = "2ms" }, { spawn = "link" }]
         "#;
     for policy in ["fair", "fair_periodic", "coop", "desktop"] {
@@ -81,6 +83,63 @@ fn a_chain_of_threads_gets_no_more_than_one_thread() {
         assert!(share > 0.5 * 0.98, "{policy}: {share}\n{}", outcome.table());
         let links = outcome.share(group(&outcome, "link"));
         assert!(links > 0.4, "{policy}: a chain is no worse off either: {links}");
+    }
+}
+
+/// Programs that only wait, each for one thread after the other that works for a while and ends.
+/// Theirs is the share of as many threads as work at a time.
+#[test]
+fn threads_that_are_started_one_after_the_other_get_no_more_than_one_thread() {
+    let shares = |policy: &str, masters: u32, work: &str| {
+        let text = format!(
+            r#"
+            duration = "6s"
+            cpus = 1
+
+            [[thread]]
+            name = "hog"
+            count = 2
+            imports = {{ user = 1 }}
+            repeat = "forever"
+            do = [{{ compute = "50ms" }}]
+
+            [[thread]]
+            name = "master"
+            count = {masters}
+            imports = {{ user = 2 }}
+            repeat = "forever"
+            do = [{{ spawn = "worker" }}, "join"]
+
+            [[thread]]
+            name = "worker"
+            count = 0
+            imports = {{ user = 2 }}
+            do = [{work}]
+            "#
+        );
+        let outcome = run_text(policy, &text);
+        let fair = f64::from(masters) / f64::from(masters + 2);
+        (outcome.share(group(&outcome, "worker")) / fair, outcome.table())
+    };
+    let due = r#"{ repeat = 400, do = [
+        { compute = "100us" },
+        { set = { next_release = "now", polls = "polls + 1" } },
+        "yield",
+    ] }"#;
+    let computes = ["1ms", "1500us", "4ms", "30ms"];
+    let computes = computes.map(|time| format!(r#"{{ compute = "{time}" }}"#));
+    let plain = computes.iter().flat_map(|work| {
+        ["fair", "fair_periodic", "coop", "desktop"].map(|policy| (policy, work.as_str()))
+    });
+    let due = ["coop", "desktop"].map(|policy| (policy, due));
+    for (policy, work) in plain.chain(due) {
+        for masters in [1, 8] {
+            let (share, table) = shares(policy, masters, work);
+            assert!(
+                (0.9..1.04).contains(&share),
+                "{policy}, {masters}, {work}: {share} of a fair share\n{table}"
+            );
+        }
     }
 }
 
