@@ -91,7 +91,7 @@ fn schedulers_lists_the_library_and_prints_its_texts() {
     let list = folder.attune(&["schedulers"]);
     assert!(out(&list).lines().any(|line| line.starts_with("shortest_reply ")), "{}", out(&list));
     assert!(
-        out(&folder.attune(&["schedulers", "fair"])).contains("scheduler fair extends lifecycle")
+        out(&folder.attune(&["schedulers", "fair"])).contains("scheduler fair extends lineage")
     );
     assert_eq!(status(&folder.attune(&["schedulers", "nobody"])), 2);
     let json: Value = serde_json::from_str(out(&folder.attune(&["schedulers", "--json"]))).unwrap();
