@@ -185,19 +185,16 @@ impl Attention {
         let Some(level) = self.levels.get(&client) else {
             return "input that has been forgotten since".to_owned();
         };
-        let what = match level.interaction {
-            Interaction::Key => "a key",
-            Interaction::Click => "a click",
-            Interaction::Scroll => "scrolling",
-            Interaction::Motion => "the pointer",
-            Interaction::Focus => "the focus",
-            Interaction::Woken => "the focus, and a wake-up of the display server",
+        let did = match level.interaction {
+            Interaction::Key => "got a key",
+            Interaction::Click => "got a click",
+            Interaction::Scroll => "got scrolling",
+            Interaction::Motion => "got the pointer",
+            Interaction::Focus => "had the focus",
+            Interaction::Woken => "got the focus, and a wake-up of the display server",
         };
-        format!(
-            "{} ({client}) got {what} {:.1} s ago",
-            self.name(client),
-            self.seconds_since(level.at())
-        )
+        let ago = self.seconds_since(level.at());
+        format!("{} ({client}) {did} {ago:.1} s ago", self.name(client))
     }
 
     fn output_of(&self, client: Process) -> String {

@@ -17,7 +17,7 @@ pub enum Interaction {
     Click,
     Scroll,
     Motion,
-    /// A window took the focus.
+    /// One of its windows has the focus.
     Focus,
     /// It has the focus, and the display server woke it: perhaps for input.
     Woken,

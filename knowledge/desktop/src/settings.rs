@@ -14,7 +14,7 @@ pub struct Settings {
     pub click: f64,
     pub scroll: f64,
     pub motion: f64,
-    /// A window that takes the focus without a key or a click.
+    /// While a window of the client has the focus.
     pub focus: f64,
     /// On Wayland: the display server woke the client that has the focus.
     pub woken: f64,

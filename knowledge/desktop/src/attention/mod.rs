@@ -106,9 +106,11 @@ impl Attention {
             self.programs.insert(program.process, program.clone());
         }
         let clients = guess::with_changes(second);
-        self.focus(&clients);
-        for (process, interaction) in guess::interactions(second) {
-            self.reach(process, interaction);
+        for client in clients.iter().filter(|client| client.focused) {
+            self.reach(client.process, Interaction::Focus);
+        }
+        for process in guess::woken(second) {
+            self.reach(process, Interaction::Woken);
         }
         self.clients = clients.iter().map(|client| (client.process, *client)).collect();
         self.servers = second.servers.iter().copied().collect();
@@ -133,16 +135,6 @@ impl Attention {
             self.rated.remove(process);
             self.past.remove(process);
             self.programs.remove(process);
-        }
-    }
-
-    /// A client that has the focus and did not a second ago.
-    fn focus(&mut self, clients: &[Client]) {
-        for client in clients.iter().filter(|client| client.focused) {
-            let had = self.clients.get(&client.process).is_some_and(|before| before.focused);
-            if !had {
-                self.reach(client.process, Interaction::Focus);
-            }
         }
     }
 

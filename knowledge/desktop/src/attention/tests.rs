@@ -74,6 +74,28 @@ fn a_first_key_lifts_the_whole_chain_at_once() {
 }
 
 #[test]
+fn the_way_of_a_key_stays_rated_while_nobody_types() {
+    let mut attention = Attention::new(Settings::default());
+    attention.observe(&key(XTERM, SECOND / 2));
+    attention.observe(&Observation::Second(second(1, true)));
+    for number in 2..30 {
+        attention.observe(&Observation::Second(second(number, false)));
+    }
+    for pid in [X, XTERM] {
+        let level = value(&attention, pid);
+        assert!((2.9..3.1).contains(&level), "{pid}: {level}");
+    }
+    // Another client takes the focus.
+    for number in 30..45 {
+        let clients = vec![client(XTERM, 0.0, false), client(CC, 0.0, true)];
+        let other = Second { clients, ..second(number, false) };
+        attention.observe(&Observation::Second(other));
+    }
+    assert_eq!(value(&attention, XTERM), 0.0);
+    assert!(value(&attention, CC) > 2.9);
+}
+
+#[test]
 fn a_process_that_nothing_reaches_any_more_fades_and_is_forgotten() {
     let mut attention = Attention::new(Settings::default());
     attention.observe(&key(XTERM, SECOND / 2));

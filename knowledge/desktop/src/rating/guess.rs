@@ -2,7 +2,7 @@
 //! display's servers: a client that draws wakes the server, and input makes the server wake the
 //! client. Without the wake-up graph nothing is guessed.
 
-use crate::observation::{Client, INTERVAL, Interaction, SECOND, Second};
+use crate::observation::{Client, INTERVAL, SECOND, Second};
 use crate::process::Process;
 
 /// Wake-ups in this second from one to another, where one of them is a display server.
@@ -26,15 +26,12 @@ pub fn with_changes(second: &Second) -> Vec<Client> {
     second.clients.iter().map(guessed).collect()
 }
 
-/// The input that clients with the focus may have got.
-pub fn interactions(second: &Second) -> Vec<(Process, Interaction)> {
+/// Clients with the focus that may have got input: the display server woke them.
+pub fn woken(second: &Second) -> impl Iterator<Item = Process> {
     let is_server = |process| second.servers.contains(&process);
     let focused = second.clients.iter().filter(|client| !client.told && client.focused);
-    let interaction = |client: &Client| {
-        let woken = wakes(second, is_server, |to| to == client.process) > 0;
-        (client.process, if woken { Interaction::Woken } else { Interaction::Focus })
-    };
-    focused.map(interaction).collect()
+    let processes = focused.map(|client| client.process);
+    processes.filter(move |process| wakes(second, is_server, |to| to == *process) > 0)
 }
 
 #[cfg(test)]
@@ -80,9 +77,9 @@ mod tests {
 
     #[test]
     fn a_focused_client_that_the_server_wakes_may_have_got_input() {
-        let of = |wakes| interactions(&second(wakes));
-        assert_eq!(of(&[(8, 7, 9)]), [(process(7), Interaction::Focus)]);
-        assert_eq!(of(&[(SWAY, 8, 9), (SWAY, 9, 9)]), [(process(7), Interaction::Focus)]);
-        assert_eq!(of(&[(SWAY, 7, 1)]), [(process(7), Interaction::Woken)]);
+        let of = |wakes| woken(&second(wakes)).collect::<Vec<_>>();
+        assert_eq!(of(&[(8, 7, 9)]), []);
+        assert_eq!(of(&[(SWAY, 8, 9), (SWAY, 9, 9)]), []);
+        assert_eq!(of(&[(SWAY, 7, 1)]), [process(7)]);
     }
 }
