@@ -23,7 +23,8 @@ players)
     packages="$packages ffmpeg:ffmpeg ffplay:ffmpeg mplayer:mplayer mpv:mpv cvlc:vlc-bin sox:sox \
         pulseaudio:pulseaudio Xvfb:xvfb strace:strace setpriv:util-linux openbox:openbox \
         xterm:xterm vim:vim pipewire:pipewire pw-cat:pipewire-bin pipewire-pulse:pipewire-pulse \
-        nano:nano less:less emacs:emacs-lucid top:procps /usr/games/chocolate-doom:chocolate-doom"
+        nano:nano less:less emacs:emacs-lucid top:procps /usr/games/chocolate-doom:chocolate-doom \
+        firefox-esr:firefox-esr soffice:libreoffice-writer"
     ;;
 # `attune lab run webserver` and `proxy` compare with nginx; webserver measures with wrk too.
 webserver) packages="$packages wrk:wrk nginx:nginx-light ip:iproute2" ;;

@@ -42,6 +42,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::coop::user_level::EXPERIMENT,
     &kernel::focus::frames::EXPERIMENT,
     &kernel::focus::latency::EXPERIMENT,
+    &kernel::focus::first_key::EXPERIMENT,
     &kernel::focus::session::EXPERIMENT,
     &kernel::focus::window::EXPERIMENT,
     &kernel::focus::sound::EXPERIMENT,

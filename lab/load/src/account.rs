@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::Result;
+use attune_linux::procfs;
 use attune_linux::time::{MICROSECOND, Time};
 
 use crate::{child, clock};
@@ -42,7 +43,17 @@ impl Turns {
     }
 }
 
-/// The kernel's account of the calling thread.
+/// Times that threads of a process were given a CPU. A thread that ends takes its own with it.
+pub fn turns_of(process: u32) -> u64 {
+    let of_thread = |thread| Account::of(thread).and_then(|account| account.had());
+    procfs::threads(process)
+        .into_iter()
+        .filter_map(|it| of_thread(it).ok())
+        .map(|had| had.turns)
+        .sum()
+}
+
+/// The kernel's account of a thread.
 pub struct Account(File);
 
 /// What the thread has had since it began.
@@ -64,6 +75,10 @@ impl Had {
 impl Account {
     pub fn open() -> io::Result<Account> {
         File::open("/proc/thread-self/schedstat").map(Account)
+    }
+
+    fn of(thread: u32) -> io::Result<Account> {
+        File::open(format!("/proc/{thread}/schedstat")).map(Account)
     }
 
     /// When the clock was looked at last, a moment ago at `now`. If the thread lost its CPU since,
@@ -95,6 +110,14 @@ mod tests {
     use attune_linux::time::{MILLISECOND, SECOND};
 
     use super::*;
+
+    #[test]
+    fn a_process_that_slept_had_another_turn_and_one_that_is_gone_none() {
+        let before = turns_of(std::process::id());
+        clock::sleep_until(clock::now() + MILLISECOND);
+        assert!(turns_of(std::process::id()) > before);
+        assert_eq!(turns_of(u32::MAX), 0);
+    }
 
     #[test]
     fn a_thread_that_slept_had_another_turn() {

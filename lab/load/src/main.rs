@@ -314,10 +314,12 @@ enum Workload {
     /// A desktop: an X server, programs on it, and a person at it, beside processes that compute:
     /// how late each program runs, pictures lost, how soon a key is on the screen (needs root)
     Desktop(desktop::Options),
-    /// A person who turns to one of twelve programs on a desktop after another: which of them the
-    /// monitor rates when the person deals with them, and when not (needs root and --favour
-    /// ratings)
+    /// A person who turns to one program on a desktop after another: which of them the monitor
+    /// rates when the person deals with them, and when not (needs root and --favour ratings)
     Session(desktop::session::Options),
+    /// A person who presses one key after a long while: how soon the editor behind the terminal
+    /// has a rating (needs root and --favour ratings)
+    FirstKey(desktop::first_key::Options),
     /// Processes that are made and end at once: cost of each
     Forks {
         #[arg(long, default_value_t = 2_000)]
@@ -401,7 +403,7 @@ fn measure(args: &Args) -> Result<Value> {
     let before = ext::current();
     attributes::apply(args.class, args.slice.map(Duration::from_micros))?;
     let watching = match &args.workload {
-        Workload::Desktop(_) | Workload::Session(_) => None,
+        Workload::Desktop(_) | Workload::Session(_) | Workload::FirstKey(_) => None,
         _ => desktop::quiet(args.favour)?,
     };
     let tracer = args.traced.then(Lateness::watch).transpose()?;
@@ -469,6 +471,7 @@ fn measure(args: &Args) -> Result<Value> {
         }
         Workload::Desktop(options) => desktop::run(options, args.favour),
         Workload::Session(options) => desktop::session::run(options, args.favour),
+        Workload::FirstKey(options) => desktop::first_key::run(options, args.favour),
         Workload::Slices { count, seconds } => slices::run(*count, *seconds),
         Workload::Periodic { tasks, hogs, seconds } => {
             periodic::run(tasks, *hogs, deadline, *seconds)

@@ -9,7 +9,8 @@ use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, MapState, Window};
 use x11rb::rust_connection::RustConnection;
 
 /// For what is to come.
-pub const BEGIN: Duration = Duration::from_secs(60);
+/// A browser on a small CPU beside others takes minutes.
+pub const BEGIN: Duration = Duration::from_secs(300);
 
 /// The answer of a `Connection` that must be there.
 macro_rules! reply {

@@ -51,10 +51,24 @@ fn program(words: &str, environment: &Environment) -> Result<Running> {
 
 impl Favoured {
     pub fn start(how: Favour, environment: &Environment) -> Result<Favoured> {
+        Favoured::start_with(how, environment, "attune focus --json")
+    }
+
+    /// The same; the monitor writes what it observes into a file.
+    pub fn start_recorded(
+        how: Favour,
+        environment: &Environment,
+        recording: &Path,
+    ) -> Result<Favoured> {
+        let monitor = format!("attune focus --json --record {}", recording.display());
+        Favoured::start_with(how, environment, &monitor)
+    }
+
+    fn start_with(how: Favour, environment: &Environment, monitor: &str) -> Result<Favoured> {
         let rated = matches!(how, Favour::Ratings | Favour::Weights);
         let daemon =
             (how == Favour::Weights).then(|| program("attuned", environment)).transpose()?;
-        let monitor = rated.then(|| program("attune focus --json", environment)).transpose()?;
+        let monitor = rated.then(|| program(monitor, environment)).transpose()?;
         let folder = Path::new(CGROUPS).join(format!("attune-load-{}", std::process::id()));
         let mut favoured = Favoured { how, monitor, daemon, folder, forgotten: Cell::new(0) };
         if how == Favour::Cgroup {

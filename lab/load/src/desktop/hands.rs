@@ -9,6 +9,7 @@ use x11rb::protocol::xtest::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
 
 use super::display::{connect, reply, until};
+use crate::running::Running;
 
 /// Keys of X: their symbols. Those of ASCII are its codes.
 pub const RETURN: u32 = 0xff0d;
@@ -60,8 +61,18 @@ impl Hands {
 
     /// The window that can be seen and whose class or name for its class holds that word.
     pub fn wait_for(&self, class: &str) -> Result<Window> {
+        self.wait_while(class, || Ok(()))
+    }
+
+    /// The same for a window of that program. Err: the program has ended, and what it said.
+    pub fn wait_for_window_of(&self, program: &mut Running, class: &str) -> Result<Window> {
+        self.wait_while(class, || program.lives())
+    }
+
+    fn wait_while(&self, class: &str, mut lives: impl FnMut() -> Result<()>) -> Result<Window> {
         let mut found = None;
         until(&format!("no window of class {class} has come"), || {
+            lives()?;
             found = find(&self.connection, self.root, class, LEVELS)?;
             Ok(found.is_some())
         })?;

@@ -11,7 +11,8 @@
 //! | [`sound`] | plays through PipeWire, and says which buffers were late |
 //! | [`favour`] | gives the programs more of the CPU: by policy, by weights, or by hand |
 //! | [`activity`] | what each program did, as the kernel's tracer sees it |
-//! | [`session`] | another desktop: a person who turns to one of twelve programs after another |
+//! | [`first_key`] | another desktop: a person who presses one key after a long while |
+//! | [`session`] | another desktop: a person who turns to one program after another |
 //!
 //! A phase has so many processes that compute; the first can be the one to compare with. Times are
 //! CLOCK_MONOTONIC's, in ns.
@@ -19,6 +20,7 @@
 mod activity;
 mod display;
 mod favour;
+pub mod first_key;
 mod hands;
 mod person;
 pub mod session;
@@ -36,7 +38,7 @@ use serde_json::{Value, json};
 
 use crate::child::Child;
 use crate::films::{Shown, pictures, without_huge_pages};
-use crate::running::{Running, numbered, serve, words};
+use crate::running::{Environment, Running, numbered, serve, words};
 use crate::tracer::{Tracer, Watch};
 use crate::{clock, hogs, numbers};
 pub use favour::Favour;
@@ -92,6 +94,10 @@ pub struct Options {
     /// A program that runs from the second phase on
     #[arg(long, value_name = "PROGRAM ..")]
     beside: Option<String>,
+    /// A command that the person starts in a terminal, which has the focus, when the second phase
+    /// begins, and whose end the person waits for (needs a window manager)
+    #[arg(long, value_name = "COMMAND")]
+    awaited: Option<String>,
     /// For the programs to begin
     #[arg(long, value_name = "S", default_value = "4", value_parser = crate::seconds)]
     begin: Duration,
@@ -107,6 +113,7 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
 
 /// What is on the desktop. The fields end from the first to the last.
 struct Desktop {
+    environment: Environment,
     person: Option<person::Person>,
     sound: Option<Sound>,
     players: Vec<Running>,
@@ -122,7 +129,7 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
     let mut desktop = Desktop::start(options, favour)?;
     let mut hogs: Vec<Child> = vec![];
     let mut fillers = if options.filled { fill()? } else { vec![] };
-    let mut beside = None;
+    let (mut beside, mut awaited) = (None, None);
     let mut phases = vec![];
     for (number, count) in options.hogs.iter().enumerate() {
         while hogs.len() < *count {
@@ -134,11 +141,14 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
             desktop.favoured.other(program.child.id(), 0)?;
             beside = Some(program);
         }
+        if let Some(command) = options.awaited.as_ref().filter(|_| number == 1) {
+            awaited = Some(desktop.start_awaited(command)?);
+        }
         desktop.favoured.known(&desktop.own_processes())?;
         let mut figures = desktop.phase(options, &hogs, &fillers)?;
         fillers.clear();
         figures["hogs"] = json!(count);
-        desktop.all_live(options, beside.as_mut())?;
+        desktop.all_live(options, beside.iter_mut().chain(&mut awaited))?;
         phases.push(figures);
     }
     Ok(json!({ "phases": phases }))
@@ -182,7 +192,21 @@ impl Desktop {
         let person = person.transpose()?;
         sound.as_mut().map(Sound::play).transpose()?;
         thread::sleep(options.begin);
-        Ok(Desktop { person, sound, players, typed, manager, favoured, server })
+        Ok(Desktop { environment, person, sound, players, typed, manager, favoured, server })
+    }
+
+    /// A terminal with the focus, in which the person has started a command by the Return key.
+    fn start_awaited(&self, command: &str) -> Result<Running> {
+        const CLASS: &str = "awaited";
+        let words = ["xterm", "-name", CLASS, "-e", "sh", "-c"].map(str::to_owned);
+        let words = [&words[..], &[format!("read line && {command}")]].concat();
+        let mut terminal = Running::start_in(&words, &self.environment)?;
+        let display = self.environment.iter().find(|(name, _)| *name == "DISPLAY");
+        let hands = hands::Hands::at(display.map_or("", |(_, display)| display))?;
+        hands.turn_to(hands.wait_for_window_of(&mut terminal, CLASS)?)?;
+        // The terminal keeps it until the shell reads.
+        hands.key(hands::RETURN)?;
+        Ok(terminal)
     }
 
     /// The programs on the desktop, the one that a person types into first.
@@ -290,11 +314,14 @@ impl Desktop {
     }
 
     /// Err: a program has ended, or did not come to life.
-    fn all_live(&mut self, options: &Options, beside: Option<&mut Running>) -> Result<()> {
+    fn all_live<'a>(
+        &mut self,
+        options: &Options,
+        mut beside: impl Iterator<Item = &'a mut Running>,
+    ) -> Result<()> {
         let programs = self.typed.iter_mut().chain(&mut self.players).chain(&mut self.manager);
-        for program in programs.chain([&mut self.server]).chain(beside) {
-            program.lives()?;
-        }
+        programs.chain([&mut self.server]).try_for_each(Running::lives)?;
+        beside.try_for_each(Running::lives)?;
         self.sound.as_mut().map(Sound::lives).transpose()?;
         self.favoured.lives()?;
         let person = self.person.as_ref().map(person::Person::lives).transpose();

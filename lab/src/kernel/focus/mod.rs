@@ -9,6 +9,7 @@ pub mod adaptive;
 pub mod all;
 pub mod classify;
 pub mod cost;
+pub mod first_key;
 pub mod frames;
 pub mod latency;
 pub mod session;

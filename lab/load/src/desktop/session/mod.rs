@@ -1,4 +1,4 @@
-//! A person who turns to one of twelve programs after another, types into it or watches it, and
+//! A person who turns to one program after another, types into it or watches it, and
 //! hears sound now and then: does the monitor rate the right processes?
 //!
 //! | file | what it does |
@@ -9,12 +9,14 @@
 //!
 //! The monitor's lines are the clock: it says one each second, and the person turns to another
 //! program just after one. So the next line tells what was rated within a second. The server,
-//! the window manager and the sound server serve all, and are not judged.
+//! the window manager and the sound server serve all, and are not judged. The program that the
+//! person turned to may have processes that do nothing in that second, as a browser does: these
+//! are not judged either.
 
 mod programs;
 mod tally;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +29,7 @@ use super::display;
 use super::favour::{Favour, Favoured, with_descendants};
 use super::hands::Hands;
 use super::sound::Sound;
+use crate::account::turns_of;
 use crate::child::Child;
 use crate::films::without_huge_pages;
 use crate::random::Random;
@@ -73,6 +76,8 @@ struct Session {
     favoured: Favoured,
     server: Running,
     tally: Tally,
+    /// What each process of a window had had when it was judged last.
+    turns: HashMap<u32, u64>,
 }
 
 pub fn run(options: &Options, favour: Favour) -> Result<Value> {
@@ -84,6 +89,7 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
     // Before there is a second thread.
     let hog = hogs::start(0)?;
     let home = Folder::make("session")?;
+    programs::furnish(&home.0)?;
     let (server, display) = serve(SERVER)?;
     let mut sound = Sound::serve(BUFFER)?;
     let mut environment = vec![
@@ -92,6 +98,8 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
         // The game draws by itself, not through an OpenGL that is made of software.
         ("SDL_RENDER_DRIVER", "software".to_owned()),
         ("SDL_FRAMEBUFFER_ACCELERATION", "0".to_owned()),
+        // LibreOffice talks to the display itself, not through a toolkit that may not be there.
+        ("SAL_USE_VCLPLUGIN", "gen".to_owned()),
     ];
     environment.extend(sound.environment());
     let favoured = Favoured::start(favour, &environment)?;
@@ -102,16 +110,14 @@ pub fn run(options: &Options, favour: Favour) -> Result<Value> {
         let text = program.words.replace("{film}", &options.film);
         let text = text.replace("{home}", &home.0.display().to_string());
         let mut running = Running::start_in(&words(&text), &environment)?;
-        hands.wait_for(program.name).or_else(|error| {
-            running.lives()?;
-            Err(error)
-        })?;
+        hands.wait_for_window_of(&mut running, program.name)?;
         Ok(Shown { program, running })
     };
     let windows = WINDOWS.iter().map(show).collect::<Result<_>>()?;
     let compile = Running::start(&words(COMPILE), None)?;
-    let tally = Tally::default();
-    let mut session = Session { hands, windows, compile, hog, manager, favoured, server, tally };
+    let (tally, turns) = (Tally::default(), HashMap::new());
+    let mut session =
+        Session { hands, windows, compile, hog, manager, favoured, server, tally, turns };
     let (player, over) = (AtomicU32::new(0), AtomicBool::new(false));
     thread::scope(|scope| -> Result<()> {
         let heard = scope.spawn(|| hear(&mut sound, &player, &over, options.seed));
@@ -218,10 +224,16 @@ impl Session {
         let programs = line["programs"].as_array().map_or(&[][..], Vec::as_slice);
         let number = |program: &Value| u32::try_from(program["pid"].as_u64()?).ok();
         let rated: HashSet<u32> = programs.iter().filter_map(number).collect();
-        let window = |(number, shown): (usize, &Shown)| Second {
-            name: shown.program.name,
-            processes: with_descendants(shown.running.child.id()),
-            is_relevant: number == turned_to,
+        let turns = &mut self.turns;
+        let mut has_run = |process: u32| {
+            let now = turns_of(process);
+            turns.insert(process, now) != Some(now)
+        };
+        let window = |(number, shown): (usize, &Shown)| {
+            let is_relevant = number == turned_to;
+            let mut processes = with_descendants(shown.running.child.id());
+            processes.retain(|process| has_run(*process) || !is_relevant);
+            Second { name: shown.program.name, processes, is_relevant }
         };
         let behind = [("compile", self.compile.child.id()), ("hog", self.hog.pid())];
         let behind = behind.map(|(name, process)| Second {

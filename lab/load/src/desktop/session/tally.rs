@@ -1,7 +1,7 @@
 //! Whether the monitor rates the right processes: what the script made relevant in each second,
 //! beside what was rated at its end.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::{Value, json};
 
@@ -74,8 +74,10 @@ impl Tally {
     }
 
     pub fn figures(&self) -> Value {
+        let dealt_with: BTreeSet<&String> = self.relevant.keys().collect();
         json!({
             "seconds": self.seconds,
+            "dealt_with": dealt_with,
             "rated_within_a_second": self.turned.figures(),
             "rated_while_relevant": self.kept.figures(),
             "others_unrated": self.others.figures(),
@@ -104,6 +106,7 @@ mod tests {
             json!({ "all": 2, "percent": 0.0, "not": { "make": 1, "vim": 1 } })
         );
         assert_eq!(figures["rated_while_relevant"]["all"], 3);
+        assert_eq!(figures["dealt_with"], json!(["make", "vim"]));
         assert_eq!(figures["others_unrated"], json!({ "all": 2, "percent": 100.0, "not": {} }));
     }
 
