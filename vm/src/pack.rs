@@ -120,33 +120,59 @@ fn find_program(name: &OsStr, folder: &Path, search: Option<&OsStr>) -> Option<P
     folders.map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The libraries that the dynamic linker would load for an ELF file, the linker among them.
+/// The libraries that the dynamic linker would load for an ELF file, the linker among them. It does
+/// not look beside the file unless the file says so; a program that loads such files itself, as a
+/// browser does, has loaded what they need from there before.
 fn libraries(path: &Path) -> Result<Vec<PathBuf>> {
+    let mut libraries = vec![];
+    let mut open = vec![path.to_owned()];
+    while let Some(file) = open.pop() {
+        for library in linked(&file)? {
+            match library {
+                Linked::At(place) => libraries.push(place),
+                Linked::Missing(name) => {
+                    let beside = file.with_file_name(&name);
+                    if !beside.is_file() {
+                        bail!(
+                            "cannot pack {}: it needs a library that is not here: {name}",
+                            path.display()
+                        );
+                    }
+                    if !libraries.contains(&beside) {
+                        libraries.push(beside.clone());
+                        open.push(beside);
+                    }
+                }
+            }
+        }
+    }
+    Ok(libraries)
+}
+
+/// A library, as the dynamic linker answers.
+enum Linked {
+    At(PathBuf),
+    Missing(String),
+}
+
+fn linked(file: &Path) -> Result<Vec<Linked>> {
     let output = Command::new("ldd")
-        .arg(path)
+        .arg(file)
         .output()
         .context("cannot run ldd, which knows a program's libraries")?;
-    let text = String::from_utf8_lossy(&output.stdout);
     // `ldd` refuses what is linked statically: it needs nothing.
     if !output.status.success() {
         return Ok(vec![]);
     }
-    let mut libraries = vec![];
-    for line in text.lines() {
-        if line.contains("=> not found") {
-            bail!(
-                "cannot pack {}: it needs a library that is not here: {}",
-                path.display(),
-                line.trim()
-            );
+    let of_line = |line: &str| {
+        if let Some(name) = line.trim().strip_suffix("=> not found") {
+            return Some(Linked::Missing(name.trim().to_owned()));
         }
         let place = line.split_once("=> ").map_or(line, |(_, place)| place).trim();
         let place = place.split(" (0x").next().unwrap_or_default();
-        if place.starts_with('/') {
-            libraries.push(PathBuf::from(place));
-        }
-    }
-    Ok(libraries)
+        place.starts_with('/').then(|| Linked::At(PathBuf::from(place)))
+    };
+    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(of_line).collect())
 }
 
 /// Without `.` and `..`: each `..` undoes the folder before it, once links on the way to that are
@@ -164,4 +190,26 @@ fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_beside_the_file_is_found_and_one_that_is_nowhere_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compile = |words: &[&str]| {
+            let mut cc = Command::new("cc");
+            cc.current_dir(&folder).args(["-shared", "-x", "c", "/dev/null"]).args(words);
+            assert!(cc.status().expect("cc").success());
+        };
+        compile(&["-o", "libinner.so"]);
+        compile(&["-o", "libouter.so", "-Wl,--no-as-needed", "-L.", "-x", "none", "-linner"]);
+        let (inner, outer) = (folder.path().join("libinner.so"), folder.path().join("libouter.so"));
+        assert!(libraries(&outer).expect("all are here").contains(&inner));
+        fs::remove_file(&inner).expect("it was there");
+        let error = libraries(&outer).expect_err("one is gone").to_string();
+        assert!(error.ends_with("a library that is not here: libinner.so"), "{error}");
+    }
 }
