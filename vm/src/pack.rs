@@ -124,55 +124,48 @@ fn find_program(name: &OsStr, folder: &Path, search: Option<&OsStr>) -> Option<P
 /// not look beside the file unless the file says so; a program that loads such files itself, as a
 /// browser does, has loaded what they need from there before.
 fn libraries(path: &Path) -> Result<Vec<PathBuf>> {
-    let mut libraries = vec![];
-    let mut open = vec![path.to_owned()];
-    while let Some(file) = open.pop() {
-        for library in linked(&file)? {
-            match library {
-                Linked::At(place) => libraries.push(place),
-                Linked::Missing(name) => {
-                    let beside = file.with_file_name(&name);
-                    if !beside.is_file() {
-                        bail!(
-                            "cannot pack {}: it needs a library that is not here: {name}",
-                            path.display()
-                        );
-                    }
-                    if !libraries.contains(&beside) {
-                        libraries.push(beside.clone());
-                        open.push(beside);
-                    }
-                }
+    let linked = Linked::of(path, None)?;
+    if linked.missing.is_empty() {
+        return Ok(linked.libraries);
+    }
+    let beside = Linked::of(path, path.parent())?;
+    if let Some(missing) = beside.missing.first() {
+        bail!("cannot pack {}: it needs a library that is not here: {missing}", path.display());
+    }
+    Ok([linked.libraries, beside.libraries].concat())
+}
+
+/// What the dynamic linker answers for a file.
+struct Linked {
+    libraries: Vec<PathBuf>,
+    /// Its words for each library, or version of one, that it does not find.
+    missing: Vec<String>,
+}
+
+impl Linked {
+    /// `first`: it looks into this folder before all others.
+    fn of(file: &Path, first: Option<&Path>) -> Result<Linked> {
+        let output = Command::new("ldd")
+            .arg(file)
+            .envs(first.map(|folder| ("LD_LIBRARY_PATH", folder)))
+            .output()
+            .context("cannot run ldd, which knows a program's libraries")?;
+        let mut linked = Linked { libraries: vec![], missing: vec![] };
+        // `ldd` refuses what is linked statically: it needs nothing.
+        if !output.status.success() {
+            return Ok(linked);
+        }
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let place = line.split_once("=> ").map_or(line, |(_, place)| place).trim();
+            let place = place.split(" (0x").next().unwrap_or_default();
+            if line.contains("not found") {
+                linked.missing.push(line.trim().to_owned());
+            } else if place.starts_with('/') {
+                linked.libraries.push(PathBuf::from(place));
             }
         }
+        Ok(linked)
     }
-    Ok(libraries)
-}
-
-/// A library, as the dynamic linker answers.
-enum Linked {
-    At(PathBuf),
-    Missing(String),
-}
-
-fn linked(file: &Path) -> Result<Vec<Linked>> {
-    let output = Command::new("ldd")
-        .arg(file)
-        .output()
-        .context("cannot run ldd, which knows a program's libraries")?;
-    // `ldd` refuses what is linked statically: it needs nothing.
-    if !output.status.success() {
-        return Ok(vec![]);
-    }
-    let of_line = |line: &str| {
-        if let Some(name) = line.trim().strip_suffix("=> not found") {
-            return Some(Linked::Missing(name.trim().to_owned()));
-        }
-        let place = line.split_once("=> ").map_or(line, |(_, place)| place).trim();
-        let place = place.split(" (0x").next().unwrap_or_default();
-        place.starts_with('/').then(|| Linked::At(PathBuf::from(place)))
-    };
-    Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(of_line).collect())
 }
 
 /// Without `.` and `..`: each `..` undoes the folder before it, once links on the way to that are
@@ -210,6 +203,6 @@ mod tests {
         assert!(libraries(&outer).expect("all are here").contains(&inner));
         fs::remove_file(&inner).expect("it was there");
         let error = libraries(&outer).expect_err("one is gone").to_string();
-        assert!(error.ends_with("a library that is not here: libinner.so"), "{error}");
+        assert!(error.contains("a library that is not here: libinner.so"), "{error}");
     }
 }

@@ -29,13 +29,14 @@ pub const GREEDY: Workload = Workload::new(
 .lasting(10, 4);
 
 /// The same beside a compile that the person has started in a terminal, which has the focus. Like
-/// make it says a line for each file.
+/// make it says a line for each file. The player keeps one window (-fixed-vo), or it would take the
+/// focus again whenever the film begins anew.
 const AWAITED_COMPILE: Workload = Workload::new(
     "awaited",
     "desktop --server 'Xvfb :9 -screen 0 1280x800x24 -nolisten tcp -ac' --manager openbox --hogs \
      0,0 --seconds {seconds} --player 'mplayer -really-quiet -noconsolecontrols -vo x11 -nosound \
-     -benchmark -vf scale=640:360 -geometry 0:0 -loop 0 {films}/film-1.mkv' --awaited 'while :; do \
-     {programs}/attune-load compile --count 1 --at-once 1; done'",
+     -benchmark -fixed-vo -vf scale=640:360 -geometry 0:0 -loop 0 {films}/film-1.mkv' --awaited \
+     'while :; do {programs}/attune-load compile --count 1 --at-once 1; done'",
 )
 .playing(FILM, with_compiler)
 .lasting(10, 4);
