@@ -42,11 +42,13 @@ use crate::running::{Environment, Running, numbered, serve, words};
 use crate::tracer::{Tracer, Watch};
 use crate::{clock, hogs, numbers};
 pub use favour::Favour;
-use favour::Favoured;
+use favour::{Favoured, with_descendants};
 use sound::Sound;
 
 /// From a change of what runs to the begin of a phase: ratings move half of their way each second.
 const SETTLE: Duration = Duration::from_secs(2);
+/// From the Return key to a look whether its command runs.
+const PRESSED: Duration = Duration::from_millis(500);
 /// The name of processes that compute when nothing else does.
 const FILLER: &str = "filler";
 
@@ -204,8 +206,12 @@ impl Desktop {
         let display = self.environment.iter().find(|(name, _)| *name == "DISPLAY");
         let hands = hands::Hands::at(display.map_or("", |(_, display)| display))?;
         hands.turn_to(hands.wait_for_window_of(&mut terminal, CLASS)?)?;
-        // The terminal keeps it until the shell reads.
-        hands.key(hands::RETURN)?;
+        // The terminal, its shell, and the command. A key that comes before the shell may be lost.
+        display::until("the command in the terminal never begins", || {
+            hands.key(hands::RETURN)?;
+            thread::sleep(PRESSED);
+            Ok(with_descendants(terminal.child.id()).len() > 2)
+        })?;
         Ok(terminal)
     }
 
