@@ -8,8 +8,7 @@ use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{AtomEnum, ConnectionExt as _, MapState, Window};
 use x11rb::rust_connection::RustConnection;
 
-/// For what is to come.
-/// A browser on a small CPU beside others takes minutes.
+/// For what is to come: a browser on a small CPU beside others takes minutes.
 pub const BEGIN: Duration = Duration::from_secs(300);
 
 /// The answer of a `Connection` that must be there.

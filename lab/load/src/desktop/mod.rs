@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 
 use crate::child::Child;
 use crate::films::{Shown, pictures, without_huge_pages};
-use crate::running::{Environment, Running, numbered, serve, words};
+use crate::running::{Running, numbered, serve, words};
 use crate::tracer::{Tracer, Watch};
 use crate::{clock, hogs, numbers};
 pub use favour::Favour;
@@ -115,7 +115,7 @@ fn milliseconds(text: &str) -> Result<Duration, String> {
 
 /// What is on the desktop. The fields end from the first to the last.
 struct Desktop {
-    environment: Environment,
+    display: String,
     person: Option<person::Person>,
     sound: Option<Sound>,
     players: Vec<Running>,
@@ -194,7 +194,7 @@ impl Desktop {
         let person = person.transpose()?;
         sound.as_mut().map(Sound::play).transpose()?;
         thread::sleep(options.begin);
-        Ok(Desktop { environment, person, sound, players, typed, manager, favoured, server })
+        Ok(Desktop { display, person, sound, players, typed, manager, favoured, server })
     }
 
     /// A terminal with the focus, in which the person has started a command by the Return key.
@@ -202,9 +202,8 @@ impl Desktop {
         const CLASS: &str = "awaited";
         let words = ["xterm", "-name", CLASS, "-e", "sh", "-c"].map(str::to_owned);
         let words = [&words[..], &[format!("read line && {command}")]].concat();
-        let mut terminal = Running::start_in(&words, &self.environment)?;
-        let display = self.environment.iter().find(|(name, _)| *name == "DISPLAY");
-        let hands = hands::Hands::at(display.map_or("", |(_, display)| display))?;
+        let mut terminal = Running::start(&words, Some(&self.display))?;
+        let hands = hands::Hands::at(&self.display)?;
         hands.turn_to(hands.wait_for_window_of(&mut terminal, CLASS)?)?;
         // The terminal, its shell, and the command. A key that comes before the shell may be lost.
         display::until("the command in the terminal never begins", || {

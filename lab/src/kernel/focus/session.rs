@@ -30,11 +30,11 @@ pub const EXPERIMENT: Description = Description {
             and a process that computes take the rest of the CPU.",
         "Relevant are the program that the person types into or watches, with all processes that \
             it started and that run in that second (a browser keeps some that wait), and the \
-            player of sound that plays. Each second the monitor says which \
-            processes are rated. Rated within a second: of all processes that became relevant a \
-            second ago. Others: of all pairs of another program and a second; a program that the \
-            person has left in the last 15 s is not counted, since ratings fade. The X server, \
-            the window manager and the sound servers serve all, and are not counted.",
+            player of sound that plays. Each second the monitor says which processes are rated. \
+            Rated within a second: of all processes that became relevant a second ago. Others: of \
+            all pairs of another program and a second; a program that the person has left in the \
+            last 15 s is not counted, since ratings fade. The X server, the window manager and the \
+            sound servers serve all, and are not counted.",
     ],
     published: "nobody states such figures.",
     parts: &[Part {
