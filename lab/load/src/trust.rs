@@ -34,6 +34,8 @@ const WORK: u64 = 3 * MS;
 const DUE_WORK: u64 = 40 * MS;
 const PERIOD: u64 = 10 * MS;
 const SLEEPERS: usize = 60;
+/// How long those live that are made anew.
+const ANEW: u64 = 200 * MS;
 /// How long each attack that is drawn lasts: a part of this.
 const LONGEST_DRAWN: u64 = 400 * MS;
 /// For a scene to find its balance.
@@ -45,6 +47,8 @@ pub enum Attack {
     Theft,
     /// Sixty further threads of it, in a group of its own, sleep
     Sleepers,
+    /// The same, in a process that is killed and made anew each 0.2 s
+    SleepersAnew,
     /// Every number that it may supply is the greediest
     Extremes,
     /// A release of its is always due
@@ -64,9 +68,10 @@ pub enum Attack {
 }
 
 /// Those that [`Attack::Any`] draws from.
-const KINDS: [Attack; 9] = [
+const KINDS: [Attack; 10] = [
     Attack::Theft,
     Attack::Sleepers,
+    Attack::SleepersAnew,
     Attack::Extremes,
     Attack::AlwaysDue,
     Attack::AlwaysAhead,
@@ -215,6 +220,9 @@ fn act(attack: Option<Attack>, seed: usize) {
             supply("group", GROUP + 1);
             poll_for_ever();
         }
+        Some(Attack::SleepersAnew) => loop {
+            for_a_while(Attack::Sleepers, seed, ANEW);
+        },
         Some(Attack::Extremes) => {
             GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
             spin();
@@ -229,13 +237,7 @@ fn act(attack: Option<Attack>, seed: usize) {
             let mut draw = Random(seed as u64);
             loop {
                 let kind = KINDS[draw.below(KINDS.len() as u64) as usize];
-                // A process of its own ends with all its threads and all that it supplies.
-                let its = Child::start(|| {
-                    act(Some(kind), seed);
-                    0
-                });
-                clock::sleep_until(clock::now() + 1 + draw.below(LONGEST_DRAWN));
-                drop(its);
+                for_a_while(kind, seed, 1 + draw.below(LONGEST_DRAWN));
             }
         }
         Some(Attack::Workers) => one_by_one(|| clock::compute(WORK)),
@@ -247,6 +249,16 @@ fn act(attack: Option<Attack>, seed: usize) {
             }
         }
     }
+}
+
+/// In a process of its own, which then ends with all its threads and all that it supplies.
+fn for_a_while(attack: Attack, seed: usize, time: u64) {
+    let its = Child::start(|| {
+        act(Some(attack), seed);
+        0
+    });
+    clock::sleep_until(clock::now() + time);
+    drop(its);
 }
 
 fn link_of_chain() {

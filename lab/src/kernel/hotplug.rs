@@ -43,9 +43,10 @@ pub const EXPERIMENT: Description = Description {
         Part {
             title: "Two CPUs in real time",
             place: Place::TwoCpus,
-            contestants: ours,
+            contestants: || OURS.map(Contestant::ours).to_vec(),
+            // In real time there are twelve rounds, which make two hundred changes together.
             workloads: &[
-                Workload::new("hotplug", "hotplug --changes {count} --seed {seed}").counting(18, 4)
+                Workload::new("hotplug", "hotplug --changes {count} --seed {seed}").counting(9, 4)
             ],
             figures: &[
                 Figure::new(UNDECIDED[1], "hotplug", "/undecided_ms/longest", 1.0),
@@ -64,12 +65,20 @@ fn ours() -> Vec<Contestant> {
 }
 
 fn claims(results: &Results) -> Vec<Claim> {
-    let claim = |contestant: Contestant| {
+    let decides = |contestant: Contestant| {
         let most = results.worst(&contestant.name, UNDECIDED[0]);
         Claim::new(
             format!("{} decides again within {MOST} ms, and every thread runs on", contestant.name),
             most.map(|most| (most <= MOST, format!("{most:.1} ms at worst"))),
         )
     };
-    ours().into_iter().map(claim).collect()
+    let runs_on = |policy: &'static str| {
+        let most = results.worst(&Contestant::ours(policy).name, ALL_RAN[1]);
+        Claim::new(
+            format!("every thread runs on under {policy} in real time"),
+            // A run that lost a thread has no figure, and the claim is missed.
+            most.map(|most| (true, format!("{most:.1} ms at worst"))),
+        )
+    };
+    ours().into_iter().map(decides).chain(OURS.map(runs_on)).collect()
 }

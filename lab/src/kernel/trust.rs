@@ -23,18 +23,19 @@ const OTHERS: [&str; 12] = [
 const MOST_LOST: f64 = 2.0;
 const MOST_ADDED: f64 = 0.5;
 
-const ATTACKS: &str = "--attack theft --attack sleepers --attack extremes --attack always-due \
-    --attack always-ahead --attack chain --attack workers --attack due-workers --attack flood \
-    --seconds {seconds}";
+const ATTACKS: &str = "--attack theft --attack sleepers --attack sleepers-anew --attack extremes \
+    --attack always-due --attack always-ahead --attack chain --attack workers \
+    --attack due-workers --attack flood --seconds {seconds}";
 
 /// The figures' names of each attack: what is lost, and what is added.
-type Names = [[&'static str; 2]; 9];
+type Names = [[&'static str; 2]; 10];
 
 macro_rules! names {
     ($before:literal) => {
         [
             [concat!($before, "theft (%)"), concat!($before, "theft (ms)")],
             [concat!($before, "sleepers (%)"), concat!($before, "sleepers (ms)")],
+            [concat!($before, "sleepers anew (%)"), concat!($before, "sleepers anew (ms)")],
             [concat!($before, "extremes (%)"), concat!($before, "extremes (ms)")],
             [concat!($before, "always due (%)"), concat!($before, "always due (ms)")],
             [concat!($before, "always ahead (%)"), concat!($before, "always ahead (ms)")],
@@ -49,13 +50,15 @@ macro_rules! names {
 const ONE: Names = names!("");
 const MANY: Names = names!("8: ");
 
-const fn figures(names: &Names, workload: &'static str) -> [Figure; 18] {
-    let [theft, sleepers, extremes, due, ahead, chain, workers, due_workers, flood] = names;
+const fn figures(names: &Names, workload: &'static str) -> [Figure; 20] {
+    let [theft, sleepers, anew, extremes, due, ahead, chain, workers, due_workers, flood] = names;
     [
         Figure::new(theft[0], workload, "/theft/lost_percent", 1.0),
         Figure::new(theft[1], workload, "/theft/added_p99_ns", 1e6),
         Figure::new(sleepers[0], workload, "/sleepers/lost_percent", 1.0),
         Figure::new(sleepers[1], workload, "/sleepers/added_p99_ns", 1e6),
+        Figure::new(anew[0], workload, "/sleepers-anew/lost_percent", 1.0),
+        Figure::new(anew[1], workload, "/sleepers-anew/added_p99_ns", 1e6),
         Figure::new(extremes[0], workload, "/extremes/lost_percent", 1.0),
         Figure::new(extremes[1], workload, "/extremes/added_p99_ns", 1e6),
         Figure::new(due[0], workload, "/always-due/lost_percent", 1.0),
@@ -92,7 +95,8 @@ pub const EXPERIMENT: Description = Description {
             Per cent: the part of its share of the CPU that a victim loses, the worse of two. \
             Milliseconds: what the attack adds to the p99 of the third one's wake-up delay.",
         "Theft: it names the victims' group and matters most. Sleepers: 60 further threads of it \
-            sleep in a group of its own. Extremes: each number that it may supply is the \
+            sleep in a group of its own. Sleepers anew: the same, in a process that is killed and \
+            made anew each 0.2 s. Extremes: each number that it may supply is the \
             greediest. Always due: its release has always come, and it sleeps now and then. Always \
             ahead: the same, with a release that comes 0.05 ms later. Chain: its threads work for \
             2 ms each, start the next and end. Workers: a thread of it that only waits starts one \
@@ -141,7 +145,7 @@ pub const EXPERIMENT: Description = Description {
         },
     ],
     seeds: &[1],
-    drawn: ONE[2][0],
+    drawn: ONE[3][0],
     claims,
 };
 

@@ -10,12 +10,11 @@ use attune_lab::kernel::{Contestant, Description, Figure, Part, Place, Results, 
 use attune_lab::report::Claim;
 
 /// Part of the share that a victim loses: to a thief of its group, to sixty threads that sleep, to
-/// programs that draw their attacks, and to extreme numbers.
-const ATTACKS: [&str; 4] = ["theft", "sleepers", "any", "extremes"];
-const EXTREMES: &str = ATTACKS[3];
-/// How much at most. Programs that draw start sixty sleepers again and again, each of which has a
-/// turn.
-const MOST_LOST: [f64; 4] = [2.0, 2.0, 4.0, 2.0];
+/// such threads that are made anew, to programs that draw their attacks, and to extreme numbers.
+const ATTACKS: [&str; 5] = ["theft", "sleepers", "sleepers anew", "any", "extremes"];
+const EXTREMES: &str = ATTACKS[4];
+/// How much at most.
+const MOST_LOST: f64 = 2.0;
 const TRUSTED: &str = "extremes, trusted";
 
 const ATTACKED: Description = Description {
@@ -31,13 +30,14 @@ const ATTACKED: Description = Description {
             contestants: || vec![Contestant::ours_changed("coop", "coop", "--timeout 30000")],
             workloads: &[Workload::new(
                 "attacks",
-                "trust --attackers 2 --attack theft --attack sleepers --attack any --attack \
-                    extremes --seconds 2",
+                "trust --attackers 2 --attack theft --attack sleepers --attack sleepers-anew \
+                    --attack any --attack extremes --seconds 2",
             )],
             figures: &[
                 Figure::new(ATTACKS[0], "attacks", "/theft/lost_percent", 1.0),
                 Figure::new(ATTACKS[1], "attacks", "/sleepers/lost_percent", 1.0),
-                Figure::new(ATTACKS[2], "attacks", "/any/lost_percent", 1.0),
+                Figure::new(ATTACKS[2], "attacks", "/sleepers-anew/lost_percent", 1.0),
+                Figure::new(ATTACKS[3], "attacks", "/any/lost_percent", 1.0),
                 Figure::new(EXTREMES, "attacks", "/extremes/lost_percent", 1.0),
             ],
         },
@@ -61,7 +61,7 @@ const ATTACKED: Description = Description {
         let lost = |policy, figure| results.worst(policy, figure);
         let firm = |kind: usize| {
             let lost = lost("attune coop", ATTACKS[kind]);
-            lost.map(|lost| (lost <= MOST_LOST[kind], format!("{lost:.2} % lost")))
+            lost.map(|lost| (lost <= MOST_LOST, format!("{lost:.2} % lost")))
         };
         let robbed = lost("attune trusting", TRUSTED);
         let robbed = robbed.map(|lost| (lost > 50.0, format!("{lost:.2} % lost")));
