@@ -1,6 +1,7 @@
 //! Each workload, small, on this machine's own scheduler: it ends, and says what it should.
 
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use serde_json::Value;
 
@@ -237,34 +238,53 @@ fn a_tracer_sees_what_a_workload_says() {
 /// What a person types is on the screen, and the tracer tells which program did what for it.
 #[test]
 fn a_person_types_and_the_screen_shows_it() {
+    let Some(phases) = desktop(&["Xvfb", "xterm"], &["--typed", "xterm -e cat"]) else { return };
+    for phase in &phases {
+        let keys = &phase["screen"]["keys"];
+        assert!(keys["to_screen_ns"]["count"].as_u64() > Some(0), "{phase}");
+        for program in ["Xvfb", "xterm"] {
+            let late = &phase["programs"][program]["wake_ns"];
+            assert!(late["count"].as_u64() > Some(0), "{program}: {phase}");
+        }
+    }
+    assert_eq!((&phases[0]["hogs"], &phases[1]["hogs"]), (&0.into(), &1.into()));
+}
+
+#[test]
+fn a_person_starts_a_command_and_waits_for_it() {
+    let awaited = "exec sha256sum /dev/zero";
+    let words = ["--manager", "openbox", "--awaited", awaited];
+    let Some(phases) = desktop(&["Xvfb", "xterm", "openbox"], &words) else { return };
+    let used: Vec<Option<f64>> =
+        phases.iter().map(|phase| phase["programs"]["sha256sum"]["cpu_percent"].as_f64()).collect();
+    assert!(used[0].is_none() && used[1] > Some(0.0), "{phases:?}");
+}
+
+/// The two phases, without and with a hog, of a small desktop. None: it cannot be had here.
+fn desktop(programs: &[&str], words: &[&str]) -> Option<Vec<Value>> {
     let tracefs = std::path::Path::new("/sys/kernel/tracing/instances").exists();
-    let there = |program: &str| {
+    let there = |program: &&str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(program).exists())
     };
-    let programs = there("Xvfb") && there("xterm");
+    let needed = format!("{} (tools/setup.sh test)", programs.join(" and "));
     if !possible("root or tracefs", is_root() && tracefs)
-        || !possible("Xvfb and xterm (tools/setup.sh test)", programs)
+        || !possible(&needed, programs.iter().all(there))
     {
-        return;
+        return None;
     }
-    let display = 1000 + std::process::id() % 30000;
+    static DISPLAYS: AtomicU32 = AtomicU32::new(0);
+    let own = DISPLAYS.fetch_add(1, Relaxed) * 30_000;
+    let display = 1000 + own + std::process::id() % 30_000;
     let server = format!("Xvfb :{display} -screen 0 640x480x24 -nolisten tcp -ac -noreset -r");
     let output = Command::new(env!("CARGO_BIN_EXE_attune-load"))
-        .args(["desktop", "--server", &server, "--typed", "xterm -e cat", "--hogs", "0,1"])
+        .args(["desktop", "--server", &server, "--hogs", "0,1"])
         .args(["--begin", "0.1", "--seconds", "1.5"])
+        .args(words)
         .output()
         .expect("it runs");
     let figures = figures_of("desktop", output);
-    let phases = figures["phases"].as_array().expect("phases");
+    let phases = figures["phases"].as_array().expect("phases").clone();
     assert_eq!(phases.len(), 2, "{figures}");
-    for phase in phases {
-        let keys = &phase["screen"]["keys"];
-        assert!(keys["to_screen_ns"]["count"].as_u64() > Some(0), "{figures}");
-        for program in ["Xvfb", "xterm"] {
-            let late = &phase["programs"][program]["wake_ns"];
-            assert!(late["count"].as_u64() > Some(0), "{program}: {figures}");
-        }
-    }
-    assert_eq!((&phases[0]["hogs"], &phases[1]["hogs"]), (&0.into(), &1.into()), "{figures}");
+    Some(phases)
 }

@@ -205,11 +205,14 @@ impl Desktop {
         let mut terminal = Running::start(&words, Some(&self.display))?;
         let hands = hands::Hands::at(&self.display)?;
         hands.turn_to(hands.wait_for_window_of(&mut terminal, CLASS)?)?;
-        // The terminal, its shell, and the command. A key that comes before the shell may be lost.
+        // The terminal, its shell, and the command, which may take the shell's place. A key that
+        // comes before the shell may be lost.
         display::until("the command in the terminal never begins", || {
             hands.key(hands::RETURN)?;
             thread::sleep(PRESSED);
-            Ok(with_descendants(terminal.child.id()).len() > 2)
+            let all = with_descendants(terminal.child.id());
+            let is_command = |it: &u32| !["xterm", "sh"].contains(&procfs::name(*it).as_str());
+            Ok(all.len() > 2 || all.get(1).is_some_and(is_command))
         })?;
         Ok(terminal)
     }
