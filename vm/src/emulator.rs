@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+use attune_linux::scheduling::Class;
 
 use crate::cache::{Cache, Words};
 use crate::memory_file;
@@ -13,6 +16,10 @@ use crate::{Kind, Options};
 
 /// The name under which the guest finds the host's files.
 pub const FILES_TAG: &str = "host";
+
+/// All that is emulated, but for the features with which the kernel clears and copies byte by byte:
+/// an instruction for each byte of a page.
+const PROCESSOR: &str = "max,-erms,-fsrm,-fsrs";
 
 /// Where the guest's messages come out.
 pub enum Line {
@@ -38,15 +45,8 @@ pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulat
         command.arg("-L").arg(folder);
     }
     let memory = format!("{}M", options.memory);
-    command.args([
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-        "-cpu",
-        "max",
-    ]);
+    command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    command.args(["-cpu", PROCESSOR]);
     command.args(["-smp", &options.topology.smp(), "-m", &memory]);
     command.arg("-kernel").arg(cache.vmlinux());
     // A busy host interrupts so late that the kernel believes its timer broken and panics. Neither
@@ -113,6 +113,7 @@ pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulat
                 &seed.to_string(),
             ]);
             command.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+            wait_for_turns(&mut command);
             let line = memory_file::create("line")?;
             let fd = keep(line.try_clone()?.into());
             command.args([
@@ -129,6 +130,18 @@ pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulat
         format!("cannot start {}; `attune vm setup --force` fetches it again", program.display())
     })?;
     Ok(Emulator { qemu, files, line, console })
+}
+
+/// A thread of the command that wakes waits until its CPU is given up. The emulator's main thread is
+/// woken for each timer of the guest, some thousand times a second, and has nothing to do: the
+/// thread that emulates serves the timers itself.
+fn wait_for_turns(command: &mut Command) {
+    let batch = || match Class::of_this_thread()? {
+        Class::NORMAL => Class::BATCH.apply(),
+        _ => Ok(()),
+    };
+    // SAFETY: between fork and exec the closure makes system calls only.
+    unsafe { command.pre_exec(batch) };
 }
 
 /// A server of the host's files, and the socket to it.
