@@ -148,6 +148,7 @@ fn take_turns(
             before.turns = had.turns.max(before.turns);
         }
         last = now;
+        clock::spin();
     }
     Ok(())
 }
