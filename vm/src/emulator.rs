@@ -1,7 +1,7 @@
 //! QEMU's command line, and the server of the host's files beside it.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -40,15 +40,14 @@ pub struct Emulator {
 /// Starts the machine with its first files. It is killed when the calling thread ends.
 pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulator> {
     let console = memory_file::create("console")?;
-    let mut command = cache.command(cache.qemu());
-    for folder in cache.firmware() {
-        command.arg("-L").arg(folder);
-    }
     let memory = format!("{}M", options.memory);
-    command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    command.args(["-cpu", PROCESSOR]);
-    command.args(["-smp", &options.topology.smp(), "-m", &memory]);
-    command.arg("-kernel").arg(cache.vmlinux());
+    let mut call = Call { command: cache.command(cache.qemu()), inherited: vec![] };
+    for folder in cache.firmware() {
+        call.command.arg("-L").arg(folder);
+    }
+    call.words(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    call.words(["-cpu", PROCESSOR, "-smp", &options.topology.smp(), "-m", &memory]);
+    call.command.arg("-kernel").arg(cache.vmlinux());
     // A busy host interrupts so late that the kernel believes its timer broken and panics. Neither
     // that check nor the kernel's tests of its ciphers are worth their time at each boot.
     let mut words =
@@ -58,83 +57,85 @@ pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulat
         // distrust it.
         words += " tsc=reliable";
     }
-    command.args(["-initrd", &memory_file::path(&initramfs), "-append", &words]);
-    let mut inherited: Vec<OwnedFd> = vec![initramfs.into()];
-    let mut keep = |file: OwnedFd| {
-        let number = file.as_raw_fd();
-        inherited.push(file);
-        number
-    };
-    let console_fd = keep(console.try_clone()?.into());
-    command.args([
-        "-chardev",
-        &format!("file,id=console,path=/dev/fd/{console_fd},append=on"),
-        "-serial",
-        "chardev:console",
-    ]);
-
+    call.words(["-initrd", &memory_file::path(&initramfs), "-append", &words]);
+    call.keep(initramfs);
+    call.serial("console", console.try_clone()?);
     let (files, line) = match &options.kind {
         Kind::HostFiles => {
-            command.args(["-accel", "tcg,thread=multi"]);
-            let (files, socket) = serve_files(cache)?;
-            let socket = keep(socket.into());
-            command.args([
-                "-object",
-                &format!("memory-backend-memfd,id=memory,size={memory},share=on"),
-            ]);
-            // The kernel spends a second of each boot on an HPET, and needs none beside the TSC.
-            command.args(["-machine", "memory-backend=memory,hpet=off"]);
-            command.args(["-chardev", &format!("socket,id=files,fd={socket}")]);
-            command.args([
-                "-device",
-                &format!("vhost-user-fs-pci,queue-size=1024,chardev=files,tag={FILES_TAG}"),
-            ]);
-            let (ours, theirs) = UnixStream::pair()?;
-            let theirs = keep(theirs.into());
-            command.args([
-                "-chardev",
-                &format!("socket,id=line,fd={theirs}"),
-                "-device",
-                "virtio-serial-pci",
-            ]);
-            command.args(["-device", "virtserialport,chardev=line,name=attune"]);
-            (Some(files), Line::Port(ours))
+            let (files, line) = host_files(&mut call, cache, &memory)?;
+            (Some(files), line)
         }
-        Kind::Deterministic { seed, .. } => {
-            // One instruction, one nanosecond; idle time is skipped; the clock begins at a date of
-            // its own. Without an HPET the kernel would answer each tick of the clock chip, which
-            // guest/init.c lets tick for the emulator alone.
-            command.args([
-                "-accel",
-                "tcg",
-                "-icount",
-                "shift=0,sleep=off",
-                "-seed",
-                &seed.to_string(),
-            ]);
-            command.args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
-            wait_for_turns(&mut command);
-            let line = memory_file::create("line")?;
-            let fd = keep(line.try_clone()?.into());
-            command.args([
-                "-chardev",
-                &format!("file,id=line,path=/dev/fd/{fd},append=on"),
-                "-serial",
-                "chardev:line",
-            ]);
-            (None, Line::Serial(line))
-        }
+        Kind::Deterministic { seed, .. } => (None, deterministic(&mut call, *seed)?),
     };
     let program = cache.qemu();
-    let qemu = Helper::start(command, inherited).with_context(|| {
+    let qemu = Helper::start(call.command, call.inherited).with_context(|| {
         format!("cannot start {}; `attune vm setup --force` fetches it again", program.display())
     })?;
     Ok(Emulator { qemu, files, line, console })
 }
 
-/// A thread of the command that wakes waits until its CPU is given up. The emulator's main thread is
-/// woken for each timer of the guest, some thousand times a second, and has nothing to do: the
-/// thread that emulates serves the timers itself.
+/// The emulator's command, and the descriptors that its words name.
+struct Call {
+    command: Command,
+    inherited: Vec<OwnedFd>,
+}
+
+impl Call {
+    fn words<const N: usize>(&mut self, words: [&str; N]) {
+        self.command.args(words);
+    }
+
+    fn keep(&mut self, file: impl Into<OwnedFd>) -> RawFd {
+        let file = file.into();
+        let number = file.as_raw_fd();
+        self.inherited.push(file);
+        number
+    }
+
+    /// A serial line whose every byte goes into the file.
+    fn serial(&mut self, name: &str, file: File) {
+        let fd = self.keep(file);
+        self.words(["-chardev", &format!("file,id={name},path=/dev/fd/{fd},append=on")]);
+        self.words(["-serial", &format!("chardev:{name}")]);
+    }
+}
+
+/// Several CPUs at a time, the host's clock, and its files.
+fn host_files(call: &mut Call, cache: &Cache, memory: &str) -> Result<(Helper, Line)> {
+    call.words(["-accel", "tcg,thread=multi"]);
+    let (files, socket) = serve_files(cache)?;
+    let socket = call.keep(socket);
+    call.words(["-object", &format!("memory-backend-memfd,id=memory,size={memory},share=on")]);
+    // The kernel spends a second of each boot on an HPET, and needs none beside the TSC.
+    call.words(["-machine", "memory-backend=memory,hpet=off"]);
+    call.words(["-chardev", &format!("socket,id=files,fd={socket}")]);
+    call.words([
+        "-device",
+        &format!("vhost-user-fs-pci,queue-size=1024,chardev=files,tag={FILES_TAG}"),
+    ]);
+    let (ours, theirs) = UnixStream::pair()?;
+    let theirs = call.keep(theirs);
+    call.words(["-chardev", &format!("socket,id=line,fd={theirs}")]);
+    call.words(["-device", "virtio-serial-pci"]);
+    call.words(["-device", "virtserialport,chardev=line,name=attune"]);
+    Ok((files, Line::Port(ours)))
+}
+
+/// One instruction, one nanosecond; idle time is skipped; the clock begins at a date of its own.
+fn deterministic(call: &mut Call, seed: u64) -> Result<Line> {
+    call.words(["-accel", "tcg", "-icount", "shift=0,sleep=off", "-seed", &seed.to_string()]);
+    // Without an HPET the kernel would answer each tick of the clock chip, which guest/init.c lets
+    // tick for the emulator alone.
+    call.words(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+    wait_for_turns(&mut call.command);
+    let line = memory_file::create("line")?;
+    call.serial("line", line.try_clone()?);
+    Ok(Line::Serial(line))
+}
+
+/// A thread of the command that wakes waits until its CPU is given up. The thread that emulates
+/// serves the guest's timers itself; the emulator's main thread is woken for each of them, some
+/// thousand times a second, and has nothing to do.
 fn wait_for_turns(command: &mut Command) {
     let batch = || match Class::of_this_thread()? {
         Class::NORMAL => Class::BATCH.apply(),

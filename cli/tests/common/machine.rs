@@ -17,12 +17,20 @@ pub fn folder(test: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("machine_{test}"));
     let _ = std::fs::remove_dir_all(&path);
     std::fs::create_dir_all(&path).unwrap();
-    let load = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/mixed.c");
-    run(Command::new("cc")
-        .args(["-O1", "-Wall", "-pthread", "-o"])
-        .arg(path.join("mixed"))
-        .arg(load));
+    compile(&path, "tests/common/mixed.c");
     path
+}
+
+/// A program that computes until it is killed, as `hog` in the folder.
+pub fn hog(folder: &Path) {
+    compile(folder, "tests/common/hog.c");
+}
+
+/// Compiles a C file of this package into a program of its name in the folder.
+pub fn compile(folder: &Path, source: &str) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let program = folder.join(source.file_stem().expect("a file's name"));
+    run(Command::new("cc").args(["-O1", "-Wall", "-pthread", "-o"]).arg(program).arg(source));
 }
 
 pub fn run(command: &mut Command) -> Output {

@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/work.h"
+
 enum { MOST = 8192, PATIENCE = 60 };
 
 struct group {
@@ -57,8 +59,10 @@ static void *compute(void *argument)
         exit(3);
     for (int open = opened; open <= me->of.number; open = opened)
         syscall(SYS_futex, &opened, FUTEX_WAIT_PRIVATE, open, NULL, NULL, 0);
-    for (;;)
+    for (;;) {
+        work();
         me->steps++;
+    }
     return NULL;
 }
 

@@ -1,11 +1,8 @@
 //! `attune run --implicit`: what the scheduler learns of programs that tell it nothing.
 
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::Value;
 
-use super::common::machine::{build, folder, in_machine, run};
+use super::common::machine::{build, compile, folder, in_machine};
 use super::common::set_up;
 
 /// Programs that wait in every way, seen while they do.
@@ -47,11 +44,7 @@ fn what_unmodified_programs_wait_until_is_known() {
     let folder = folder("implicit");
     build(&folder, "coop", "coop.bpf.o");
     build(&folder, "fair", "fair.bpf.o");
-    let waits = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/waits.c");
-    run(Command::new("cc")
-        .args(["-O1", "-Wall", "-pthread", "-o"])
-        .arg(folder.join("waits"))
-        .arg(waits));
+    compile(&folder, "tests/kernel/waits.c");
     std::fs::write(folder.join("session.sh"), SESSION).unwrap();
     let said = in_machine(
         &folder,

@@ -2,10 +2,10 @@
 //! affinity allows, and each has its share of the machine.
 
 use crate::common::machine::{
-    SHORT, between, build_divided, folder, in_machine_with, in_quiet_machine,
+    SHORT, between, build_divided, compile, folder, in_machine_with, in_quiet_machine,
 };
 use crate::common::set_up;
-use crate::shared::{compile, part};
+use crate::shared::{SHARE, part};
 
 /// Hogs that all begin on CPU 0 and may then run anywhere; then a hog that is sent from CPU to CPU,
 /// and works on each.
@@ -87,7 +87,7 @@ fn hogs_of_two_instances_have_their_shares_of_the_machine() {
         return;
     }
     let folder = folder("balance");
-    compile(&folder);
+    compile(&folder, SHARE);
     build_divided(&folder, "fair", 2, 2, "fair.bpf.o");
     std::fs::write(folder.join("equal"), "for hog in a b c; do ./share $hog 1 1.5 & done; wait")
         .unwrap();

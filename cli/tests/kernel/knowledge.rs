@@ -1,13 +1,11 @@
 //! What a policy learns of threads without their programs' help: from the kernel, by the imports'
 //! names, and from tables by process that privileged programs supply. All in one machine.
 
-use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::common::machine::{build, folder, in_machine, run};
+use super::common::machine::{build, compile, folder, in_machine};
 use super::common::set_up;
 use super::implicit::thread;
 
@@ -104,12 +102,7 @@ fn session() -> Option<&'static str> {
     let said = || {
         let folder = folder("knowledge");
         for program in ["writer", "knows"] {
-            let source = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let source = source.join(format!("tests/kernel/{program}.c"));
-            run(Command::new("cc")
-                .args(["-O1", "-Wall", "-o"])
-                .arg(folder.join(program))
-                .arg(source));
+            compile(&folder, &format!("tests/kernel/{program}.c"));
         }
         std::fs::write(folder.join("knows.sched"), POLICY).unwrap();
         build(&folder, "knows.sched", "knows.bpf.o");

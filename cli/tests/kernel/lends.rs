@@ -1,10 +1,7 @@
 //! A thread that a real-time thread wakes preempts as soon as that one sleeps: the kick that the
 //! higher class made the kernel lose is repeated. The machine is deterministic.
 
-use std::path::Path;
-use std::process::Command;
-
-use super::common::machine::{build, folder, in_quiet_machine, run};
+use super::common::machine::{build, compile, folder, in_quiet_machine};
 use super::common::set_up;
 
 /// A thread that wakes preempts the one that runs, which goes behind it.
@@ -24,8 +21,7 @@ fn a_thread_that_a_real_time_thread_wakes_does_not_wait_for_the_tick() {
     let folder = folder("lends");
     std::fs::write(folder.join("eager.sched"), EAGER).unwrap();
     build(&folder, "eager.sched", "eager.bpf.o");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/lends.c");
-    run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(folder.join("lends")).arg(source));
+    compile(&folder, "tests/kernel/lends.c");
     let script = "$attune run eager.bpf.o --all -- ./lends";
     let said = in_quiet_machine(&folder, 1, &["lends", "eager.bpf.o"], script);
     let late: u32 = said

@@ -1,10 +1,9 @@
 //! The engine runs threads that a policy forgets: they get on, the others do too, and nothing ends.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::common::machine::{
-    SHORT, between, build, build_both, folder, in_machine_with, in_quiet_machine, run,
+    SHORT, between, build, build_both, compile, folder, in_machine_with, in_quiet_machine,
 };
 use super::common::set_up;
 
@@ -69,11 +68,7 @@ const PLACE: &str = "and was not dispatched; it sat in forgotten, put there by l
 fn with_programs(test: &str) -> PathBuf {
     let folder = folder(test);
     for program in ["crowd", "strays"] {
-        let source = format!("{}/tests/kernel/{program}.c", env!("CARGO_MANIFEST_DIR"));
-        run(Command::new("cc")
-            .args(["-O1", "-Wall", "-pthread", "-o"])
-            .arg(folder.join(program))
-            .arg(source));
+        compile(&folder, &format!("tests/kernel/{program}.c"));
     }
     for (name, text) in
         [("forgets", FORGETS), ("forgets_here", FORGETS_HERE), ("forgets_new", FORGETS_NEW)]

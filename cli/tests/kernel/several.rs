@@ -14,7 +14,7 @@ use attune_kernel::{Compiler, Division, Image, Layout, Members, Running, Setting
 use attune_language::engine::Engine;
 use attune_language::engine::event::Event;
 
-use super::common::machine::{SHORT, folder, in_machine, in_quiet_machine, strip};
+use super::common::machine::{SHORT, folder, hog, in_machine, in_quiet_machine, strip};
 use super::common::set_up;
 
 /// An object of these library schedulers.
@@ -52,13 +52,14 @@ fn three_policies_share_a_cpu_and_threads_keep_theirs_when_objects_change() {
         return;
     }
     let folder = folder("several");
+    hog(&folder);
     build(&[SHORT, SHORT], &folder.join("two.bpf.o"));
     build(&["edf", SHORT, SHORT], &folder.join("three.bpf.o"));
     strip(&std::env::current_exe().unwrap(), &folder.join("tests"));
     let said = in_quiet_machine(
         &folder,
         1,
-        &["tests", "two.bpf.o", "three.bpf.o"],
+        &["tests", "hog", "two.bpf.o", "three.bpf.o"],
         "./tests --exact several::inside --ignored --nocapture",
     );
     // A hog for each, parts 2 to 3 to 1; one sleeps; two, of which one is a command's, at 1 to 1.
@@ -114,8 +115,8 @@ fn settings(shares: &[u32], runs: &[u32], map: Option<Arc<OwnedFd>>) -> Settings
     }
 }
 
-fn hog() -> Child {
-    Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap()
+fn start_hog() -> Child {
+    Command::new("./hog").spawn().unwrap()
 }
 
 /// The parts that the policies had for a second, in per cent.
@@ -143,8 +144,8 @@ fn met(running: &Running, policy: usize) -> u64 {
 #[ignore = "runs in the virtual machine, where the test above starts it"]
 fn inside() {
     let mut first = attune_kernel::start(image("two.bpf.o"), &settings(&[], &[4], None)).unwrap();
-    let mut older = first.as_command(hog).unwrap();
-    let mut other = hog();
+    let mut older = first.as_command(start_hog).unwrap();
+    let mut other = start_hog();
     parts(&first, "two");
 
     // Another process has the second object: both lie at the same address. It inherits the map.
@@ -171,7 +172,7 @@ fn inside() {
     first.reload().unwrap();
     parts(&first, "two again");
     let before = met(&first, 0);
-    let mut later = first.as_command(hog).unwrap();
+    let mut later = first.as_command(start_hog).unwrap();
     sleep(Duration::from_millis(300));
     println!("\na child born later: {}", met(&first, 0) - before);
     for child in [&mut older, &mut other, &mut later] {
@@ -196,7 +197,7 @@ fn inside_beside() {
     println!("\n{VERIFIED}");
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let second = second.attach().unwrap();
-    let mut newer = second.as_command(hog).unwrap();
+    let mut newer = second.as_command(start_hog).unwrap();
     parts(&second, "three");
     println!("\nthreads of three: {} {}", met(&second, 0), met(&second, 1));
     second.set(&[("command2.quantum".to_owned(), "7ms".to_owned())]).unwrap();

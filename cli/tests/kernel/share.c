@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/work.h"
+
 static double now(void)
 {
     struct timespec time;
@@ -20,8 +22,8 @@ static double now(void)
 static void compute(double until)
 {
     while (now() < until)
-        for (volatile int i = 0; i < 20000; i++)
-            ;
+        for (int i = 0; i < 100; i++)
+            work();
 }
 
 static int compute_while(const char *file, int processes)

@@ -1,15 +1,12 @@
 //! Two schedulers share a machine: a command follows one, everything else the other.
 
-use std::path::Path;
-use std::process::Command;
-
-use super::common::machine::{SHORT, TRAPS, build_both, folder, in_machine, in_quiet_machine, run};
+use super::common::machine::{
+    SHORT, TRAPS, build_both, compile, folder, in_machine, in_quiet_machine,
+};
 use super::common::set_up;
 
-pub(super) fn compile(folder: &Path) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/share.c");
-    run(Command::new("cc").args(["-O1", "-Wall", "-o"]).arg(folder.join("share")).arg(source));
-}
+/// The program of these tests.
+pub(super) const SHARE: &str = "tests/kernel/share.c";
 
 /// What `share` said of the part that a command had, in per cent.
 pub(super) fn part(said: &str, label: &str) -> f64 {
@@ -36,7 +33,7 @@ fn shares_follow_weights(cpus: u32, weights: &[(&str, f64)]) {
         return;
     }
     let folder = folder(&format!("shares_{cpus}"));
-    compile(&folder);
+    compile(&folder, SHARE);
     build_both(&folder, SHORT, SHORT, "shared.bpf.o");
     let words: String = weights.iter().map(|(weights, _)| format!(" {weights}")).collect();
     let said = in_quiet_machine(
@@ -82,7 +79,7 @@ fn who_is_the_commands_and_what_a_failure_is_called() {
         return;
     }
     let folder = folder("domains");
-    compile(&folder);
+    compile(&folder, SHARE);
     std::fs::write(folder.join("traps.sched"), TRAPS).unwrap();
     build_both(&folder, SHORT, SHORT, "same.bpf.o");
     build_both(&folder, "traps.sched", SHORT, "traps+other.bpf.o");

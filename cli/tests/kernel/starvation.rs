@@ -1,10 +1,9 @@
 //! Nobody starves on a real kernel in the mixes of affinities, nice values and classes that once
 //! ended the run of `fair` and `coop`. The machine is deterministic, so no other load disturbs it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use super::common::machine::{between, build, build_both, folder, in_quiet_machine, run};
+use super::common::machine::{between, build, build_both, compile, folder, in_quiet_machine};
 use super::common::set_up;
 
 /// The threads of each mix, as `crowd.c` is told: one CPU is needed more than the other; a light
@@ -28,11 +27,7 @@ const WALKS: &str = "scheduler walks extends lifecycle {
 
 fn crowded(test: &str) -> PathBuf {
     let folder = folder(test);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/crowd.c");
-    run(Command::new("cc")
-        .args(["-O1", "-Wall", "-pthread", "-o"])
-        .arg(folder.join("crowd"))
-        .arg(source));
+    compile(&folder, "tests/kernel/crowd.c");
     folder
 }
 

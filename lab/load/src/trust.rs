@@ -34,6 +34,9 @@ const WORK: u64 = 3 * MS;
 const DUE_WORK: u64 = 40 * MS;
 const PERIOD: u64 = 10 * MS;
 const SLEEPERS: usize = 60;
+/// So often a thread polls before it breaks its word, and then does not for so long.
+const TRUSTED: usize = 1000;
+const BROKEN: u64 = 3 * MS;
 /// How long those live that are made anew.
 const ANEW: u64 = 200 * MS;
 /// How long each attack that is drawn lasts: a part of this.
@@ -51,6 +54,11 @@ pub enum Attack {
     SleepersAnew,
     /// Every number that it may supply is the greediest
     Extremes,
+    /// The same, in a process that is killed and made anew each 0.2 s
+    ExtremesAnew,
+    /// It polls a thousand times with a release that is due, then computes for 3 ms and does not
+    /// poll
+    Breaks,
     /// A release of its is always due
     AlwaysDue,
     /// A release of its always comes a moment later
@@ -68,11 +76,13 @@ pub enum Attack {
 }
 
 /// Those that [`Attack::Any`] draws from.
-const KINDS: [Attack; 10] = [
+const KINDS: [Attack; 12] = [
     Attack::Theft,
     Attack::Sleepers,
     Attack::SleepersAnew,
     Attack::Extremes,
+    Attack::ExtremesAnew,
+    Attack::Breaks,
     Attack::AlwaysDue,
     Attack::AlwaysAhead,
     Attack::Chain,
@@ -220,13 +230,13 @@ fn act(attack: Option<Attack>, seed: usize) {
             supply("group", GROUP + 1);
             poll_for_ever();
         }
-        Some(Attack::SleepersAnew) => loop {
-            for_a_while(Attack::Sleepers, seed, ANEW);
-        },
+        Some(Attack::SleepersAnew) => anew(Attack::Sleepers, seed),
         Some(Attack::Extremes) => {
             GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
             spin();
         }
+        Some(Attack::ExtremesAnew) => anew(Attack::Extremes, seed),
+        Some(Attack::Breaks) => break_word_for_ever(),
         Some(Attack::AlwaysDue) => release_for(u64::MAX, 0),
         Some(Attack::AlwaysAhead) => release_for(u64::MAX, BIT / 2),
         Some(Attack::Flood) => loop {
@@ -259,6 +269,12 @@ fn for_a_while(attack: Attack, seed: usize, time: u64) {
     });
     clock::sleep_until(clock::now() + time);
     drop(its);
+}
+
+fn anew(attack: Attack, seed: usize) {
+    loop {
+        for_a_while(attack, seed, ANEW);
+    }
 }
 
 fn link_of_chain() {
@@ -318,6 +334,18 @@ fn poll_while(mut also: impl FnMut() -> bool) {
             std::thread::yield_now();
         }
         clock::compute(BIT);
+    }
+}
+
+fn break_word_for_ever() {
+    let [polls, release] = ["polls", "next_release"].map(import);
+    loop {
+        for _ in 0..TRUSTED {
+            release.as_ref().inspect(|release| release.set(clock::now() as i64));
+            polls.as_ref().inspect(|polls| polls.set(polls.get().wrapping_add(1)));
+            std::thread::yield_now();
+        }
+        clock::compute(BROKEN);
     }
 }
 

@@ -24,11 +24,11 @@ const MOST_LOST: f64 = 2.0;
 const MOST_ADDED: f64 = 0.5;
 
 const ATTACKS: &str = "--attack theft --attack sleepers --attack sleepers-anew --attack extremes \
-    --attack always-due --attack always-ahead --attack chain --attack workers \
-    --attack due-workers --attack flood --seconds {seconds}";
+    --attack extremes-anew --attack breaks --attack always-due --attack always-ahead \
+    --attack chain --attack workers --attack due-workers --attack flood --seconds {seconds}";
 
 /// The figures' names of each attack: what is lost, and what is added.
-type Names = [[&'static str; 2]; 10];
+type Names = [[&'static str; 2]; 12];
 
 macro_rules! names {
     ($before:literal) => {
@@ -37,6 +37,8 @@ macro_rules! names {
             [concat!($before, "sleepers (%)"), concat!($before, "sleepers (ms)")],
             [concat!($before, "sleepers anew (%)"), concat!($before, "sleepers anew (ms)")],
             [concat!($before, "extremes (%)"), concat!($before, "extremes (ms)")],
+            [concat!($before, "extremes anew (%)"), concat!($before, "extremes anew (ms)")],
+            [concat!($before, "breaks (%)"), concat!($before, "breaks (ms)")],
             [concat!($before, "always due (%)"), concat!($before, "always due (ms)")],
             [concat!($before, "always ahead (%)"), concat!($before, "always ahead (ms)")],
             [concat!($before, "chain (%)"), concat!($before, "chain (ms)")],
@@ -50,17 +52,22 @@ macro_rules! names {
 const ONE: Names = names!("");
 const MANY: Names = names!("8: ");
 
-const fn figures(names: &Names, workload: &'static str) -> [Figure; 20] {
-    let [theft, sleepers, anew, extremes, due, ahead, chain, workers, due_workers, flood] = names;
+const fn figures(names: &Names, workload: &'static str) -> [Figure; 24] {
+    let [theft, sleepers, sleepers_anew, extremes, extremes_anew, breaks, rest @ ..] = names;
+    let [due, ahead, chain, workers, due_workers, flood] = rest;
     [
         Figure::new(theft[0], workload, "/theft/lost_percent", 1.0),
         Figure::new(theft[1], workload, "/theft/added_p99_ns", 1e6),
         Figure::new(sleepers[0], workload, "/sleepers/lost_percent", 1.0),
         Figure::new(sleepers[1], workload, "/sleepers/added_p99_ns", 1e6),
-        Figure::new(anew[0], workload, "/sleepers-anew/lost_percent", 1.0),
-        Figure::new(anew[1], workload, "/sleepers-anew/added_p99_ns", 1e6),
+        Figure::new(sleepers_anew[0], workload, "/sleepers-anew/lost_percent", 1.0),
+        Figure::new(sleepers_anew[1], workload, "/sleepers-anew/added_p99_ns", 1e6),
         Figure::new(extremes[0], workload, "/extremes/lost_percent", 1.0),
         Figure::new(extremes[1], workload, "/extremes/added_p99_ns", 1e6),
+        Figure::new(extremes_anew[0], workload, "/extremes-anew/lost_percent", 1.0),
+        Figure::new(extremes_anew[1], workload, "/extremes-anew/added_p99_ns", 1e6),
+        Figure::new(breaks[0], workload, "/breaks/lost_percent", 1.0),
+        Figure::new(breaks[1], workload, "/breaks/added_p99_ns", 1e6),
         Figure::new(due[0], workload, "/always-due/lost_percent", 1.0),
         Figure::new(due[1], workload, "/always-due/added_p99_ns", 1e6),
         Figure::new(ahead[0], workload, "/always-ahead/lost_percent", 1.0),
@@ -94,15 +101,16 @@ pub const EXPERIMENT: Description = Description {
             eight programs of another user, which only compute, and then as many that attack. \
             Per cent: the part of its share of the CPU that a victim loses, the worse of two. \
             Milliseconds: what the attack adds to the p99 of the third one's wake-up delay.",
-        "Theft: it names the victims' group and matters most. Sleepers: 60 further threads of it \
-            sleep in a group of its own. Sleepers anew: the same, in a process that is killed and \
-            made anew each 0.2 s. Extremes: each number that it may supply is the \
-            greediest. Always due: its release has always come, and it sleeps now and then. Always \
-            ahead: the same, with a release that comes 0.05 ms later. Chain: its threads work for \
-            2 ms each, start the next and end. Workers: a thread of it that only waits starts one \
-            after the other that works for 3 ms and ends. Due workers: the same, for 40 ms and \
-            always due. Flood: it connects to the values' socket all the time. Drawn: each \
-            attacker makes one of these after the other, for up to 0.4 s each.",
+        "Theft: it names the victims' group and matters most. Sleepers: 60 further threads of \
+            it sleep in a group of its own. Sleepers anew: the same, in a process that is killed \
+            and made anew each 0.2 s. Extremes: each number that it may supply is the greediest. \
+            Extremes anew: the same, in such a process. Breaks: it polls a thousand times, and \
+            then not for 3 ms. Always due: its release has always come, and it sleeps now and \
+            then. Always ahead: the same, with a release that comes 0.05 ms later. Chain: its \
+            threads work for 2 ms each, start the next and end. Workers: a thread of it that \
+            only waits starts one after the other that works for 3 ms and ends. Due workers: the \
+            same, for 40 ms and always due. Flood: it connects to the values' socket all the \
+            time. Drawn: each attacker makes one of these after the other, for up to 0.4 s each.",
     ],
     published: "nobody gives such figures of a sched_ext scheduler.",
     parts: &[
