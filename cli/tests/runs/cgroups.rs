@@ -5,7 +5,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use crate::common::machine::{about, build_divided, folder, had, hog, in_quiet_machine};
+use crate::common::machine::{about, build_divided, folder, had, in_quiet_machine};
 use crate::common::set_up;
 
 /// `hog CGROUP..` starts a process that computes in each, and `end` ends them all. `measure MARK
@@ -20,7 +20,7 @@ make() {
 }
 hog() {
     for path; do
-        sh -c "echo 0 > $tree/$path/cgroup.procs; exec ./hog" & hogs="$hogs $!"
+        sh -c "echo 0 > $tree/$path/cgroup.procs; while :; do :; done" & hogs="$hogs $!"
     done
 }
 used() { while read name time; do [ $name = usage_usec ] && echo $path $time; done; }
@@ -36,7 +36,7 @@ end() { kill $hogs; wait $hogs 2>/dev/null; hogs=; }
 echo +cpu > $tree/cgroup.subtree_control
 "#;
 
-const PACKED: [&str; 4] = ["groups.sh", "hog", "/usr/bin/mkdir", "/usr/bin/rmdir"];
+const PACKED: [&str; 3] = ["groups.sh", "/usr/bin/mkdir", "/usr/bin/rmdir"];
 
 const FLAT: &str = r#"
 make a a/x a/y b
@@ -78,7 +78,6 @@ fn under_fair() -> &'static str {
 /// What a script says under a scheduler in a machine with two CPUs.
 fn under(test: &str, scheduler: &str, words: &str, script: &str) -> String {
     let folder = folder(test);
-    hog(&folder);
     let instances = if words == "--per cpu" { 2 } else { 1 };
     build_divided(&folder, scheduler, 2, instances, "scheduler.bpf.o");
     fs::write(folder.join("groups.sh"), format!("{TOOLS}{script}")).unwrap();
