@@ -148,7 +148,6 @@ fn take_turns(
             before.turns = had.turns.max(before.turns);
         }
         last = now;
-        clock::spin();
     }
     Ok(())
 }
