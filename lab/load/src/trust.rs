@@ -341,8 +341,12 @@ fn break_word_for_ever() {
     let [polls, release] = ["polls", "next_release"].map(import);
     loop {
         for _ in 0..TRUSTED {
-            release.as_ref().inspect(|release| release.set(clock::now() as i64));
-            polls.as_ref().inspect(|polls| polls.set(polls.get().wrapping_add(1)));
+            if let Some(release) = &release {
+                release.set(clock::now() as i64);
+            }
+            if let Some(polls) = &polls {
+                polls.set(polls.get().wrapping_add(1));
+            }
             std::thread::yield_now();
         }
         clock::compute(BROKEN);
