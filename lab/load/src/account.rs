@@ -10,9 +10,10 @@ use anyhow::Result;
 use attune_linux::procfs;
 use attune_linux::time::{MICROSECOND, Time};
 
-use crate::{child, clock};
+use crate::child;
 
-/// Between two looks: the thread may have been off its CPU. To ask the kernel takes less.
+/// Between two looks at the clock: the thread may have been off its CPU. To ask the kernel takes
+/// less.
 pub const LONG: Time = 5 * MICROSECOND;
 
 /// How often threads of the crowds were given a CPU, and in how many of these turns the thread did
@@ -66,9 +67,10 @@ pub struct Had {
 }
 
 impl Had {
-    /// Ready for so long in a time of that length.
-    pub fn waited_since(self, before: Had, length: Time) -> Time {
-        (self.waited - before.waited).min(length)
+    /// One wait, if there was one since then and no further turn in which the thread might have
+    /// looked.
+    pub fn wait_since(self, before: Had) -> Option<Time> {
+        (self.turns == before.turns + 1).then(|| self.waited - before.waited)
     }
 }
 
@@ -79,17 +81,6 @@ impl Account {
 
     fn of(thread: u32) -> io::Result<Account> {
         File::open(format!("/proc/{thread}/schedstat")).map(Account)
-    }
-
-    /// When the clock was looked at last, a moment ago at `now`. If the thread lost its CPU since,
-    /// that turn is not counted, but the wait for it is.
-    pub fn had_at(&self, now: Time) -> io::Result<Had> {
-        let had = self.had()?;
-        if clock::now() - now < LONG {
-            return Ok(had);
-        }
-        let Had { waited, turns } = self.had()?;
-        Ok(Had { waited, turns: turns.saturating_sub(1) })
     }
 
     /// The line is: time on a CPU, time ready, turns.
@@ -110,6 +101,7 @@ mod tests {
     use attune_linux::time::{MILLISECOND, SECOND};
 
     use super::*;
+    use crate::clock;
 
     #[test]
     fn a_process_that_slept_had_another_turn_and_one_that_is_gone_none() {
@@ -125,9 +117,18 @@ mod tests {
         let before = account.had().unwrap();
         clock::sleep_until(clock::now() + MILLISECOND);
         clock::sleep_until(clock::now() + MILLISECOND);
-        let had = account.had_at(clock::now()).unwrap();
+        let had = account.had().unwrap();
         // A number of times, and not nanoseconds.
         assert!((1..1000).contains(&(had.turns - before.turns)));
-        assert!(had.waited_since(before, Time::MAX) < SECOND);
+        assert!(had.waited - before.waited < SECOND);
+    }
+
+    #[test]
+    fn two_waits_are_not_one() {
+        let before = Had { waited: 100, turns: 7 };
+        let after = |waited, turns| Had { waited, turns }.wait_since(before);
+        assert_eq!(after(100, 7), None);
+        assert_eq!(after(130, 8), Some(30));
+        assert_eq!(after(160, 9), None);
     }
 }

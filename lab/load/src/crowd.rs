@@ -126,28 +126,26 @@ fn take_turns(
     wait: &AtomicU64,
     turns: Turns,
 ) -> io::Result<()> {
-    let asleep = account.had()?;
-    clock::sleep_until(period.start);
+    let mut before = account.had()?;
     let mut last = clock::now();
-    let mut before = account.had_at(last)?;
-    // A look takes some time, so the wait of a thread that ran is never 0.
-    wait.fetch_max(before.waited_since(asleep, last - period.start).max(1), Relaxed);
+    clock::sleep_until(period.start);
+    // A thread that ran has a wait, though it may be 0.
+    wait.fetch_max(1, Relaxed);
     while last < period.end {
         let now = clock::now();
         if now - last >= LONG {
-            let had = account.had_at(now)?;
-            let waited = had.waited_since(before, now - last);
-            if had.turns <= before.turns + 1 {
+            let had = account.had()?;
+            if let Some(waited) = had.wait_since(before) {
                 wait.fetch_max(waited, Relaxed);
             }
             if now < period.end {
                 // Beyond, threads that end keep each other from their looks.
-                turns.count(had.turns.saturating_sub(before.turns));
+                turns.count(had.turns - before.turns);
             }
-            before.waited += waited;
-            before.turns = had.turns.max(before.turns);
+            before = had;
         }
         last = now;
+        clock::spin();
     }
     Ok(())
 }
