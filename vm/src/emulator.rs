@@ -17,6 +17,10 @@ use crate::{Kind, Options};
 /// The name under which the guest finds the host's files.
 pub const FILES_TAG: &str = "host";
 
+/// All that is emulated, but for the features with which the kernel clears and copies byte by byte:
+/// an instruction for each byte of a page.
+const PROCESSOR: &str = "max,-erms,-fsrm,-fsrs";
+
 /// Where the guest's messages come out.
 pub enum Line {
     /// Both ways: a virtio port.
@@ -42,7 +46,7 @@ pub fn start(cache: &Cache, options: &Options, initramfs: File) -> Result<Emulat
         call.command.arg("-L").arg(folder);
     }
     call.words(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    call.words(["-cpu", "max", "-smp", &options.topology.smp(), "-m", &memory]);
+    call.words(["-cpu", PROCESSOR, "-smp", &options.topology.smp(), "-m", &memory]);
     call.command.arg("-kernel").arg(cache.vmlinux());
     // A busy host interrupts so late that the kernel believes its timer broken and panics. Neither
     // that check nor the kernel's tests of its ciphers are worth their time at each boot.

@@ -1,5 +1,7 @@
 //! Clocks, in nanoseconds, and computing for a given time.
 
+use std::hint::black_box;
+
 use anyhow::{Result, ensure};
 use attune_linux::time::{SECOND, Time, set_timer_slack};
 pub use attune_linux::time::{now, process_cpu_time as cpu_time, sleep_until, thread_cpu_time};
@@ -17,11 +19,22 @@ pub fn compute(time: Time) {
     }
 }
 
-/// About a microsecond.
+/// About a microsecond, in instructions one after the other: an emulator pays for each branch.
 pub fn spin() {
-    for turn in 0..1000u32 {
-        std::hint::black_box(turn);
+    let mut number = black_box(1);
+    for _ in 0..16 {
+        number = work(work(work(work(number))));
+        number = work(work(work(work(number))));
     }
+    black_box(number);
+}
+
+/// A step of a random generator (xorshift), which no compiler shortens.
+#[inline(always)]
+fn work(number: u64) -> u64 {
+    let number = number ^ (number << 13);
+    let number = number ^ (number >> 7);
+    number ^ (number << 17)
 }
 
 /// Looks so often whether it is so. Err: it is not, after `patience`.
