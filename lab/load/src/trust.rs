@@ -2,7 +2,9 @@
 //!
 //! Two victims compute, cooperating where the policy has such imports, and a third one wakes by the
 //! clock. Beside them run so many programs of another user: first ones that only compute, then as
-//! many that attack. The difference is what the attack takes. Times in nanoseconds.
+//! many that attack. The difference is what the attack takes. One attack has many threads that
+//! compute a little, so it is compared with programs that have as many and supply nothing. Times in
+//! nanoseconds.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -34,6 +36,8 @@ const WORK: u64 = 3 * MS;
 const DUE_WORK: u64 = 40 * MS;
 const PERIOD: u64 = 10 * MS;
 const SLEEPERS: usize = 60;
+/// What a sleeper computes in the deterministic machine until it has supplied all.
+const SUPPLIES: u64 = 8 * MS / 100;
 /// So often a thread polls before it breaks its word, and then does not for so long.
 const TRUSTED: usize = 1000;
 const BROKEN: u64 = 3 * MS;
@@ -115,16 +119,18 @@ const GREEDIEST: [(&str, i64); 16] = [
 pub fn run(attacks: &[Attack], attackers: usize, time: Duration) -> Result<Value> {
     ensure!(process::effective_user() == 0, "only root can start programs of two users");
     ensure!(attackers > 0, "at least one attacker");
-    let plain = scene(None, attackers, time)?;
+    let plain = scene(|_| spin(), attackers, time)?;
     let mut figures = json!({ "attackers": attackers, "plain": plain.json() });
+    let threads = attacks.contains(&Attack::SleepersAnew);
+    let threads = threads.then(|| scene(|_| anew(many_threads), attackers, time)).transpose()?;
+    if let Some(threads) = &threads {
+        figures["threads-anew"] = threads.beside(&plain);
+    }
     for attack in attacks {
-        let scene = scene(Some(*attack), attackers, time)?;
-        let parts = scene.shares.iter().zip(&plain.shares).map(|(had, plain)| had / plain);
-        let mut its = scene.json();
-        its["lost_percent"] = json!(100.0 * (1.0 - parts.fold(f64::INFINITY, f64::min)));
-        its["added_p99_ns"] = json!(scene.p99() - plain.p99());
+        let scene = scene(|seed| act(*attack, seed), attackers, time)?;
+        let other = threads.as_ref().filter(|_| *attack == Attack::SleepersAnew);
         let name = attack.to_possible_value().map(|value| value.get_name().to_owned());
-        figures[name.unwrap_or_default()] = its;
+        figures[name.unwrap_or_default()] = scene.beside(other.unwrap_or(&plain));
     }
     Ok(figures)
 }
@@ -141,12 +147,22 @@ impl Scene {
         json!({ "shares": self.shares, "late_ns": self.late })
     }
 
+    /// With what victims lose in comparison with the other scene.
+    fn beside(&self, other: &Scene) -> Value {
+        let parts = self.shares.iter().zip(&other.shares).map(|(had, other)| had / other);
+        let mut json = self.json();
+        json["lost_percent"] = json!(100.0 * (1.0 - parts.fold(f64::INFINITY, f64::min)));
+        json["added_p99_ns"] = json!(self.p99() - other.p99());
+        json
+    }
+
     fn p99(&self) -> f64 {
         self.late["p99"].as_f64().unwrap_or(f64::NAN)
     }
 }
 
-fn scene(attack: Option<Attack>, attackers: usize, time: Duration) -> Result<Scene> {
+/// Each stranger has a number, and does the job with it for ever.
+fn scene(job: impl Fn(usize), attackers: usize, time: Duration) -> Result<Scene> {
     let time = time.as_nanos() as u64;
     let late = child::shared(time.div_ceil(PERIOD) as usize)?;
     let begin = clock::now() + SETTLES;
@@ -159,7 +175,7 @@ fn scene(attack: Option<Attack>, attackers: usize, time: Duration) -> Result<Sce
             clock::compute(BIT);
         }
     })?;
-    let strangers = (0..attackers).map(|seed| of_user(STRANGER, || act(attack, seed)));
+    let strangers = (0..attackers).map(|seed| of_user(STRANGER, || job(seed)));
     let strangers = strangers.collect::<Result<Vec<_>>>()?;
     let used = || {
         let times = victims.iter().map(|victim| clock::cpu_time(victim.pid()));
@@ -206,53 +222,49 @@ fn work() {
     poll_for_ever();
 }
 
-fn act(attack: Option<Attack>, seed: usize) {
+fn act(attack: Attack, seed: usize) {
     match attack {
-        None => spin(),
-        Some(Attack::Theft) => {
+        Attack::Theft => {
             supply("group", GROUP);
             supply("importance", i64::MIN);
             poll_for_ever();
         }
-        Some(Attack::Sleepers) => {
+        Attack::Sleepers => {
             for _ in 0..SLEEPERS {
-                let sleeper = || {
+                start(|| {
                     supply("group", GROUP + 1);
                     supply("importance", i64::MAX);
                     supply("next_release", i64::MAX / 2);
                     supply("polls", 1);
-                    loop {
-                        std::thread::sleep(Duration::from_millis(500));
-                    }
-                };
-                start(sleeper);
+                    sleep_for_ever();
+                });
             }
             supply("group", GROUP + 1);
             poll_for_ever();
         }
-        Some(Attack::SleepersAnew) => anew(Attack::Sleepers, seed),
-        Some(Attack::Extremes) => {
+        Attack::SleepersAnew => anew(|| act(Attack::Sleepers, seed)),
+        Attack::Extremes => {
             GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
             spin();
         }
-        Some(Attack::ExtremesAnew) => anew(Attack::Extremes, seed),
-        Some(Attack::Breaks) => break_word_for_ever(),
-        Some(Attack::AlwaysDue) => release_for(u64::MAX, 0),
-        Some(Attack::AlwaysAhead) => release_for(u64::MAX, BIT / 2),
-        Some(Attack::Flood) => loop {
+        Attack::ExtremesAnew => anew(|| act(Attack::Extremes, seed)),
+        Attack::Breaks => break_word_for_ever(),
+        Attack::AlwaysDue => release_for(u64::MAX, 0),
+        Attack::AlwaysAhead => release_for(u64::MAX, BIT / 2),
+        Attack::Flood => loop {
             // Where the scheduler lacks the import, each question is a connection of its own.
             import("no such import");
         },
-        Some(Attack::Any) => {
+        Attack::Any => {
             let mut draw = Random(seed as u64);
             loop {
                 let kind = KINDS[draw.below(KINDS.len() as u64) as usize];
-                for_a_while(kind, seed, 1 + draw.below(LONGEST_DRAWN));
+                for_a_while(|| act(kind, seed), 1 + draw.below(LONGEST_DRAWN));
             }
         }
-        Some(Attack::Workers) => one_by_one(|| clock::compute(WORK)),
-        Some(Attack::DueWorkers) => one_by_one(|| release_for(DUE_WORK, 0)),
-        Some(Attack::Chain) => {
+        Attack::Workers => one_by_one(|| clock::compute(WORK)),
+        Attack::DueWorkers => one_by_one(|| release_for(DUE_WORK, 0)),
+        Attack::Chain => {
             start(link_of_chain);
             loop {
                 std::thread::sleep(Duration::from_secs(1));
@@ -261,20 +273,38 @@ fn act(attack: Option<Attack>, seed: usize) {
     }
 }
 
+/// What [`Attack::Sleepers`] is compared with where it is made anew: as many threads, which compute
+/// for as long and supply nothing.
+fn many_threads() {
+    for _ in 0..SLEEPERS {
+        start(|| {
+            clock::compute(SUPPLIES);
+            sleep_for_ever();
+        });
+    }
+    spin();
+}
+
+fn sleep_for_ever() {
+    loop {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+fn anew(job: impl Fn()) {
+    loop {
+        for_a_while(&job, ANEW);
+    }
+}
+
 /// In a process of its own, which then ends with all its threads and all that it supplies.
-fn for_a_while(attack: Attack, seed: usize, time: u64) {
+fn for_a_while(job: impl FnOnce(), time: u64) {
     let its = Child::start(|| {
-        act(Some(attack), seed);
+        job();
         0
     });
     clock::sleep_until(clock::now() + time);
     drop(its);
-}
-
-fn anew(attack: Attack, seed: usize) {
-    loop {
-        for_a_while(attack, seed, ANEW);
-    }
 }
 
 fn link_of_chain() {

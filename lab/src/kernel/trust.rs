@@ -103,11 +103,12 @@ pub const EXPERIMENT: Description = Description {
             Milliseconds: what the attack adds to the p99 of the third one's wake-up delay.",
         "Theft: it names the victims' group and matters most. Sleepers: 60 further threads of \
             it sleep in a group of its own. Sleepers anew: the same, in a process that is killed \
-            and made anew each 0.2 s. Extremes: each number that it may supply is the greediest. \
-            Extremes anew: the same, in such a process. Breaks: it polls a thousand times, and \
-            then not for 3 ms. Always due: its release has always come, and it sleeps now and \
-            then. Always ahead: the same, with a release that comes 0.05 ms later. Chain: its \
-            threads work for 2 ms each, start the next and end. Workers: a thread of it that \
+            and made anew each 0.2 s; compared with one that has as many threads, which compute \
+            for as long and supply nothing. Extremes: each number that it may supply is the \
+            greediest. Extremes anew: the same, in such a process. Breaks: it polls a thousand \
+            times, and then not for 3 ms. Always due: its release has always come, and it sleeps \
+            now and then. Always ahead: the same, with a release that comes 0.05 ms later. Chain: \
+            its threads work for 2 ms each, start the next and end. Workers: a thread of it that \
             only waits starts one after the other that works for 3 ms and ends. Due workers: the \
             same, for 40 ms and always due. Flood: it connects to the values' socket all the \
             time. Drawn: each attacker makes one of these after the other, for up to 0.4 s each.",
