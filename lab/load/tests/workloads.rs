@@ -274,8 +274,9 @@ fn desktop(programs: &[&str], words: &[&str]) -> Option<Vec<Value>> {
         return None;
     }
     static DISPLAYS: AtomicU32 = AtomicU32::new(0);
-    let own = DISPLAYS.fetch_add(1, Relaxed) * 30_000;
-    let display = 1000 + own + std::process::id() % 30_000;
+    // A display's port is 6000 + its number, and there are 65 536 ports.
+    let own = DISPLAYS.fetch_add(1, Relaxed) * 25_000;
+    let display = 1000 + own + std::process::id() % 25_000;
     let server = format!("Xvfb :{display} -screen 0 640x480x24 -nolisten tcp -ac -noreset -r");
     let output = Command::new(env!("CARGO_BIN_EXE_attune-load"))
         .args(["desktop", "--server", &server, "--hogs", "0,1"])

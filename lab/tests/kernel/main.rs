@@ -104,9 +104,11 @@ fn who_can_run_is_measured_and_who_cannot_says_why() {
         "{text}"
     );
     let mut fair_class = text.lines().filter(|line| line.starts_with("fair class"));
-    // 500 turns are 1000 switches; a tenth more runs before it counts.
+    // 500 turns are 1000 switches; a tenth more runs before it counts. A thread of the kernel may
+    // come in between.
     let one_cpu = fair_class.next().expect("a row");
-    assert!(one_cpu.split_whitespace().any(|word| word == "1000"), "{text}");
+    let mut switches = one_cpu.split_whitespace().filter_map(|word| word.parse().ok());
+    assert!(switches.any(|number: u32| (1000..1010).contains(&number)), "{text}");
     let two_cpus = fair_class.next().expect("a row");
     assert!(two_cpus.contains("20.00 [20.00 20.00]"), "{text}");
     assert!(
