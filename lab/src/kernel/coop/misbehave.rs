@@ -19,8 +19,8 @@ pub const EXPERIMENT: Description = Description {
     text: &[
         SETTING,
         "After one callback in a hundred the last player goes on for up to 10 ms, uniformly. The \
-            scheduler lets it for `coop_slack`, 1 ms, or half of that within four seconds, and \
-            then treats it like a hog until it polls again.",
+            scheduler lets it for `coop_slack`, 1 ms, or half of that if it used up all of it less \
+            than four seconds before, and then treats it like a hog until it polls again.",
     ],
     published: "delays of 0 to 10 ms with probability 0.01: its own tardiness up to 40 ms, others \
         unharmed.",
