@@ -7,6 +7,14 @@ use std::path::Path;
 use crate::common::machine::{ATTUNE, UNTIL_SAYS, between, build, strip};
 use crate::systemd::session;
 
+/// How often the service, its policy's holder or both are killed.
+fn kills() -> usize {
+    std::env::var("ATTUNE_KILLS").map_or(6, |count| count.parse().expect("a number of kills"))
+}
+
+/// In ms of the machine's time.
+const BACK_WITHIN: u64 = 2000;
+
 /// Small, so that it loads soon.
 const POLICY: &str = "scheduler plain extends lifecycle {
     event schedule {
@@ -21,9 +29,37 @@ const POLICY: &str = "scheduler plain extends lifecycle {
 /// `took MARK COMMAND ..` says how many milliseconds it took.
 const SESSION: &str = r#"
 clock() { read up idle </proc/uptime; echo ${up%.*}${up#*.}0; }
-took() { mark=$1; before=$(clock); shift; "$@"; echo "$mark $(($(clock) - before))"; }
+took() { mark=$1; since=$(clock); shift; "$@"; echo "$mark $(($(clock) - since))"; }
 property() { systemctl show -P $1 attuned; }
 stands_by() { grep -l [-]-standby /proc/[0-9]*/cmdline; }
+holder() { $attune status --json | sed -n 's/.*"now":{"process":\([0-9]*\),.*/\1/p'; }
+# The status while another process than this one holds the policy.
+not_held_by() { now=$(holder); [ "$now" ] && [ "$now" != $1 ] && $attune status; }
+held_by() { [ "$(holder)" = $1 ] && $attune status; }
+drawn=1
+# `draw NAME LIMIT`: a number below it.
+draw() {
+    drawn=$(((drawn * 1103515245 + 12345) % 2147483648)); eval "$1=$((drawn / 65536 % $2))"
+}
+# So many times, at a random moment: the service, the policy's holder or both.
+kills() {
+    for kill in $(seq $1); do
+        draw moment 1000; sleep $(printf 0.%03d $moment)
+        until_says '[1-9]' property MainPID
+        holder=$(holder); service=$(property MainPID)
+        draw victim 3
+        case $victim in
+        0) kill -9 $service
+            held_by $holder | grep -q "scheduler: plain for " || echo "gone with the service"
+            took "back service" until_says "attuned: keeps" held_by $holder;;
+        1) kill -9 $holder
+            took "back holder" until_says "scheduler: plain for " not_held_by $holder;;
+        2) kill -9 $service $holder
+            took "back both" until_says "scheduler: plain for " not_held_by $holder;;
+        esac
+    done
+    until_says "attuned: keeps" $attune status
+}
 runs() {
     systemctl start attuned; echo "start: $?"
     until_says "attuned: keeps" $attune status
@@ -45,13 +81,14 @@ echo "restarts after $(property RestartUSec)"
 
 cp right.toml /etc/attune/attuned.toml
 took loading runs
-holder=$($attune status --json | sed -n 's/.*"now":{"process":\([0-9]*\),.*/\1/p')
+holder=$(holder)
 echo "<runs>"; $attune status; cat /sys/kernel/sched_ext/root/ops; echo "<end>"
 kill -9 $(property MainPID)
 until_says 1 property NRestarts
 until_says "attuned: keeps" $attune status
 echo "<again>"; $attune status; echo "<end>"
 $attune status | grep -q "held by process $holder," && echo "the policy has gone on"
+kills $kills
 # The process that stands by loads the policy now.
 until_says . stands_by
 took stopping systemctl stop attuned
@@ -85,7 +122,7 @@ pub fn prepare(folder: &Path) -> Vec<String> {
     let copy = folder.join("attuned");
     strip(&attuned, &copy);
     let attuned = copy.display().to_string();
-    let script = format!("attuned={attuned}\n{UNTIL_SAYS}{SESSION}");
+    let script = format!("attuned={attuned}; kills={}\n{UNTIL_SAYS}{SESSION}", kills());
     fs::write(folder.join("service"), script).unwrap();
     let files = ["service", "plain.bpf.o", "right.toml", "wrong.toml", &attuned];
     files.map(str::to_owned).to_vec()
@@ -124,4 +161,18 @@ fn systemd_keeps_the_service_and_the_service_its_policy() {
     {
         assert!(told("told").contains(words), "{words}: {said}");
     }
+}
+
+#[test]
+fn the_policy_is_back_soon_whatever_is_killed() {
+    let Some(said) = session() else { return };
+    assert!(!said.contains("gone with the service\n"), "{said}");
+    let mut backs = 0;
+    for line in said.lines().filter_map(|line| line.strip_prefix("back ")) {
+        eprintln!("back {line}");
+        let (_, took) = line.rsplit_once(' ').expect("a victim and a time");
+        assert!(took.parse::<u64>().expect("a time") <= BACK_WITHIN, "{line}: {said}");
+        backs += 1;
+    }
+    assert_eq!(backs, kills(), "{said}");
 }

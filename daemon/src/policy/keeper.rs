@@ -134,8 +134,12 @@ impl Keeper {
                 self.state = State::Starts;
                 self.starts += 1;
             }
-            None if time::now() >= self.next => notes.extend(self.start()),
-            None => {}
+            // The process that stood by for an earlier service may have the turn only now.
+            None => match self.take_over() {
+                Some(note) => notes.push(note),
+                None if time::now() >= self.next => notes.extend(self.start()),
+                None => {}
+            },
         }
         self.keep_standby();
         notes
@@ -292,4 +296,31 @@ fn end(mut holder: Holder) {
 fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("attune")));
     beside.filter(|program| program.exists()).unwrap_or_else(|| "attune".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use attune_linux::procfs;
+
+    use super::*;
+
+    #[test]
+    fn a_holder_of_an_earlier_service_that_comes_late_is_taken_over_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let policy: Policy = toml::from_str("scheduler = \"fair\"").unwrap();
+        let mut keeper = Keeper::new(&policy, folder.path(), folder.path());
+        keeper.next = Time::MAX;
+        assert_eq!(keeper.step(), [""; 0], "it waits");
+
+        let mut late = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut record = Record::new("fair".to_owned(), Some(policy.words()));
+        record.process = late.id();
+        record.start = procfs::start_time(late.id()).unwrap();
+        record.begin(folder.path()).unwrap();
+        assert_eq!(keeper.step(), ["takes over fair, which an earlier service has left"]);
+        assert_eq!(keeper.holder.as_ref().map(|holder| holder.number), Some(late.id()));
+        // The service ends it when it ends itself.
+        drop(keeper);
+        assert!(!late.wait().unwrap().success());
+    }
 }
