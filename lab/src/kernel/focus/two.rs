@@ -28,10 +28,10 @@ pub const EXPERIMENT: Description = Description {
         workloads: &[Workload::new(
             "two",
             concat!(
-                "desktop --server 'Xvfb :9 -screen 0 1840x700x24 -nolisten tcp -ac' --hogs 10 \
+                "desktop --server 'Xvfb :9 -screen 0 2016x800x24 -nolisten tcp -ac' --hogs 10 \
                  --seconds {seconds}",
-                player!("1216:684", "0:0"),
-                player!("1216:684", "608:0")
+                player!("1344:756", "0:0"),
+                player!("1344:756", "672:0")
             ),
         )
         .playing(FILM, player_alone)
