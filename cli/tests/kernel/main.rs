@@ -9,6 +9,7 @@ mod implicit;
 mod instances;
 mod knowledge;
 mod lends;
+mod reload;
 mod rescue;
 mod several;
 mod shared;

@@ -40,7 +40,7 @@ fn build(schedulers: &[&str], object: &Path) {
 }
 
 /// The numbers behind a label.
-fn numbers(said: &str, label: &str) -> Vec<f64> {
+pub fn numbers(said: &str, label: &str) -> Vec<f64> {
     let line = said.lines().find_map(|line| line.strip_prefix(&format!("{label}:")));
     let line = line.unwrap_or_else(|| panic!("{label}: {said}"));
     line.split_whitespace().map(|number| number.parse().unwrap()).collect()
@@ -97,7 +97,7 @@ fn the_verifier_takes_eight_large_policies_at_once() {
     assert!(said.contains("the kernel takes it"), "{said}");
 }
 
-fn image(object: &str) -> Image {
+pub fn image(object: &str) -> Image {
     Image::read(std::fs::read(object).unwrap()).unwrap()
 }
 

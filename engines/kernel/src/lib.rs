@@ -17,6 +17,7 @@ mod compiler;
 mod containers;
 mod description;
 mod division;
+mod expedite;
 mod failure;
 mod followed;
 mod fresh;

@@ -13,6 +13,7 @@ use std::ptr;
 
 use libbpf_rs::{MapCore, libbpf_sys};
 
+use crate::expedite::Attached;
 use crate::fresh;
 use crate::load::Error;
 use crate::loaded::Loaded;
@@ -23,7 +24,7 @@ use crate::tunables;
 const SETTING: u64 = 16;
 
 /// The kernel has finished with the scheduler.
-pub(crate) fn attach(loaded: &Loaded) -> Result<OwnedFd, Error> {
+pub(crate) fn attach(loaded: &Loaded) -> Result<Attached, Error> {
     let Loaded { image, memory, object, .. } = loaded;
     let mut copier = loaded.copier_now();
     let settings = tunables::settings(image, memory).ok_or(NOT_OURS)?;
@@ -40,7 +41,7 @@ pub(crate) fn attach(loaded: &Loaded) -> Result<OwnedFd, Error> {
         return Err(failed(loaded, io::Error::from_raw_os_error(-link).to_string()));
     }
     // SAFETY: the kernel has just made it for this caller.
-    Ok(unsafe { OwnedFd::from_raw_fd(link) })
+    Ok(unsafe { OwnedFd::from_raw_fd(link) }.into())
 }
 
 const NOT_OURS: Error = Error::Inconsistent("it cannot be attached again");

@@ -12,6 +12,7 @@ use attune_values::wire::Tunable;
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{AsRawLibbpf, Link, MapCore, Object, Program, RingBuffer, RingBufferBuilder};
 
+use crate::expedite::{Attached, expedited};
 use crate::failure::{self, Exit};
 use crate::followed::{Changes, Followed};
 use crate::fresh;
@@ -32,7 +33,7 @@ use crate::values::Values;
 /// A scheduler in the kernel. Dropping it detaches it.
 pub struct Running {
     // Links stand in front of what they belong to, so that they are dropped first.
-    link: Option<OwnedFd>,
+    link: Option<Attached>,
     _listening: Vec<Link>,
     /// What the program tells: that it has ended, and of CPUs.
     news: RingBuffer<'static>,
@@ -88,12 +89,13 @@ impl Prepared {
 
     pub fn attach(self) -> Result<Running, Error> {
         let Loaded { image, object, .. } = &*self.loaded;
-        let link = attach_scheduler(object).map_err(|error| match support::busy() {
+        let link = expedited(|| attach_scheduler(object));
+        let link = link.map_err(|error| match support::busy() {
             // It came while this one was compiled and verified.
             Some(busy) => Error::Missing(busy),
             None => load::refused(image, error),
         })?;
-        let link = link.as_fd().try_clone_to_owned().ok();
+        let link = link.as_fd().try_clone_to_owned().ok().map(Attached::from);
         let listens = |name: &OsStr| {
             LISTENERS.iter().any(|it| name == *it) || self.implicit && load::is_timer_program(name)
         };
@@ -225,10 +227,13 @@ impl Running {
     /// Attaches again what was lent. What was set, the values of programs, hints and the sides of
     /// threads stay; threads and the policy start anew.
     pub fn reload(&mut self) -> Result<(), Error> {
-        // The kernel has finished with it when the link is gone.
-        self.link = None;
-        self.link = Some(reload::attach(&self.loaded)?);
-        Ok(())
+        // No policy schedules until it is attached, so what is in between is expedited, too.
+        expedited(|| {
+            // The kernel has finished with it when the link is gone.
+            self.link = None;
+            self.link = Some(reload::attach(&self.loaded)?);
+            Ok(())
+        })
     }
 
     /// Detaches, so that another process can attach a scheduler; [`Running::reload`] attaches this
