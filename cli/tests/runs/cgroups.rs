@@ -169,7 +169,7 @@ fn a_small_quota_does_not_end_the_run() {
     let script = r#"
         make a; limit a 1 1000000
         i=0; while [ $i -lt 200 ]; do hog a; i=$((i + 1)); done
-        measure small 3 a
+        measure small 6 a
         end
     "#;
     let said = under("quotas_small", "fair", "--timeout 2000", &format!("{LIMIT}{script}"));

@@ -51,7 +51,12 @@ until_says "attuned: keeps" $attune status
 [ "$(now)" != "$first" ] && echo "another holder: $(now)"
 echo "top $($attune top --json)"
 echo "set $($attune set --json)"
-printf "status %s\n" "$($attune status --json)"
+# It has a second to answer, which is little while another process loads the policy.
+for i in $(seq 20); do
+    status=$($attune status --json)
+    case $status in *'"running":true'*) break ;; esac
+done
+printf "status %s\n" "$status"
 kill $service; wait $service; echo "end: $?"
 cat /sys/kernel/sched_ext/state
 $attune run kept.bpf.o --all --timeout 30000 -- sh -c \

@@ -104,6 +104,10 @@ impl Keeper {
     /// What happened, for the log.
     pub fn take_over(&mut self) -> Option<String> {
         let (record, process) = left_over(&self.folder)?;
+        if self.standby.as_ref().is_some_and(|standby| standby.number == record.process) {
+            // It has the turn since the last look, and is no stranger.
+            return None;
+        }
         let holder = Holder { process, number: record.process, child: None };
         if record.words.as_ref() != Some(&self.words) {
             end(holder);
