@@ -62,9 +62,10 @@ fn raise(thread: u32) -> Option<(u32, Attributes)> {
     (has_none && Attributes::fifo(1).apply_to(thread).is_ok()).then_some((thread, before))
 }
 
-/// What the setting was before. None: there is none, or it may not be changed.
+/// What the setting was before. None: there is none, it may not be changed, or it is so already,
+/// perhaps by another process that puts it back.
 fn set(file: &'static str, value: &str) -> Option<(&'static str, String)> {
-    let before = fs::read_to_string(file).ok()?;
+    let before = fs::read_to_string(file).ok().filter(|before| before.trim() != value)?;
     fs::write(file, value).is_ok().then_some((file, before))
 }
 
