@@ -2,18 +2,25 @@
 //!
 //! # What it establishes
 //!
-//! - [`Waiting::Bounded`]: ready threads sit in one queue between handlers, first in, first out.
-//!   `schedule` takes the first one whenever there is one, and dispatches it with a slice. Nothing
-//!   else takes a thread out of the queue but what happens to that very thread. So a thread waits
-//!   for a slice of each thread that was there before it, and of the one that runs.
+//! - [`Waiting::Bounded`]: one of two patterns. First in, first out: ready threads sit in one queue
+//!   between handlers. `schedule` takes the first one whenever there is one, and dispatches it with
+//!   a slice. Nothing else takes a thread out of the queue but what happens to that very thread. So
+//!   a thread waits for a slice of each thread that was there before it, and of the one that runs.
+//!   Or [`rounds`]: whatever the order is, a thread that has waited for a whole round goes to a
+//!   queue that is served first.
 //! - [`Waiting::Starves`]: there are threads, and values of imports, for which it does. Either no
 //!   statement takes ready threads out of a container, or it takes only the first one, by an order
 //!   in which others can come before a thread again and again; or a thread has a CPU for as long as
 //!   it wants, and no `preempt` ends that.
-//! - [`Waiting::NotProved`]: neither. Policies that serve threads out of turn when they have waited
-//!   long are among these.
+//! - [`Waiting::NotProved`]: neither. Virtual time alone is among these: a thread that is pinned to
+//!   a CPU that falls behind, or is charged nothing for a short stay, may wait for ever.
 //!
 //! Verbatim text may do anything: nothing is claimed of a policy with it.
+
+mod moves;
+mod rounds;
+
+use moves::Moves;
 
 use super::occupancy::Occupancy;
 use crate::engine::event::Event;
@@ -30,37 +37,40 @@ pub fn judge(program: &Program, occupancy: &Occupancy) -> Waiting {
     let Some(schedule) = program.handler(Event::Schedule) else {
         return Waiting::Starves("it has no `schedule`: no thread ever runs".into());
     };
-    let uses = Uses::of(program);
+    let moves = Moves::of(program);
     let name = |container: ContainerId| &program.containers[container].name;
     for &container in ready {
-        if !occupancy.left[index(container)] && !uses.taken(container) {
+        if !occupancy.left[index(container)] && !moves.taken(container) {
             return Waiting::Starves(format!(
                 "no statement takes a thread out of `{}`",
                 name(container)
             ));
         }
     }
-    if uses.unbounded && !uses.preempts {
+    if moves.unbounded && !moves.preempts {
         return Waiting::Starves(
             "`dispatch` names no time: a thread that does not block keeps its CPU".into(),
         );
     }
     for &container in ready {
-        if let Some(why) = overtaken(program, &uses, container) {
+        if let Some(why) = overtaken(program, &moves, container) {
             return Waiting::Starves(why);
         }
     }
     if let [queue] = occupancy.becomes_ready.as_slice()
         && let Some(holder) = server(program, schedule, *queue)
-        && !uses.taken_elsewhere(*queue)
+        && !moves.taken_elsewhere(*queue)
         // What is put there is dispatched at once: it runs, and is not ready.
-        && uses.destinations.iter().filter(|to| **to == holder).count() == 1
+        && moves.all.iter().filter(|it| it.to == Some(holder)).count() == 1
         && ready.iter().all(|id| [*queue, holder].contains(id))
     {
         return Waiting::Bounded(format!(
             "for one slice of each thread before it in `{}`, first in, first out",
             name(*queue)
         ));
+    }
+    if let Some(why) = rounds::bound(program, &moves, ready) {
+        return Waiting::Bounded(why);
     }
     match ready.iter().find_map(|id| program.containers[*id].sort.map(|sort| (*id, sort))) {
         Some((container, sort)) => not_proved(&format!(
@@ -88,9 +98,9 @@ fn index(container: ContainerId) -> usize {
 
 /// Why threads that come later may be served before one that sits there, again and again. None
 /// where a `foreach` takes threads out, whatever its order.
-fn overtaken(program: &Program, uses: &Uses, id: ContainerId) -> Option<String> {
+fn overtaken(program: &Program, moves: &Moves, id: ContainerId) -> Option<String> {
     let container = &program.containers[id];
-    if uses.visited.contains(&id) || !uses.firsts.iter().any(|(taken, _)| *taken == id) {
+    if moves.visited.contains(&id) || !moves.takes_first(id) {
         return None;
     }
     let name = &container.name;
@@ -181,73 +191,5 @@ fn first_of(thread: &ThreadExpr) -> Option<ContainerId> {
     match thread.kind {
         ThreadKind::First(of) => Some(of.container),
         ThreadKind::Name(_) => None,
-    }
-}
-
-/// How handlers take threads out of containers.
-#[derive(Default)]
-struct Uses {
-    /// Transfers and ends of a container's first thread, and the event of their handler.
-    firsts: Vec<(ContainerId, Event)>,
-    destinations: Vec<ContainerId>,
-    /// A `foreach` walks them.
-    visited: Vec<ContainerId>,
-    /// A handler about a thread that stays ready moves it.
-    reordered: bool,
-    /// Some thread is dispatched without a slice.
-    unbounded: bool,
-    /// Some CPU is made to choose again before that.
-    preempts: bool,
-}
-
-impl Uses {
-    fn of(program: &Program) -> Uses {
-        let mut uses = Uses::default();
-        for handler in &program.handlers {
-            let mut found = Found { event: handler.event, uses: &mut uses };
-            visit::handler(program, handler, &mut found);
-        }
-        uses
-    }
-
-    fn taken(&self, container: ContainerId) -> bool {
-        self.visited.contains(&container) || self.firsts.iter().any(|(of, _)| *of == container)
-    }
-
-    /// Anything but `schedule` may change the order.
-    fn taken_elsewhere(&self, container: ContainerId) -> bool {
-        let elsewhere =
-            |(of, event): &(ContainerId, Event)| *of == container && *event != Event::Schedule;
-        self.reordered || self.visited.contains(&container) || self.firsts.iter().any(elsewhere)
-    }
-}
-
-struct Found<'a> {
-    event: Event,
-    uses: &'a mut Uses,
-}
-
-impl visit::Visitor for Found<'_> {
-    fn statement(&mut self, _program: &Program, statement: &Statement) {
-        match &statement.kind {
-            StatementKind::Transfer { source: thread, .. } | StatementKind::Destroy { thread } => {
-                if let StatementKind::Transfer { destination, .. } = &statement.kind {
-                    self.uses.destinations.push(destination.container);
-                }
-                match first_of(thread) {
-                    Some(container) => self.uses.firsts.push((container, self.event)),
-                    None => {
-                        self.uses.reordered |=
-                            matches!(self.event, Event::Alarm | Event::SetNextThread);
-                    }
-                }
-            }
-            StatementKind::Foreach { container, .. } => {
-                self.uses.visited.push(container.container);
-            }
-            StatementKind::Dispatch { slice: None, .. } => self.uses.unbounded = true,
-            StatementKind::Preempt { .. } => self.uses.preempts = true,
-            _ => {}
-        }
     }
 }
