@@ -24,6 +24,7 @@ macro_rules! entries {
 pub const LIBRARY: &[Entry] = entries![
     "lifecycle",
     "lineage",
+    "herd",
     "fifo",
     "round_robin",
     "pth",

@@ -90,9 +90,7 @@ fn schedulers_lists_the_library_and_prints_its_texts() {
     let folder = Folder::new("schedulers");
     let list = folder.attune(&["schedulers"]);
     assert!(out(&list).lines().any(|line| line.starts_with("shortest_reply ")), "{}", out(&list));
-    assert!(
-        out(&folder.attune(&["schedulers", "fair"])).contains("scheduler fair extends lineage")
-    );
+    assert!(out(&folder.attune(&["schedulers", "fair"])).contains("scheduler fair extends herd"));
     assert_eq!(status(&folder.attune(&["schedulers", "nobody"])), 2);
     let json: Value = serde_json::from_str(out(&folder.attune(&["schedulers", "--json"]))).unwrap();
     assert!(json.as_array().unwrap().iter().all(|entry| entry["idea"].is_string()));
