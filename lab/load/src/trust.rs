@@ -45,8 +45,8 @@ const BROKEN: u64 = 3 * MS;
 const ANEW: u64 = 200 * MS;
 /// How long each attack that is drawn lasts: a part of this.
 const LONGEST_DRAWN: u64 = 400 * MS;
-/// For a scene to find its balance.
-const SETTLES: u64 = 500 * MS;
+/// For a scene to find its balance: sixty sleepers have supplied all by then.
+const SETTLES: u64 = 1000 * MS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Attack {
