@@ -75,7 +75,8 @@ fn threads_go_over_to_other_instances() {
         assert!(!said.contains("has ended"), "--per {per}: {said}");
         assert!(count(said, " of them pulled") > 0, "--per {per}: {said}");
         let (left, arrived) = (calls(said, "leaves"), calls(said, "arrives"));
-        assert!(left == arrived && arrived >= 4, "--per {per}: {said}");
+        // As the run ends, a thread of each CPU may have left one and not arrived at the other.
+        assert!(arrived >= 4 && (arrived..=arrived + 4).contains(&left), "--per {per}: {said}");
     }
 }
 
