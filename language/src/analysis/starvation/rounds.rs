@@ -64,9 +64,9 @@ impl Round {
     fn of(program: &Program) -> Option<Round> {
         let parts = &program.handler(Event::SwitchOut)?.parts;
         parts.iter().find_map(|part| {
-            let statements = &part.routine.body.statements;
-            let reached = statements.iter().take_while(|it| !leaves(program, it));
-            reached.into_iter().find_map(|it| Round::read(program, it))
+            let mut reached =
+                part.routine.body.statements.iter().take_while(|it| !leaves(program, it));
+            reached.find_map(|it| Round::read(program, it))
         })
     }
 
@@ -176,13 +176,13 @@ impl Service {
             }
         }
         let holder = holder.filter(|_| dispatched)?;
-        let others = parts.iter().filter(|part| part.role != Role::Own);
+        let mut others = parts.iter().filter(|part| part.role != Role::Own);
         let harmless = |part: &Part| {
             let found = Effects::of_block(program, &part.routine.body);
             let only = |it: &ContainerId| part.role == Role::After && *it == holder;
             !found.moves && found.dispatched.iter().all(only)
         };
-        others.into_iter().all(harmless).then_some(Service { holder, inboxes })
+        others.all(harmless).then_some(Service { holder, inboxes })
     }
 
     fn holds(&self, round: &Round, id: ContainerId) -> bool {
