@@ -203,6 +203,9 @@ fn a_step_from_the_pattern_of_rounds_takes_the_proof_away() {
         ),
         ("event newthread(t) {", "event newthread(t) { if (|late| > 7) late => ready;"),
         ("queue ready, WQ, late;", "queue ready, WQ; stack late;"),
+        // Each CPU has its own, and ends the others' rounds.
+        ("pqueue RQ sortable", "percpu pqueue RQ sortable"),
+        ("queue ready, WQ, late;", "percpu queue ready; queue WQ, late;"),
         // A slice without an end.
         ("dispatch current for 5ms;", "dispatch current; if (cpus > 9) preempt cpu;"),
     ];

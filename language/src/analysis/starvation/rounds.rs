@@ -85,7 +85,7 @@ impl Round {
         let &(_, stamp, late) = each.first()?;
         let alike = each.iter().all(|(_, own, to)| (*own, *to) == (stamp, late));
         let queue = &program.containers[late];
-        let first_out = queue.kind == ContainerKind::Queue && queue.is_shared();
+        let first_out = queue.kind == ContainerKind::Queue && is_one(program, late);
         let begun = matches!(program.globals[ends].initial, Value::Int(at) if at <= 0);
         let ordered = each.into_iter().map(|(from, ..)| from).collect();
         let found = Round { ends, number, length, stamp, ordered, late };
@@ -139,7 +139,7 @@ fn move_of_late(
         && variable(program, right) == Some(number)
         && is_named(source, *name)
         && otherwise.statements.is_empty()
-        && container.index.is_none()
+        && is_one(program, container.container)
         && rest.iter().all(marks);
     moves.then_some((container.container, stamp, destination.container))
 }
@@ -160,7 +160,9 @@ impl Service {
             match &statement.kind {
                 _ if is_quiet(program, statement) => {}
                 StatementKind::Foreach { name, container, body }
-                    if holder.is_none() && orders(program, round, *name, body) =>
+                    if holder.is_none()
+                        && is_one(program, container.container)
+                        && orders(program, round, *name, body) =>
                 {
                     inboxes.push(container.container);
                 }
@@ -236,9 +238,7 @@ fn ends_ordered(program: &Program, round: &Round, name: NameId, block: &Block) -
     let goes_on = |it: &Statement| is_quiet(program, it) && !skips(program, it);
     let ordered = match &last.kind {
         StatementKind::Transfer { source, destination, .. } => {
-            is_named(source, name)
-                && destination.index.is_none()
-                && round.ordered.contains(&destination.container)
+            is_named(source, name) && round.ordered.contains(&destination.container)
         }
         StatementKind::If { then, otherwise, .. } => {
             [then, otherwise].into_iter().all(|it| ends_ordered(program, round, name, it))
@@ -358,6 +358,12 @@ fn leaves(program: &Program, statement: &Statement) -> bool {
 
 fn skips(program: &Program, statement: &Statement) -> bool {
     Effects::of(program, statement).skips
+}
+
+/// All CPUs have the same: what one does with all of its threads concerns each that waits there.
+fn is_one(program: &Program, id: ContainerId) -> bool {
+    let container = &program.containers[id];
+    container.scope == Scope::Scheduler && container.extent == Extent::One
 }
 
 fn is_named(thread: &ThreadExpr, name: NameId) -> bool {
