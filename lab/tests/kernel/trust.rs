@@ -13,8 +13,8 @@ use attune_lab::report::Claim;
 /// such threads that are made anew, to programs that draw their attacks, and to extreme numbers.
 const ATTACKS: [&str; 5] = ["theft", "sleepers", "sleepers anew", "any", "extremes"];
 const EXTREMES: &str = ATTACKS[4];
-/// How much at most. The thread that answers a user's programs may compute for them for 2 % of the
-/// time and 40 ms more, which in 2.5 s are 3.6 %.
+/// How much at most. The thread that answers a user's programs may compute for them for 1.7 % of
+/// the time and 40 ms more, which in 2.5 s are 3.3 %.
 const MOST_LOST: [f64; 5] = [2.0, 2.0, 4.0, 2.0, 2.0];
 const TRUSTED: &str = "extremes, trusted";
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use attune_linux::time::{MILLISECOND, SECOND, Time};
 
-/// A user's part: one in so many, two per cent.
-const PART: Time = 50;
+/// A user's part: one in so many. With what the requests cost besides, it stays below two per cent.
+const PART: Time = 60;
 /// CPU time that a user who has asked for nothing has at once.
 const CREDIT: Time = 40 * MILLISECOND;
 /// A user who owes waits no longer than this.
