@@ -25,6 +25,7 @@ pub const EXPERIMENTS: &[&dyn Experiment] = &[
     &kernel::restless::EXPERIMENT,
     &kernel::trust::EXPERIMENT,
     &kernel::clients::EXPERIMENT,
+    &kernel::flood::EXPERIMENT,
     &kernel::coop::baseline::EXPERIMENT,
     &kernel::coop::many::EXPERIMENT,
     &kernel::coop::fairness::EXPERIMENT,

@@ -153,6 +153,9 @@ impl From<OwnedFd> for Connection {
     }
 }
 
+/// Connections that wait to be accepted.
+const QUEUE: i32 = 64;
+
 /// Waits for connections; its place in the file system is removed in the end.
 #[derive(Debug)]
 pub struct Listener {
@@ -167,6 +170,27 @@ impl Listener {
         if Connection::to(path, Duration::from_secs(1)).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
         }
+        let listener = Listener::bound(path)?;
+        listen(&listener.socket, QUEUE)?;
+        // Last, so that a process that watches the place (`watch`) can connect when it hears of it.
+        let every_user = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+        std::fs::set_permissions(path, every_user)?;
+        Ok(listener)
+    }
+
+    /// That user alone may connect, and root. Whatever is at the place is removed. Only root may
+    /// make one for another user.
+    pub fn for_user(path: &Path, user: u32) -> io::Result<Listener> {
+        let listener = Listener::bound(path)?;
+        let its_user = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(path, its_user)?;
+        std::os::unix::fs::chown(path, Some(user), None)?;
+        // Nobody has connected before.
+        listen(&listener.socket, QUEUE)?;
+        Ok(listener)
+    }
+
+    fn bound(path: &Path) -> io::Result<Listener> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
@@ -176,12 +200,7 @@ impl Listener {
         }
         let socket = new_socket(SocketFlags::NONBLOCK)?;
         bind(&socket, &address(path)?)?;
-        let listener = Listener { socket, path: path.to_owned() };
-        listen(&listener.socket, 64)?;
-        // Last, so that a process that watches the place (`watch`) can connect when it hears of it.
-        let every_user = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        std::fs::set_permissions(path, every_user)?;
-        Ok(listener)
+        Ok(Listener { socket, path: path.to_owned() })
     }
 
     /// The next connection, which does not wait; None: there is none now.

@@ -5,11 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use attune_linux::socket;
+use attune_linux::{process, socket};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::wire::PACKET;
+use crate::wire::{PACKET, door};
 
 pub use attune_linux::socket::Credentials;
 
@@ -30,8 +30,21 @@ pub enum Received<T> {
 }
 
 impl Connection {
-    /// Connects to the engine that listens there. Sending and receiving wait at most `patience`.
+    /// Connects to the engine that listens there: at the door of the calling user, if there is one.
+    /// Sending and receiving wait at most `patience`.
     pub fn to(path: &Path, patience: Duration) -> io::Result<Connection> {
+        let door = door(path, process::effective_user());
+        match socket::Connection::to(&door, patience) {
+            // The user's own connections have filled the queue.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
+            // There is none, its engine has ended, or the number means another user out there.
+            Err(_) => Connection::at(path, patience),
+            Ok(connection) => Ok(Connection(connection)),
+        }
+    }
+
+    /// The same at the place itself, where all users' connections wait for each other.
+    pub fn at(path: &Path, patience: Duration) -> io::Result<Connection> {
         socket::Connection::to(path, patience).map(Connection)
     }
 
@@ -83,6 +96,11 @@ impl Listener {
     /// See [`socket::Listener::at`].
     pub fn at(path: &Path) -> io::Result<Listener> {
         socket::Listener::at(path).map(Listener)
+    }
+
+    /// See [`socket::Listener::for_user`].
+    pub fn for_user(path: &Path, user: u32) -> io::Result<Listener> {
+        socket::Listener::for_user(&door(path, user), user).map(Listener)
     }
 
     /// The next connection, which does not wait; None: there is none now.

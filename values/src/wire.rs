@@ -17,6 +17,8 @@
 //! The kernel says which process the peer is (SO_PEERCRED); nothing that a peer says about itself
 //! counts. When the connection ends, so does everything that was agreed on it.
 
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 
 /// The version of the protocol; both sides must have the same.
@@ -187,8 +189,16 @@ pub enum Refusal {
 }
 
 /// Where an engine listens.
-pub fn path() -> std::path::PathBuf {
+pub fn path() -> PathBuf {
     std::env::var_os(PATH_VARIABLE).map_or_else(|| DEFAULT_PATH.into(), Into::into)
+}
+
+/// Where an engine that listens at `path` listens for one user alone, if it does: its door. No
+/// other user's connections wait in front of it.
+pub fn door(path: &Path, user: u32) -> PathBuf {
+    let mut folder = path.as_os_str().to_owned();
+    folder.push(".users");
+    PathBuf::from(folder).join(user.to_string())
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ use anyhow::{Result, bail};
 use attune_linux::child::fork;
 use attune_linux::{process, signal};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+use rustix::process::Uid;
+use rustix::thread::set_thread_res_uid;
 
 /// A running child.
 pub struct Child {
@@ -22,6 +24,18 @@ impl Child {
     pub fn start(work: impl FnOnce() -> i32) -> io::Result<Child> {
         // SAFETY: this program has one thread.
         Ok(Child { pid: unsafe { fork(work)? }, waited: false })
+    }
+
+    /// The same as another user, which only root may ask for.
+    pub fn of_user(user: u32, job: impl FnOnce()) -> io::Result<Child> {
+        Child::start(|| {
+            let user = Some(Uid::from_raw(user));
+            if set_thread_res_uid(user, user, user).is_err() {
+                return 1;
+            }
+            job();
+            0
+        })
     }
 
     pub fn pid(&self) -> u32 {

@@ -77,7 +77,7 @@ fn supply(number: u64, gate: &AtomicU64, connected: &AtomicU64) -> i32 {
         clock::sleep_until(clock::now() + 100 * MILLISECOND);
     }
     connected.fetch_add(1, SeqCst);
-    stay()
+    clock::sleep_for_ever()
 }
 
 /// A process of so many threads.
@@ -85,20 +85,14 @@ fn crowd(count: u64, threads: &'static AtomicU64) -> i32 {
     for _ in 1..count {
         let life = || {
             threads.fetch_add(1, SeqCst);
-            stay()
+            clock::sleep_for_ever()
         };
         if Builder::new().stack_size(STACK).spawn(life).is_err() {
             return 1;
         }
     }
     threads.fetch_add(1, SeqCst);
-    stay()
-}
-
-fn stay() -> i32 {
-    loop {
-        clock::sleep_until(clock::now() + 1000 * SECOND);
-    }
+    clock::sleep_for_ever()
 }
 
 fn line(whom: &str) -> String {

@@ -29,6 +29,19 @@ pub fn spin() {
     black_box(number);
 }
 
+pub fn spin_for_ever() -> ! {
+    loop {
+        spin();
+    }
+}
+
+/// Hardly ever wakes: many such processes are quiet.
+pub fn sleep_for_ever() -> ! {
+    loop {
+        sleep_until(now() + 1000 * SECOND);
+    }
+}
+
 /// A step of a random generator (xorshift), which no compiler shortens.
 #[inline(always)]
 fn work(number: u64) -> u64 {

@@ -16,6 +16,7 @@ mod crowd;
 mod desktop;
 mod ext;
 mod films;
+mod flood;
 mod forks;
 mod hogs;
 mod hotplug;
@@ -196,6 +197,21 @@ enum Workload {
     Clients {
         #[arg(long, default_value_t = 1000)]
         count: u64,
+    },
+    /// A program that registers beside programs of other users, which first compute and then flood
+    /// the scheduler's socket: how soon it is heard, and root answered (needs root)
+    Flood {
+        #[arg(long, default_value_t = 4)]
+        users: u32,
+        /// Processes of each user
+        #[arg(long, default_value_t = 4)]
+        processes: usize,
+        /// Further ones of each user, which have values as long as there is a place
+        #[arg(long, default_value_t = 0)]
+        clients: u64,
+        /// The flood comes first if it is odd
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
     },
     /// A process that wakes up periodically beside some that compute: how late it is
     Wakeups {
@@ -422,6 +438,9 @@ fn measure(args: &Args) -> Result<Value> {
         Workload::Restless { changes, threads, seed } => restless::run(*changes, *threads, *seed),
         Workload::Joins { joins, seconds, seed } => joins::run(*joins, *seconds, *seed),
         Workload::Clients { count } => clients::run(*count),
+        Workload::Flood { users, processes, clients, seed } => {
+            flood::run(*users, *processes, *clients, seed % 2 == 1)
+        }
         Workload::Wakeups { hogs, period, work, seconds } => wakeups::run(
             *hogs,
             Duration::from_micros(*period),

@@ -15,7 +15,6 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use attune_linux::process;
 use clap::ValueEnum;
-use rustix::process::Uid;
 use serde_json::{Value, json};
 
 use crate::child::{self, Child};
@@ -119,7 +118,7 @@ const GREEDIEST: [(&str, i64); 16] = [
 pub fn run(attacks: &[Attack], attackers: usize, time: Duration) -> Result<Value> {
     ensure!(process::effective_user() == 0, "only root can start programs of two users");
     ensure!(attackers > 0, "at least one attacker");
-    let plain = scene(|_| spin(), attackers, time)?;
+    let plain = scene(|_| clock::spin_for_ever(), attackers, time)?;
     let mut figures = json!({ "attackers": attackers, "plain": plain.json() });
     let threads = attacks.contains(&Attack::SleepersAnew);
     let threads = threads.then(|| scene(|_| anew(many_threads), attackers, time)).transpose()?;
@@ -166,8 +165,9 @@ fn scene(job: impl Fn(usize), attackers: usize, time: Duration) -> Result<Scene>
     let time = time.as_nanos() as u64;
     let late = child::shared(time.div_ceil(PERIOD) as usize)?;
     let begin = clock::now() + SETTLES;
-    let victims = (0..VICTIMS).map(|_| of_user(VICTIM, work)).collect::<Result<Vec<_>>>()?;
-    let sleeper = of_user(VICTIM, || {
+    let victims =
+        (0..VICTIMS).map(|_| Child::of_user(VICTIM, work)).collect::<Result<Vec<_>, _>>()?;
+    let sleeper = Child::of_user(VICTIM, || {
         clock::without_slack();
         for (release, late) in (begin..).step_by(PERIOD as usize).zip(late) {
             clock::sleep_until(release);
@@ -175,8 +175,8 @@ fn scene(job: impl Fn(usize), attackers: usize, time: Duration) -> Result<Scene>
             clock::compute(BIT);
         }
     })?;
-    let strangers = (0..attackers).map(|seed| of_user(STRANGER, || job(seed)));
-    let strangers = strangers.collect::<Result<Vec<_>>>()?;
+    let strangers = (0..attackers).map(|seed| Child::of_user(STRANGER, || job(seed)));
+    let strangers = strangers.collect::<Result<Vec<_>, _>>()?;
     let used = || {
         let times = victims.iter().map(|victim| clock::cpu_time(victim.pid()));
         times.collect::<Result<Vec<_>, _>>()
@@ -201,21 +201,10 @@ fn scene(job: impl Fn(usize), attackers: usize, time: Duration) -> Result<Scene>
     })
 }
 
-fn of_user(user: u32, job: impl FnOnce()) -> Result<Child> {
-    Ok(Child::start(|| {
-        let user = Some(Uid::from_raw(user));
-        if rustix::thread::set_thread_res_uid(user, user, user).is_err() {
-            return 1;
-        }
-        job();
-        0
-    })?)
-}
-
 /// A victim that cooperates where it can, by polling after each bit of its work.
 fn work() {
     if !attune_client::wanted(&["polls", "group"]) {
-        return spin();
+        clock::spin_for_ever();
     }
     supply("group", GROUP);
     supply("importance", 0);
@@ -236,7 +225,7 @@ fn act(attack: Attack, seed: usize) {
                     supply("importance", i64::MAX);
                     supply("next_release", i64::MAX / 2);
                     supply("polls", 1);
-                    sleep_for_ever();
+                    doze_for_ever();
                 });
             }
             supply("group", GROUP + 1);
@@ -245,7 +234,7 @@ fn act(attack: Attack, seed: usize) {
         Attack::SleepersAnew => anew(|| act(Attack::Sleepers, seed)),
         Attack::Extremes => {
             GREEDIEST.into_iter().for_each(|(name, value)| supply(name, value));
-            spin();
+            clock::spin_for_ever();
         }
         Attack::ExtremesAnew => anew(|| act(Attack::Extremes, seed)),
         Attack::Breaks => break_word_for_ever(),
@@ -279,13 +268,13 @@ fn many_threads() {
     for _ in 0..SLEEPERS {
         start(|| {
             clock::compute(SUPPLIES);
-            sleep_for_ever();
+            doze_for_ever();
         });
     }
-    spin();
+    clock::spin_for_ever();
 }
 
-fn sleep_for_ever() {
+fn doze_for_ever() {
     loop {
         std::thread::sleep(Duration::from_millis(500));
     }
@@ -328,12 +317,6 @@ fn start(job: fn()) {
 
 fn spawn(job: fn()) -> io::Result<JoinHandle<()>> {
     Builder::new().stack_size(64 << 10).spawn(job)
-}
-
-fn spin() {
-    loop {
-        clock::spin();
-    }
 }
 
 /// For so much CPU time, polls with a release that is due so much later.

@@ -27,6 +27,7 @@ mod description;
 pub mod fairness;
 mod films;
 mod fixture;
+pub mod flood;
 pub mod focus;
 pub mod hotplug;
 pub mod join;

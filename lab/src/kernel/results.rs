@@ -117,8 +117,13 @@ impl Results {
 
     /// A figure's median. None: it was not measured.
     pub fn median(&self, contestant: &str, figure: &str) -> Option<f64> {
+        Some(self.interval(contestant, figure)?.value)
+    }
+
+    /// The same with its confidence interval.
+    pub fn interval(&self, contestant: &str, figure: &str) -> Option<Median> {
         let (row, _, figure) = self.row(contestant, figure)?;
-        Some(row.median(figure)?.value)
+        row.median(figure)
     }
 
     /// Contestants with a figure's summary; without those of which it was not measured.

@@ -14,6 +14,7 @@ use attune_linux::places::Places;
 use attune_linux::process;
 use attune_values::socket::Listener;
 
+use crate::doors::Doors;
 use crate::kept::Kept;
 use crate::limits;
 use crate::ready::Ready;
@@ -44,19 +45,27 @@ impl Broker {
         path: &Path,
         store: impl Store + 'static,
     ) -> io::Result<Broker> {
-        let (places, processes) = limits::within(process::raise_descriptor_limit(limits::WANTED));
+        let sizes = limits::within(process::raise_descriptor_limit(limits::WANTED));
         let listener = Listener::at(path)?;
         let (stop, epoll) = (Event::new()?, Epoll::new()?);
         epoll.add(stop.as_fd().as_raw_fd(), Ready::Stop.key(), Readiness::IN)?;
-        epoll.add(listener.as_fd().as_raw_fd(), Ready::Listener.key(), Readiness::IN)?;
         let before = kept.map(Kept::read).unwrap_or_default();
         let missing = Arc::new(AtomicUsize::new(before.clients.len()));
-        let mut registry = Registry::new(store, processes);
+        let mut registry = Registry::new(store, sizes.processes);
         before.hints.iter().for_each(|hint| registry.hint_again(hint));
-        let places = Places::new(places, "connections");
+        let places = Places::new(sizes.connections, "connections");
         let kept = kept.map(Path::to_owned);
-        let mut service =
-            Service::new(registry, listener, epoll, places, kept, before.clients, missing.clone());
+        let doors = Doors::new(path, sizes.doors);
+        let mut service = Service::new(
+            registry,
+            listener,
+            doors,
+            epoll,
+            places,
+            kept,
+            before.clients,
+            missing.clone(),
+        );
         let thread = std::thread::Builder::new()
             .name("attune-values".to_owned())
             .spawn(move || service.run())?;

@@ -27,6 +27,7 @@
 mod account;
 mod broker;
 mod control;
+mod doors;
 mod kept;
 mod limits;
 mod memory;

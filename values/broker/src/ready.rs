@@ -1,10 +1,12 @@
 //! What the broker's thread waits for, as the number that comes with an event of
 //! [`attune_linux::epoll`].
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ready {
     Stop,
     Listener,
+    /// A user's door, by the user.
+    Door(u32),
     /// A process has ended, by its number.
     Process(i32),
     /// By its number, which no other client ever has.
@@ -18,6 +20,7 @@ impl Ready {
         match self {
             Ready::Stop => 0,
             Ready::Listener => 1,
+            Ready::Door(user) => 3 << Ready::KIND | u64::from(user),
             Ready::Process(number) => 1 << Ready::KIND | u64::from(number as u32),
             Ready::Client(number) => 2 << Ready::KIND | number,
         }
@@ -29,7 +32,8 @@ impl Ready {
             (0, 0) => Ready::Stop,
             (0, _) => Ready::Listener,
             (1, _) => Ready::Process(number as u32 as i32),
-            _ => Ready::Client(number),
+            (2, _) => Ready::Client(number),
+            _ => Ready::Door(number as u32),
         }
     }
 }

@@ -18,7 +18,7 @@ mod requests;
 mod seats;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,6 +31,7 @@ use attune_linux::time::{self, MILLISECOND, NEVER, SECOND, Time};
 use attune_values::socket::{Connection, Listener};
 use attune_values::wire::Refusal;
 
+use crate::doors::Doors;
 use crate::kept::Known;
 use crate::meter::Meter;
 use crate::peer::Peer;
@@ -73,6 +74,7 @@ struct Client {
 pub struct Service<S: Store> {
     registry: Registry<S>,
     listener: Listener,
+    doors: Doors,
     epoll: Epoll,
     clients: BTreeMap<u64, Client>,
     /// How many clients there have been.
@@ -81,8 +83,8 @@ pub struct Service<S: Store> {
     supplying: BTreeMap<i32, u64>,
     places: Places,
     turned_away: VecDeque<u64>,
-    /// Clients that are not watched until then.
-    put_off: BTreeSet<(Time, u64)>,
+    /// What is not watched until then: clients, doors, the listener.
+    put_off: BTreeSet<(Time, Ready)>,
     lists: VecDeque<List>,
     /// When it is time to look for idle clients.
     idle_at: Time,
@@ -96,8 +98,6 @@ pub struct Service<S: Store> {
     meter: Meter,
     /// CPU time of this thread that users are charged with already.
     computed: Time,
-    /// When connections are accepted again, if none is now.
-    accepts_from: Option<Time>,
 }
 
 impl<S: Store> Service<S> {
@@ -106,6 +106,7 @@ impl<S: Store> Service<S> {
     pub fn new(
         registry: Registry<S>,
         listener: Listener,
+        doors: Doors,
         epoll: Epoll,
         places: Places,
         kept: Option<PathBuf>,
@@ -115,6 +116,7 @@ impl<S: Store> Service<S> {
         Service {
             registry,
             listener,
+            doors,
             epoll,
             clients: BTreeMap::new(),
             comers: 0,
@@ -131,12 +133,15 @@ impl<S: Store> Service<S> {
             write_after: WRITE_AFTER,
             meter: Meter::default(),
             computed: 0,
-            accepts_from: None,
         }
     }
 
     /// Until [`Ready::Stop`].
     pub fn run(&mut self) {
+        self.watch(Ready::Listener);
+        for user in self.doors.all().map(|(user, _)| user).collect::<Vec<_>>() {
+            self.watch(Ready::Door(user));
+        }
         // Those that have hints of the engine before.
         self.watch_processes();
         loop {
@@ -148,7 +153,8 @@ impl<S: Store> Service<S> {
             let mut ready = Vec::new();
             // Where it fails, memory for the question will be found again.
             let _ = self.epoll.collect(|key, _| ready.push(Ready::of(key)));
-            let mut comers = false;
+            // Those that are here already are served before others are let in.
+            ready.sort_by_key(|ready| matches!(ready, Ready::Listener | Ready::Door(_)));
             for ready in ready {
                 match ready {
                     Ready::Stop => {
@@ -156,15 +162,13 @@ impl<S: Store> Service<S> {
                         self.write_down();
                         return;
                     }
-                    Ready::Listener => comers = true,
+                    Ready::Listener => self.accept(),
+                    Ready::Door(user) => self.accept_at_door(user),
                     Ready::Process(number) => {
                         self.end(number);
                     }
                     Ready::Client(number) => self.hear(number),
                 }
-            }
-            if comers {
-                self.accept();
             }
             self.work_on_lists();
             let now = time::now();
@@ -181,7 +185,7 @@ impl<S: Store> Service<S> {
         let user_of = |list: &List| self.clients.get(&list.client).map(|client| client.peer);
         let lists =
             self.lists.iter().map(|list| user_of(list).map_or(0, |it| self.served_from(it)));
-        let all = lists.chain(put_off).chain(self.accepts_from).chain([self.idle_at]);
+        let all = lists.chain(put_off).chain([self.idle_at]);
         all.min().map_or(NEVER, |due| due.saturating_sub(now))
     }
 
@@ -221,32 +225,41 @@ impl<S: Store> Service<S> {
         }
     }
 
-    fn watch(&self, number: u64) {
-        if let Some(client) = self.clients.get(&number) {
-            let fd = client.connection.as_fd().as_raw_fd();
+    /// The socket of a client, a door, or the listener's. None: it is gone.
+    fn socket(&self, of: Ready) -> Option<BorrowedFd<'_>> {
+        match of {
+            Ready::Listener => Some(self.listener.as_fd()),
+            Ready::Door(user) => self.doors.of(user).map(AsFd::as_fd),
+            Ready::Client(number) => self.clients.get(&number).map(|it| it.connection.as_fd()),
+            Ready::Stop | Ready::Process(_) => None,
+        }
+    }
+
+    fn watch(&self, socket: Ready) {
+        if let Some(fd) = self.socket(socket) {
             // A client that cannot be watched is found idle.
-            let _ = self.epoll.add(fd, Ready::Client(number).key(), Readiness::IN);
+            let _ = self.epoll.add(fd.as_raw_fd(), socket.key(), Readiness::IN);
         }
     }
 
-    fn watch_no_more(&self, number: u64) {
-        if let Some(client) = self.clients.get(&number) {
-            let _ = self.epoll.remove(client.connection.as_fd().as_raw_fd());
+    fn watch_no_more(&self, socket: Ready) {
+        if let Some(fd) = self.socket(socket) {
+            let _ = self.epoll.remove(fd.as_raw_fd());
         }
     }
 
-    /// Those whose users are served again, and the listener.
+    fn put_off(&mut self, socket: Ready, until: Time) {
+        self.watch_no_more(socket);
+        self.put_off.insert((until, socket));
+    }
+
+    /// What was put off until now.
     fn watch_again(&mut self, now: Time) {
-        while let Some(&(until, number)) = self.put_off.first()
+        while let Some(&(until, socket)) = self.put_off.first()
             && until <= now
         {
             self.put_off.pop_first();
-            self.watch(number);
-        }
-        if self.accepts_from.is_some_and(|from| from <= now) {
-            self.accepts_from = None;
-            let fd = self.listener.as_fd().as_raw_fd();
-            let _ = self.epoll.add(fd, Ready::Listener.key(), Readiness::IN);
+            self.watch(socket);
         }
     }
 
@@ -265,8 +278,7 @@ impl<S: Store> Service<S> {
         client.asked = now;
         let from = self.served_from(peer);
         if from > now {
-            self.watch_no_more(number);
-            self.put_off.insert((from, number));
+            self.put_off(Ready::Client(number), from);
             return;
         }
         if !self.serve(number) {

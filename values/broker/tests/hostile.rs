@@ -1,25 +1,21 @@
 //! Hostile peers: the broker goes on, and other clients notice nothing.
 
+mod common;
+
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use attune_broker::{Broker, Memory};
 use attune_linux::poll;
-use attune_linux::process::{self, Process};
+use attune_linux::process::Process;
 use attune_values::enclosed;
 use attune_values::socket::{Connection, Received};
 use attune_values::wire::{Refusal, Reply, Request, Tunable, VERSION};
+use common::{PATIENCE, all_is_well, become_user, connect, is_root, open_to_all};
 use rustix::process::{PidfdGetfdFlags, pidfd_getfd};
-
-const PATIENCE: Duration = Duration::from_secs(90);
-
-fn connect(socket: &Path) -> Connection {
-    Connection::to(socket, PATIENCE).unwrap()
-}
 
 /// A peer that sends bytes instead of messages.
 fn connect_raw(socket: &Path) -> attune_linux::socket::Connection {
@@ -41,40 +37,6 @@ fn is_garbled(connection: &attune_linux::socket::Connection) -> bool {
     };
     let reply = serde_json::from_slice(&bytes[..length]).unwrap();
     matches!(reply, Reply::Refused { why: Refusal::Garbled, .. })
-}
-
-/// Whether the test can connect as another user; says why not.
-fn is_root() -> bool {
-    let root = process::effective_user() == 0;
-    if !root {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "this test needs root");
-        eprintln!("not tested: only root can connect as another user");
-    }
-    root
-}
-
-/// The calling thread connects as that user from now on.
-fn become_user(user: u32) {
-    let user = Some(rustix::process::Uid::from_raw(user));
-    rustix::thread::set_thread_res_uid(user, user, user).unwrap();
-}
-
-/// A socket's place that every user reaches, and its folder.
-fn open_to_all() -> (tempfile::TempDir, PathBuf) {
-    process::raise_descriptor_limit(0);
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    let socket = folder.path().join("values");
-    (folder, socket)
-}
-
-/// An honest client still gets its page.
-fn all_is_well(socket: &Path) {
-    let connection = connect(socket);
-    connection.send(&Request::Hello { version: VERSION }, None).unwrap();
-    assert!(matches!(connection.receive(), Ok(Received::Message(Reply::Welcome { .. }, Some(_)))));
-    connection.send(&Request::Declare { word: 1, name: "urgent".to_owned() }, None).unwrap();
-    assert!(matches!(connection.receive(), Ok(Received::Message(Reply::Done, _))));
 }
 
 #[test]

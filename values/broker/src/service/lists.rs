@@ -9,6 +9,7 @@ use attune_values::wire::{self, Hint, Refusal};
 
 use super::requests::enclosed;
 use super::{Service, unable};
+use crate::ready::Ready;
 use crate::refused::{Answer, Refused};
 use crate::store::Store;
 
@@ -35,7 +36,7 @@ impl<S: Store> Service<S> {
             return Err(Refused::new(Refusal::Full, message));
         }
         let hints = enclosed::read_hints(list).map_err(|it| Refused::new(Refusal::Garbled, it))?;
-        self.watch_no_more(number);
+        self.watch_no_more(Ready::Client(number));
         let (hints, refused) = (hints.into_iter(), Vec::new());
         self.lists.push_back(List { client: number, hints, given: 0, refused });
         Ok(())
@@ -84,7 +85,7 @@ impl<S: Store> Service<S> {
             Err(refused) => self.reply(list.client, &refused.into(), None),
         };
         match sent {
-            true => self.watch(list.client),
+            true => self.watch(Ready::Client(list.client)),
             false => self.leave(list.client),
         }
     }

@@ -1,7 +1,5 @@
 //! Clients that come and go: which of them finds a place, and which loses its own.
 
-use std::os::fd::{AsFd, AsRawFd};
-
 use attune_linux::namespace;
 use attune_linux::process::Process;
 use attune_linux::time::{self, MILLISECOND, SECOND, Time};
@@ -9,6 +7,7 @@ use attune_values::socket::{Connection, Credentials};
 
 use super::{Client, LOOK_FOR_IDLE, Service};
 use crate::peer::Peer;
+use crate::ready::Ready;
 use crate::store::Store;
 
 /// Connections that have no place and still wait to be told so. The first of more is closed at
@@ -18,8 +17,8 @@ const TURNED_AWAY: usize = 32;
 const IDLE: Time = 60 * SECOND;
 /// Connections that are accepted in one round.
 const COMERS: usize = 8;
-/// How long none is accepted after a round with one of a user who has used up its part: only an
-/// accepted connection says whose it is.
+/// How long none is accepted at the place for all after a round with one of a user who has used up
+/// its part: only an accepted connection says whose it is.
 const REST: Time = 2 * MILLISECOND;
 /// The same when no descriptor is left: others have to end first.
 const LONG_REST: Time = 20 * MILLISECOND;
@@ -41,26 +40,51 @@ impl<S: Store> Service<S> {
         }
     }
 
+    /// Those that have come to the place that is for all. Their users have doors from now on.
     pub(super) fn accept(&mut self) {
+        let mut flooded = false;
         for _ in 0..COMERS {
             match self.listener.accept() {
-                Ok(Some(connection)) => self.seat(connection),
-                Ok(None) => return,
-                Err(_) => return self.rest(LONG_REST),
+                Ok(Some(connection)) => {
+                    let Some(peer) = self.seat(connection) else { continue };
+                    flooded |= self.served_from(peer) > time::now();
+                    if self.doors.open(peer.user) {
+                        self.watch(Ready::Door(peer.user));
+                    }
+                }
+                Ok(None) => break,
+                Err(_) => return self.put_off(Ready::Listener, time::now() + LONG_REST),
+            }
+        }
+        if flooded {
+            self.put_off(Ready::Listener, time::now() + REST);
+        }
+    }
+
+    /// Those that have come to the user's door, as long as the user's part lasts.
+    pub(super) fn accept_at_door(&mut self, user: u32) {
+        for _ in 0..COMERS {
+            let now = time::now();
+            let until = match self.registry.is_preferred(user) {
+                true => 0,
+                false => self.meter.served_from(user),
+            };
+            if until > now {
+                return self.put_off(Ready::Door(user), until);
+            }
+            match self.doors.of(user).map(|door| door.accept()) {
+                Some(Ok(Some(connection))) => {
+                    self.seat(connection);
+                }
+                Some(Ok(None)) | None => return,
+                Some(Err(_)) => return self.put_off(Ready::Door(user), now + LONG_REST),
             }
         }
     }
 
-    /// Accepts nobody for so long.
-    pub(super) fn rest(&mut self, time: Time) {
-        if self.accepts_from.is_none() {
-            let _ = self.epoll.remove(self.listener.as_fd().as_raw_fd());
-        }
-        self.accepts_from = Some(time::now() + time);
-    }
-
-    pub(super) fn seat(&mut self, connection: Connection) {
-        let Ok(Credentials { process, user, .. }) = connection.peer() else { return };
+    /// A client from now on. None: it has ended already.
+    fn seat(&mut self, connection: Connection) -> Option<Peer> {
+        let Credentials { process, user, .. } = connection.peer().ok()?;
         let preferred = self.registry.is_preferred(user);
         let foreign = namespace::is_foreign(process);
         let peer = Peer { process: process as i32, user, preferred, foreign };
@@ -78,16 +102,14 @@ impl<S: Store> Service<S> {
         let client =
             Client { connection, peer, process, greeted, table, seated, turned_away, asked };
         self.clients.insert(number, client);
-        self.watch(number);
+        self.watch(Ready::Client(number));
         if self.turned_away.len() > TURNED_AWAY
             && let Some(first) = self.turned_away.pop_front()
         {
             self.leave(first);
         }
         self.charge(peer);
-        if self.served_from(peer) > time::now() {
-            self.rest(REST);
-        }
+        Some(peer)
     }
 
     /// The process has ended, and its connection with it, even if another process holds that.

@@ -1,0 +1,111 @@
+//! Experiment `trust-flood`: how soon programs register, and root is answered, beside users that
+//! flood the values' socket.
+
+use super::{Contestant, Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
+use crate::report::Claim;
+
+const OURS: &str = "attune coop";
+/// In the deterministic machine, with all places taken, and in real time.
+const HOGS: [&str; 2] = ["beside hogs (ms)", "beside hogs, real time (ms)"];
+const FLOOD: [&str; 2] = ["beside a flood (ms)", "beside a flood, real time (ms)"];
+const LATER: [&str; 2] = ["later (ms)", "later, real time (ms)"];
+const SET: [&str; 3] = ["set (ms)", "all taken: set (ms)", "set, real time (ms)"];
+const TOP: [&str; 3] = ["top (ms)", "all taken: top (ms)", "top, real time (ms)"];
+const TAKEN: &str = "all taken: processes with values";
+const REFUSED: &str = "all taken: refused";
+/// What is claimed, in ms.
+const MOST_LATER: f64 = 10.0;
+const LONGEST_ANSWER: f64 = 100.0;
+
+pub const EXPERIMENT: Description = Description {
+    name: "trust-flood",
+    about: "how soon a program registers, and root is answered, beside four users that flood the \
+        values' socket",
+    title: "A flood of connections",
+    text: &[
+        "Four users have four processes each. They compute; or one of each user holds as many idle \
+            connections as its user may, and the others connect and say hello all the time, of \
+            which half do not wait for the answer. Beside either, twenty programs of a fifth user \
+            register, one after the other: the median of the times until the scheduler hears one. \
+            Later: by how much beside the flood. Set and top: the longest of twenty answers to \
+            each of root's questions beside the flood, with the connection.",
+        "All taken: each of the four users has as many further processes with values as it may.",
+    ],
+    published: "nothing.",
+    parts: &[
+        Part {
+            title: "One CPU",
+            place: Place::ONE_CPU,
+            contestants: ours,
+            workloads: &[
+                Workload::new("flood", "flood --seed {seed}"),
+                Workload::new("taken", "flood --seed {seed} --clients 4200")
+                    .with_memory(6144)
+                    .thorough(),
+            ],
+            figures: &[
+                Figure::new(HOGS[0], "flood", "/hogs/register_ns/p50", 1e6),
+                Figure::new(FLOOD[0], "flood", "/flood/register_ns/p50", 1e6),
+                Figure::new(LATER[0], "flood", "/later_ns", 1e6),
+                Figure::new(SET[0], "flood", "/flood/set_ns/max", 1e6),
+                Figure::new(TOP[0], "flood", "/flood/top_ns/max", 1e6),
+                Figure::new(TAKEN, "taken", "/flood/heard", 1.0),
+                Figure::new(REFUSED, "taken", "/flood/refused", 1.0),
+                Figure::new(SET[1], "taken", "/flood/set_ns/max", 1e6),
+                Figure::new(TOP[1], "taken", "/flood/top_ns/max", 1e6),
+            ],
+        },
+        Part {
+            title: "Two CPUs, in real time",
+            place: Place::TwoCpus,
+            contestants: ours,
+            workloads: &[Workload::new("flood", "flood --seed {seed}")],
+            figures: &[
+                Figure::new(HOGS[1], "flood", "/hogs/register_ns/p50", 1e6),
+                Figure::new(FLOOD[1], "flood", "/flood/register_ns/p50", 1e6),
+                Figure::new(LATER[1], "flood", "/later_ns", 1e6),
+                Figure::new(SET[2], "flood", "/flood/set_ns/max", 1e6),
+                Figure::new(TOP[2], "flood", "/flood/top_ns/max", 1e6),
+            ],
+        },
+    ],
+    seeds: TWO_SEEDS,
+    drawn: LATER[0],
+    claims,
+};
+
+/// Its imports are every program's.
+fn ours() -> Vec<Contestant> {
+    vec![Contestant::ours("coop")]
+}
+
+fn claims(results: &Results) -> Vec<Claim> {
+    let answered = |what: &str, figures: [&str; 2]| {
+        let both = results.worst(OURS, figures[0]).zip(results.worst(OURS, figures[1]));
+        Claim::new(
+            format!("{what}, root's set and top are answered within {LONGEST_ANSWER} ms"),
+            both.map(|(set, top)| {
+                (set.max(top) <= LONGEST_ANSWER, format!("{set:.1} / {top:.1} ms at worst"))
+            }),
+        )
+    };
+    let later = results.worst(OURS, LATER[0]);
+    let in_real_time = results.interval(OURS, LATER[1]);
+    vec![
+        Claim::new(
+            format!("beside the flood a program registers at most {MOST_LATER} ms later"),
+            later.map(|later| (later <= MOST_LATER, format!("{later:.1} ms at worst"))),
+        ),
+        Claim::new(
+            "the same in real time, by the interval of the median of pairs",
+            in_real_time.map(|later| {
+                (
+                    later.high <= MOST_LATER,
+                    format!("{:.1} [{:.1} {:.1}] ms", later.value, later.low, later.high),
+                )
+            }),
+        ),
+        answered("beside the flood", [SET[0], TOP[0]]),
+        answered("beside the flood with all places taken", [SET[1], TOP[1]]),
+    ]
+}

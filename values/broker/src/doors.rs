@@ -1,0 +1,69 @@
+//! Doors: for each known user a socket beside the one for all, at which only that user's programs
+//! connect (and root's). Connections wait to be accepted in the order in which they came, so
+//! without a door one user's flood makes the programs of all others wait.
+//!
+//! Invariant: there are at most `most`. One that cannot be made is missing, and its user connects
+//! where all do. Users that the machine names come first, so that nobody with many numbers takes
+//! their doors.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+
+use attune_linux::process;
+use attune_values::socket::Listener;
+
+const USERS: &str = "/etc/passwd";
+/// A folder for each user that is logged in.
+const LOGGED_IN: &str = "/run/user";
+
+#[derive(Debug)]
+pub struct Doors {
+    path: PathBuf,
+    most: usize,
+    doors: BTreeMap<u32, Listener>,
+}
+
+impl Doors {
+    /// Beside that socket. Only root makes doors for others; where somebody else runs the
+    /// scheduler, all connect at the same place.
+    pub fn new(path: &Path, most: usize) -> Doors {
+        let most = if process::effective_user() == 0 { most } else { 0 };
+        let mut doors = Doors { path: path.to_owned(), most, doors: BTreeMap::new() };
+        let numbers = |text: &str| text.split(':').nth(2)?.parse().ok();
+        let named = fs::read_to_string(USERS).unwrap_or_default();
+        let folders = fs::read_dir(LOGGED_IN).into_iter().flatten().flatten();
+        let logged_in = folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
+        for user in [0].into_iter().chain(logged_in).chain(named.lines().filter_map(numbers)) {
+            doors.open(user);
+        }
+        doors
+    }
+
+    /// The user has a door from now on, if there may be one more. True: it is new.
+    pub fn open(&mut self, user: u32) -> bool {
+        if self.doors.len() >= self.most {
+            return false;
+        }
+        match self.doors.entry(user) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(entry) => match Listener::for_user(&self.path, user) {
+                Ok(door) => {
+                    entry.insert(door);
+                    true
+                }
+                Err(_) => false,
+            },
+        }
+    }
+
+    pub fn of(&self, user: u32) -> Option<&Listener> {
+        self.doors.get(&user)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (u32, BorrowedFd<'_>)> {
+        self.doors.iter().map(|(user, door)| (*user, door.as_fd()))
+    }
+}

@@ -1,0 +1,88 @@
+//! Doors: a user's programs connect where no other user's flood waits in front of them.
+
+mod common;
+
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use attune_broker::{Broker, Memory};
+use attune_values::socket::Connection;
+use attune_values::wire::{self, Request, VERSION};
+use common::{all_is_well, become_user, is_root, open_to_all};
+
+const KNOWN: u32 = 65_533;
+const STRANGER: u32 = 65_534;
+
+#[test]
+fn a_user_has_a_door_from_its_first_connection_on() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, socket) = open_to_all();
+    let broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let door = wire::door(&socket, KNOWN);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            become_user(KNOWN);
+            all_is_well(&socket);
+            assert!(door.exists());
+            let about = std::fs::metadata(&door).unwrap();
+            assert_eq!((about.uid(), about.mode() & 0o777), (KNOWN, 0o600));
+            all_is_well(&socket);
+        });
+    });
+    drop(broker);
+    assert!(!door.exists());
+}
+
+/// Where no engine listens any more, and where another one does that knows nobody.
+#[test]
+fn a_door_without_an_engine_keeps_nobody_out() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, socket) = open_to_all();
+    let door = wire::door(&socket, 0);
+    // As an engine that was killed leaves it.
+    std::fs::create_dir_all(door.parent().unwrap()).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(&door).unwrap());
+    assert!(Connection::to(&socket, Duration::from_secs(1)).is_err());
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    all_is_well(&socket);
+    std::fs::remove_file(&door).unwrap();
+    all_is_well(&socket);
+}
+
+/// Another user's programs connect all the time where all do, and wait for no answer. Without doors
+/// one program in four gave up beside a flood.
+#[test]
+fn a_flood_keeps_no_known_user_waiting() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, socket) = open_to_all();
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    let patience = Duration::from_secs(2);
+    let until = Instant::now() + patience;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                become_user(STRANGER);
+                while Instant::now() < until {
+                    let Ok(connection) = Connection::at(&socket, patience) else { continue };
+                    let _ = connection.send(&Request::Tunables, None);
+                }
+            });
+        }
+        scope.spawn(|| {
+            become_user(KNOWN);
+            all_is_well(&socket);
+            while Instant::now() < until {
+                let connection = Connection::to(&socket, patience).unwrap();
+                connection.send(&Request::Hello { version: VERSION }, None).unwrap();
+                assert!(connection.receive::<wire::Reply>().is_ok());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+    });
+}
