@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use crate::child::{self, Child};
 use crate::{clock, numbers};
 
-/// The user of the programs that register, whom the scheduler knows from before.
+/// The user of the programs that register: the scheduler knows that user from before.
 const GUEST: u32 = 65_533;
-/// The first of those whom it does not know, one for each program, and of the others.
+/// The first of users that it does not know, one for each program, and the first of the others.
 const NEW: u32 = 61_001;
 const STRANGER: u32 = 60_001;
 /// What programs supply, and a value that changes nothing: `coop`'s group, 0 for none.

@@ -29,7 +29,8 @@ pub const EXPERIMENT: Description = Description {
             register, one after the other: the median of the times until the scheduler hears one. \
             Later: by how much beside the flood. Set and top: the longest of twenty answers to \
             each of root's questions beside the flood, with the connection.",
-        "All taken: each of the four users has as many further processes with values as it may.",
+        "All taken: the four users also have processes with values in all 15 360 pages that are \
+            not kept for root, and some more.",
     ],
     published: "nothing.",
     parts: &[
@@ -39,7 +40,7 @@ pub const EXPERIMENT: Description = Description {
             contestants: ours,
             workloads: &[
                 Workload::new("flood", "flood --seed {seed}"),
-                Workload::new("taken", "flood --seed {seed} --clients 4200")
+                Workload::new("taken", "flood --seed {seed} --clients 3900")
                     .with_memory(6144)
                     .thorough(),
             ],
