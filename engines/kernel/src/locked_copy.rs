@@ -13,8 +13,8 @@ use crate::program_call;
 
 /// Bytes of a room: ATTUNE_CHUNK pages.
 pub(crate) const ROOM: u64 = 16 * 4096;
-/// Bytes that are copied at once: some 15 000 threads. Copying them takes less than a tick of the
-/// kernel's.
+/// Bytes that are copied at once: some 6000 threads of `coop`, or more of a policy with fewer
+/// attributes. Copying them takes less than a tick of the kernel's.
 const LARGEST: u64 = 4 << 20;
 /// The first room holds the list of copies, and behind it the words to be stored.
 const LIST: u64 = ROOM / 2;
