@@ -1,5 +1,5 @@
-//! Doors: who has one, and what is so without. `attune lab run trust-flood` measures what they are
-//! for.
+//! Doors: when a user has one, and that nobody needs one. What they are for is measured by `attune
+//! lab run trust-flood`.
 
 mod common;
 
