@@ -184,7 +184,7 @@ impl Listener {
         let listener = Listener::bound(path)?;
         let its_user = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(path, its_user)?;
-        std::os::unix::fs::chown(path, Some(user), None)?;
+        std::os::unix::fs::lchown(path, Some(user), None)?;
         // Nobody has connected before.
         listen(&listener.socket, QUEUE)?;
         Ok(listener)

@@ -68,10 +68,8 @@ fn scene(
     job: fn(usize),
     new: &mut impl Iterator<Item = u32>,
 ) -> Result<Value> {
-    let (heard, refused) = match child::shared(2)? {
-        [heard, refused] => (heard, refused),
-        _ => bail!("no memory"),
-    };
+    let numbers = child::shared(2)?;
+    let [heard, refused] = [&numbers[0], &numbers[1]];
     let strangers = || STRANGER..STRANGER + users;
     let mut others = Vec::new();
     for user in strangers() {
@@ -88,19 +86,19 @@ fn scene(
     }
     clock::sleep_until(clock::now() + SETTLES);
 
-    let known = std::iter::repeat(GUEST).take(TIMES).map(time_to_register);
+    let known = (0..TIMES).map(|_| time_to_register(GUEST));
     let mut known = known.collect::<Result<Vec<Time>>>()?;
     let mut first = new.take(TIMES).map(time_to_register).collect::<Result<Vec<Time>>>()?;
     let [name, value] = TUNABLE.map(str::to_owned);
     let set = Request::Set { settings: vec![(name, value)] };
     let (set_ns, set_refused) = asked_by_root(&set)?;
+    ensure!(set_refused == 0, "root may not set {}", TUNABLE[0]);
     let (top_ns, top_refused) = asked_by_root(&Request::Snapshot)?;
     Ok(json!({
         "register_ns": numbers::quantiles(&mut known),
         "first_ns": numbers::quantiles(&mut first),
         "set_ns": set_ns,
         "top_ns": top_ns,
-        "set_refused": set_refused,
         "top_refused": top_refused,
         "heard": heard.load(Relaxed),
         "refused": refused.load(Relaxed),

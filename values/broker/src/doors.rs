@@ -8,12 +8,13 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use attune_linux::process;
 use attune_values::socket::Listener;
+use attune_values::wire;
 
 const USERS: &str = "/etc/passwd";
 /// A folder for each user that is logged in.
@@ -30,7 +31,7 @@ impl Doors {
     /// Beside that socket. Only root makes doors for others; where somebody else runs the
     /// scheduler, all connect at the same place.
     pub fn new(path: &Path, most: usize) -> Doors {
-        let most = if process::effective_user() == 0 { most } else { 0 };
+        let most = if process::effective_user() == 0 && is_roots(&folder(path)) { most } else { 0 };
         let mut doors = Doors { path: path.to_owned(), most, doors: BTreeMap::new() };
         let numbers = |text: &str| text.split(':').nth(2)?.parse().ok();
         let named = fs::read_to_string(USERS).unwrap_or_default();
@@ -63,7 +64,21 @@ impl Doors {
         self.doors.get(&user)
     }
 
-    pub fn all(&self) -> impl Iterator<Item = (u32, BorrowedFd<'_>)> {
-        self.doors.iter().map(|(user, door)| (*user, door.as_fd()))
+    pub fn users(&self) -> impl Iterator<Item = u32> {
+        self.doors.keys().copied()
     }
+}
+
+/// Where the doors beside that socket are.
+fn folder(path: &Path) -> PathBuf {
+    wire::door(path, 0).parent().map_or_else(PathBuf::new, Path::to_owned)
+}
+
+/// Whether nobody but root can put something else in a door's place, which is then given to a user.
+/// The folder is made if it is not there.
+fn is_roots(folder: &Path) -> bool {
+    // What is wrong with it is seen next.
+    let _ = DirBuilder::new().recursive(true).mode(0o755).create(folder);
+    fs::symlink_metadata(folder)
+        .is_ok_and(|about| about.is_dir() && about.uid() == 0 && about.mode() & 0o022 == 0)
 }

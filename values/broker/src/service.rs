@@ -139,7 +139,7 @@ impl<S: Store> Service<S> {
     /// Until [`Ready::Stop`].
     pub fn run(&mut self) {
         self.watch(Ready::Listener);
-        for user in self.doors.all().map(|(user, _)| user).collect::<Vec<_>>() {
+        for user in self.doors.users().collect::<Vec<_>>() {
             self.watch(Ready::Door(user));
         }
         // Those that have hints of the engine before.

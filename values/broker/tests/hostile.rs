@@ -164,8 +164,8 @@ fn computed_by_busiest() -> u64 {
     computed.max().unwrap()
 }
 
-/// A user who connects all the time gets a part of the broker's time: two per cent, and 100 ms at
-/// once. Root gets as much as it asks for, and a third user is served meanwhile.
+/// A user who connects all the time gets a part of the broker's time: less than two per cent, and
+/// 40 ms at once. Root gets as much as it asks for, and a third user is served meanwhile.
 #[test]
 fn a_flood_of_connections_costs_the_broker_a_bounded_part() {
     if !is_root() {
