@@ -52,3 +52,19 @@ fn a_door_without_an_engine_keeps_nobody_out() {
     std::fs::remove_file(&door).unwrap();
     all_is_well(&socket);
 }
+
+/// In a folder of another user's, that user could put something else in a door's place.
+#[test]
+fn no_door_is_made_where_others_can_replace_it() {
+    if !is_root() {
+        return;
+    }
+    let (_folder, socket) = open_to_all();
+    let door = wire::door(&socket, 0);
+    let doors = door.parent().unwrap();
+    std::fs::create_dir(doors).unwrap();
+    std::os::unix::fs::chown(doors, Some(KNOWN), None).unwrap();
+    let _broker = Broker::start(&socket, Memory::new(&[("urgent", 0)], 4)).unwrap();
+    all_is_well(&socket);
+    assert!(!door.exists());
+}
