@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use attune_coop::Wanted;
 use attune_kernel::Snapshot;
-use attune_kernel::snapshot::ThreadSnapshot;
+use attune_kernel::snapshot::{PolicySnapshot, ThreadSnapshot};
 use attune_values::wire::Request;
 
 use crate::args::{CoopArgs, CoopCommand, CoopRunArgs};
@@ -52,16 +52,18 @@ fn status(transport: Option<&str>) -> Result<ExitCode, Failure> {
 /// The threads that have told the scheduler a release time.
 fn cooperating(snapshot: &Snapshot) -> String {
     let policies = snapshot.policies.iter();
-    let threads = policies.clone().flat_map(|policy| {
-        policy.containers.iter().flat_map(|container| &container.threads).chain(&policy.loose)
-    });
+    let threads = policies.clone().flat_map(PolicySnapshot::threads);
     let told =
         |thread: &&ThreadSnapshot, name| thread.values.get(name).is_some_and(|value| *value > 0);
     let polling: Vec<_> = threads.filter(|thread| told(thread, "polls")).collect();
     let implicit = polling.iter().filter(|thread| told(thread, "implicit")).count();
+    let at_least = match policies.clone().any(|policy| policy.left_out > 0) {
+        true => "at least ",
+        false => "",
+    };
     let names: Vec<&str> = policies.map(|policy| policy.scheduler.as_str()).collect();
     format!(
-        "{} listens; {} threads cooperate, {implicit} of them implicitly",
+        "{} listens; {at_least}{} threads cooperate, {implicit} of them implicitly",
         names.join(" and "),
         polling.len()
     )

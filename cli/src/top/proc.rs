@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Instant;
 
 use attune_kernel::Snapshot;
-use attune_kernel::snapshot::ThreadSnapshot;
+use attune_kernel::snapshot::{PolicySnapshot, ThreadSnapshot};
 
 /// A thread as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,9 +62,7 @@ impl Threads {
 }
 
 fn all(snapshot: &Snapshot) -> impl Iterator<Item = &ThreadSnapshot> {
-    snapshot.policies.iter().flat_map(|policy| {
-        policy.containers.iter().flat_map(|container| &container.threads).chain(&policy.loose)
-    })
+    snapshot.policies.iter().flat_map(PolicySnapshot::threads)
 }
 
 fn thread(process: i32, thread: i32) -> Option<Thread> {

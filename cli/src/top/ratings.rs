@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use attune_kernel::Snapshot;
-use attune_kernel::snapshot::{PolicySnapshot, ThreadSnapshot};
+use attune_kernel::snapshot::PolicySnapshot;
 use attune_values::names;
 
 use super::table::{Line, heading, plain, printable, table};
@@ -59,12 +59,8 @@ pub fn lines(snapshot: &Snapshot, name: impl Fn(i32) -> Option<String>) -> Vec<L
 }
 
 fn programs(policies: &[&PolicySnapshot], name: impl Fn(i32) -> Option<String>) -> Vec<Program> {
-    let threads = |policy: &&PolicySnapshot| -> Vec<ThreadSnapshot> {
-        let sitting = policy.containers.iter().flat_map(|container| &container.threads);
-        sitting.chain(&policy.loose).cloned().collect()
-    };
     let mut found: BTreeMap<i32, Program> = BTreeMap::new();
-    for thread in policies.iter().flat_map(threads) {
+    for thread in policies.iter().flat_map(|policy| policy.threads()) {
         let rating = |name: &str| thread.values.get(name).copied().unwrap_or(0);
         let (input, output) = (rating(names::INPUT_RATING), rating(names::OUTPUT_RATING));
         let program = found.entry(thread.process).or_insert_with(|| Program {

@@ -21,7 +21,7 @@ pub struct Line {
 pub fn lines(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
     let mut lines = Vec::new();
     let names: Vec<String> = snapshot.policies.iter().map(title).collect();
-    let known: usize = snapshot.policies.iter().map(count).sum();
+    let known: u64 = snapshot.policies.iter().map(count).sum();
     let ready: u64 = snapshot.policies.iter().map(|policy| policy.ready).sum();
     let held = snapshot.held as f64 / 1e3;
     heading(
@@ -74,9 +74,8 @@ fn title(policy: &PolicySnapshot) -> String {
     }
 }
 
-fn count(policy: &PolicySnapshot) -> usize {
-    policy.containers.iter().map(|container| container.threads.len()).sum::<usize>()
-        + policy.loose.len()
+fn count(policy: &PolicySnapshot) -> u64 {
+    policy.threads().count() as u64 + policy.left_out
 }
 
 fn cpus(snapshot: &Snapshot, threads: &Threads, lines: &mut Vec<Line>) {
@@ -143,7 +142,15 @@ fn policy(policy: &PolicySnapshot, threads: &Threads, lines: &mut Vec<Line>) {
         self::row(place, thread, policy, threads, rates)
     };
     let sections = policy.containers.iter().map(|it| (describe(it), &it.threads));
-    let loose = (!policy.loose.is_empty()).then(|| ("in no container".to_owned(), &policy.loose));
+    let in_containers: u64 = policy.containers.iter().map(|it| it.left_out).sum();
+    let left_out = policy.left_out.saturating_sub(in_containers);
+    let loose = (!policy.loose.is_empty() || left_out > 0).then(|| {
+        let threads = match left_out {
+            0 => String::new(),
+            _ => format!(": {}", threads_shown(policy.loose.len(), left_out)),
+        };
+        (format!("in no container{threads}"), &policy.loose)
+    });
     let sections: Vec<(String, &Vec<ThreadSnapshot>)> = sections.chain(loose).collect();
     let rows =
         sections.iter().flat_map(|(_, threads)| threads.iter().enumerate().map(row)).collect();
@@ -168,14 +175,20 @@ fn describe(container: &ContainerSnapshot) -> String {
     };
     let sorted =
         container.sorted_on.as_ref().map(|by| format!(" sorted on {by}")).unwrap_or_default();
-    let threads = match container.threads.len() {
-        0 => "empty".to_owned(),
-        1 => "1 thread".to_owned(),
-        many => format!("{many} threads"),
-    };
+    let threads = threads_shown(container.threads.len(), container.left_out);
     let instance =
         container.instance.map(|instance| format!(" of instance {instance}")).unwrap_or_default();
     format!("{}{instance}: {threads}, {kind}{sorted}", container.name)
+}
+
+/// `3 threads`, `31000 threads, of which 2000 are shown`.
+fn threads_shown(shown: usize, left_out: u64) -> String {
+    match (shown, left_out) {
+        (0, 0) => "empty".to_owned(),
+        (1, 0) => "1 thread".to_owned(),
+        (shown, 0) => format!("{shown} threads"),
+        (shown, more) => format!("{} threads, of which {shown} are shown", shown as u64 + more),
+    }
 }
 
 fn row(

@@ -8,6 +8,7 @@ mod cgroups;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
+mod crowded;
 mod hotplug;
 mod joining;
 mod nodes;

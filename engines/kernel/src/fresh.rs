@@ -55,12 +55,10 @@ fn free_all(image: &Image, memory: &Memory) -> Option<()> {
     let engine = image.layout().engine.as_ref()?;
     let zeros = vec![0; layout.bytes as usize];
     let (mut first, mut count) = (0, 0);
-    for chunk in records::chunks(image, memory) {
-        for record in records::of_chunk(image, memory, chunk) {
-            memory.store(record, &zeros).then_some(())?;
-            memory.set_u64(record + layout.next, first).then_some(())?;
-            (first, count) = (record, count + 1);
-        }
+    for record in records::all(image, memory, &records::chunks(image, memory)) {
+        memory.store(record, &zeros).then_some(())?;
+        memory.set_u64(record + layout.next, first).then_some(())?;
+        (first, count) = (record, count + 1);
     }
     memory.set_u64(memory.address(image, "attune_free")?, first).then_some(())?;
     let counters = memory.address(image, "attune_statistics")?;

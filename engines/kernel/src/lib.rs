@@ -36,6 +36,7 @@ mod reload;
 mod replay;
 mod rescues;
 mod running;
+mod selection;
 pub mod snapshot;
 mod source;
 mod statistics;

@@ -15,7 +15,9 @@ use crate::program_call;
 pub(crate) const ROOM: u64 = 16 * 4096;
 /// Bytes that are copied at once: some 6000 threads of `coop`, or more of a policy with fewer
 /// attributes. Copying them takes less than a tick of the kernel's.
-const LARGEST: u64 = 4 << 20;
+pub(crate) const LARGEST: u64 = 4 << 20;
+/// Parts that one copy may have.
+pub(crate) const MOST_PARTS: usize = (ROOM / ENTRY) as usize;
 /// The first room holds the list of copies, and behind it the words to be stored.
 const LIST: u64 = ROOM / 2;
 /// Bytes of struct attune_copy.
@@ -79,20 +81,20 @@ impl Copier {
         parts: &[Part],
     ) -> Result<CopiedParts<'a>, CopyError> {
         let bytes = parts.iter().map(|part| part.bytes).sum();
-        if bytes > LARGEST {
-            return Err(CopyError::TooLarge { bytes });
-        }
         let pieces = parts.iter().flat_map(|part| {
             (0..part.bytes.div_ceil(ROOM)).map(|piece| Part {
                 from: part.from + piece * ROOM,
                 bytes: (part.bytes - piece * ROOM).min(ROOM),
             })
         });
-        let mut pieces: Vec<(Part, u64)> = pieces.map(|piece| (piece, 0)).collect();
-        self.rooms(image, memory, pieces.len() + 1)?;
-        for ((_, to), room) in pieces.iter_mut().zip(&self.rooms[1..]) {
-            *to = *room;
+        let pieces: Vec<Part> = pieces.collect();
+        if bytes > LARGEST || pieces.len() > MOST_PARTS {
+            return Err(CopyError::TooLarge { bytes });
         }
+        let places = places(&pieces);
+        self.rooms(image, memory, places.last().map_or(0, |place| place.room + 1))?;
+        let to = places.iter().map(|place| self.rooms[place.room] + place.at);
+        let mut pieces: Vec<(Part, u64)> = pieces.into_iter().zip(to).collect();
         let list: Vec<[u64; 3]> =
             pieces.iter().map(|(part, to)| [part.from, *to, part.bytes / 8]).collect();
         self.run(memory, &list)?;
@@ -155,6 +157,25 @@ impl Copier {
         }
         Ok(program_call::with(self.copy.as_fd(), [at, list.len() as u64])?)
     }
+}
+
+/// Where a piece goes: its room, and the byte in it.
+struct Place {
+    room: usize,
+    at: u64,
+}
+
+/// Places for pieces that are no larger than a room each. The first room is the list's.
+fn places(pieces: &[Part]) -> Vec<Place> {
+    let (mut room, mut used) = (0, ROOM);
+    let place = |piece: &Part| {
+        if used + piece.bytes > ROOM {
+            (room, used) = (room + 1, 0);
+        }
+        used += piece.bytes;
+        Place { room, at: used - piece.bytes }
+    };
+    pieces.iter().map(place).collect()
 }
 
 impl CopiedParts<'_> {

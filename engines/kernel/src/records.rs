@@ -27,11 +27,7 @@ pub(crate) fn chunks(image: &Image, memory: &Memory) -> Vec<u64> {
 }
 
 /// The addresses of a chunk's records.
-pub(crate) fn of_chunk<W: Words>(
-    image: &Image,
-    words: &W,
-    chunk: u64,
-) -> impl Iterator<Item = u64> + use<W> {
+fn of_chunk<W: Words>(image: &Image, words: &W, chunk: u64) -> impl Iterator<Item = u64> + use<W> {
     let bytes = image.layout().record.bytes;
     let engine = image.layout().engine.as_ref();
     let count = engine.and_then(|engine| words.u64(chunk + engine.chunk_records)).unwrap_or(0);
@@ -39,10 +35,22 @@ pub(crate) fn of_chunk<W: Words>(
     (0..count.min(MOST_RECORDS)).map(move |index| first + index * bytes)
 }
 
+/// The addresses of the records of these chunks.
+pub(crate) fn all(image: &Image, words: &impl Words, chunks: &[u64]) -> Vec<u64> {
+    chunks.iter().flat_map(|chunk| of_chunk(image, words, *chunk)).collect()
+}
+
+/// The record of the thread to which a policy has given a CPU, by the machine's number.
+pub(crate) fn on_cpu(image: &Image, memory: &Memory, cpu: u32) -> Option<u64> {
+    let engine = image.layout().engine.as_ref()?;
+    let cpus = memory.address(image, "attune_cpus")?;
+    let at = cpus + u64::from(cpu) * engine.cpu_bytes;
+    memory.u64(at + engine.running).filter(|record| *record != 0)
+}
+
 pub(crate) fn find(image: &Image, memory: &Memory, pid: u64) -> Option<Found> {
     let layout = &image.layout().record;
-    let mut all =
-        chunks(image, memory).into_iter().flat_map(|chunk| of_chunk(image, memory, chunk));
+    let mut all = all(image, memory, &chunks(image, memory)).into_iter();
     let record = all.find(|record| memory.u64(record + layout.id) == Some(pid))?;
     // When the kernel has ended the scheduler, all threads have left it.
     let container = match memory.u64(record + layout.container)? {

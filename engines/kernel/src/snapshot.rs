@@ -1,5 +1,7 @@
 //! Shows a running scheduler at one moment, between two handlers ([`crate::locked_copy`]): every
 //! thread that it knows, in its container and in that container's order, and what each CPU does.
+//! Where those threads are too many to be copied at once, it shows some of them
+//! ([`crate::selection`]) and says how many it leaves out.
 //!
 //! Units: times are in ns; those of the clock are CLOCK_MONOTONIC's.
 
@@ -12,10 +14,11 @@ use crate::containers;
 use crate::description::{Attribute, Policy, wire_type};
 use crate::image::Image;
 use crate::layout::Engine;
-use crate::locked_copy::{Copier, CopyError, Part, ROOM};
+use crate::locked_copy::{Copier, CopyError, LARGEST, Part, ROOM};
 use crate::memory::{Memory, Words};
 use crate::records;
 use crate::rescues::Rescued;
+use crate::selection::{self, Selection};
 use crate::statistics::Statistics;
 use crate::tunables;
 
@@ -51,6 +54,9 @@ pub struct PolicySnapshot {
     pub containers: Vec<ContainerSnapshot>,
     /// Threads that it knows and that sit in no container.
     pub loose: Vec<ThreadSnapshot>,
+    /// Threads that it knew just before and that are not shown, in containers or not.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +80,9 @@ pub struct ContainerSnapshot {
     pub sorted_on: Option<String>,
     /// The threads in the container's order: a policy takes the first one first.
     pub threads: Vec<ThreadSnapshot>,
+    /// Threads behind those.
+    #[serde(default)]
+    pub left_out: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +112,37 @@ pub enum State {
     Away,
     /// Its cgroup has used up its quota: it waits for the next period.
     Throttled,
+}
+
+impl State {
+    /// Reads a thread's state; None if no policy knows the record.
+    pub(crate) fn of(image: &Image, words: &impl Words, record: u64) -> Option<State> {
+        // enum attune_state
+        match words.u8(record + image.layout().record.state)? {
+            1 => Some(State::Ready),
+            2 => Some(State::Running),
+            3 => Some(State::Waiting),
+            5 => Some(State::Moving),
+            6 => Some(State::Away),
+            7 => Some(State::Throttled),
+            _ => None,
+        }
+    }
+
+    /// The address of the policy's container in which a thread in this state sits; 0 for none.
+    pub(crate) fn container(self, image: &Image, words: &impl Words, record: u64) -> Option<u64> {
+        match self {
+            State::Throttled => Some(0), // it is in a queue of the engine's own
+            _ => words.u64(record + image.layout().record.container),
+        }
+    }
+}
+
+impl PolicySnapshot {
+    /// Those that are shown.
+    pub fn threads(&self) -> impl Iterator<Item = &ThreadSnapshot> {
+        self.containers.iter().flat_map(|container| &container.threads).chain(&self.loose)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,7 +185,7 @@ pub enum SnapshotError {
     Broken(String),
 }
 
-/// Times that it is tried again because more threads came meanwhile than there was room for.
+/// Times that it is tried again because other threads came meanwhile than were to be copied.
 const TRIES: usize = 8;
 /// Records more than there are now that are copied too.
 const ROOM_FOR_MORE: u64 = 16;
@@ -172,14 +212,54 @@ pub(crate) fn take(
         let part =
             |chunk: &u64| Part { from: *chunk, bytes: if *chunk == first { used } else { ROOM } };
         let parts: Vec<Part> = [variables].into_iter().chain(chunks.iter().map(part)).collect();
+        if parts.iter().map(|part| part.bytes).sum::<u64>() > LARGEST {
+            return take_some(image, memory, copier, cpus, variables);
+        }
         let copy = copier.take(image, memory, &parts)?;
         if copy.u64(newest) == Some(first) && copy.u64(unused).is_some_and(|at| at <= first + used)
         {
             let times = Times { at: copy.at, held: copy.held };
-            return read(image, memory, &copy, times, &chunks, cpus);
+            let records = records::all(image, &copy, &chunks);
+            return read(image, memory, &copy, times, Held { records, known: None }, cpus);
         }
     }
     Err(SnapshotError::TooManyNewThreads)
+}
+
+/// Copies the variables and the records of some threads.
+fn take_some(
+    image: &Image,
+    memory: &Memory,
+    copier: &mut Copier,
+    cpus: u32,
+    variables: Part,
+) -> Result<Snapshot, SnapshotError> {
+    let most = selection::most(image, variables.bytes);
+    let mut tries = 0;
+    loop {
+        let Selection { records, known, of_each } = Selection::choose(image, memory, cpus, most);
+        let mut parts = selection::parts(image, &records);
+        parts.push(variables);
+        let copy = copier.take(image, memory, &parts)?;
+        let times = Times { at: copy.at, held: copy.held };
+        let held = Held { records: records.into_iter().collect(), known: Some(known) };
+        let snapshot = read(image, memory, &copy, times, held, cpus)?;
+        // Where another thread came to the front meanwhile, the way to those behind it is not in
+        // the copy.
+        let cut = |it: &ContainerSnapshot| it.left_out > 0 && 2 * it.threads.len() < of_each;
+        let cut = snapshot.policies.iter().any(|policy| policy.containers.iter().any(cut));
+        tries += 1;
+        if !cut || tries == TRIES {
+            return Ok(snapshot);
+        }
+    }
+}
+
+/// The records that a copy holds.
+pub(crate) struct Held {
+    pub records: Vec<u64>,
+    /// Where those are not all: the threads that each policy knows.
+    pub known: Option<Vec<u64>>,
 }
 
 /// When the words were copied, and how long no handler could run for it.
@@ -188,17 +268,17 @@ pub(crate) struct Times {
     pub held: i64,
 }
 
-/// `words` holds the scheduler's variables and these chunks of records, all as they were at once.
+/// `words` holds the scheduler's variables and these records, all as they were at once.
 pub(crate) fn read(
     image: &Image,
     memory: &Memory,
     words: &impl Words,
     times: Times,
-    chunks: &[u64],
+    held: Held,
     cpus: u32,
 ) -> Result<Snapshot, SnapshotError> {
     let engine = image.layout().engine.as_ref().ok_or(SnapshotError::Foreign("an engine"))?;
-    View { image, memory, words, engine }.whole(times, chunks, cpus)
+    View { image, memory, words, engine, held }.whole(times, cpus)
 }
 
 struct View<'a, W: Words> {
@@ -206,18 +286,19 @@ struct View<'a, W: Words> {
     memory: &'a Memory,
     words: &'a W,
     engine: &'a Engine,
+    held: Held,
 }
 
 impl<W: Words> View<'_, W> {
-    fn whole(&self, times: Times, chunks: &[u64], cpus: u32) -> Result<Snapshot, SnapshotError> {
+    fn whole(&self, times: Times, cpus: u32) -> Result<Snapshot, SnapshotError> {
         let policies = &self.image.description.policies;
         let statistics = Statistics::read(self.image, self.memory, self.words);
-        let known = self.known(chunks);
+        let known = self.known();
         let mut snapshots = Vec::new();
         for (index, policy) in policies.iter().enumerate() {
             let counted = statistics.policies.get(index).cloned().unwrap_or_default();
             let loose = known.iter().filter(|(_, at)| at.policy == index && at.container == 0);
-            snapshots.push(PolicySnapshot {
+            let mut snapshot = PolicySnapshot {
                 scheduler: policy.name.clone(),
                 role: tunables::role(index, policies.len()),
                 ready: counted.ready,
@@ -225,7 +306,12 @@ impl<W: Words> View<'_, W> {
                 attributes: attributes(policy),
                 containers: self.containers(policy, index, &known)?,
                 loose: loose.filter_map(|(at, _)| self.thread(*at, policy, index, false)).collect(),
-            });
+                left_out: 0,
+            };
+            if let Some(known) = self.held.known.as_ref().and_then(|known| known.get(index)) {
+                snapshot.left_out = known.saturating_sub(snapshot.threads().count() as u64);
+            }
+            snapshots.push(snapshot);
         }
         Ok(Snapshot {
             at: times.at,
@@ -239,35 +325,14 @@ impl<W: Words> View<'_, W> {
     }
 
     /// The records of threads that a policy knows, by their address.
-    fn known(&self, chunks: &[u64]) -> BTreeMap<u64, Place> {
-        let layout = &self.image.layout().record;
+    fn known(&self) -> BTreeMap<u64, Place> {
         let place = |at: u64| {
-            let policy = usize::from(self.words.u8(at + layout.domain)?);
-            let container = match self.state(at)? {
-                State::Throttled => 0, // it is in a queue of the engine's own
-                _ => self.words.u64(at + layout.container)?,
-            };
+            let policy = usize::from(self.words.u8(at + self.image.layout().record.domain)?);
+            let state = State::of(self.image, self.words, at)?;
+            let container = state.container(self.image, self.words, at)?;
             Some((at, Place { container, policy }))
         };
-        chunks
-            .iter()
-            .flat_map(|chunk| records::of_chunk(self.image, self.words, *chunk))
-            .filter_map(place)
-            .collect()
-    }
-
-    /// Reads a thread's state; None if no policy knows the record.
-    fn state(&self, at: u64) -> Option<State> {
-        // enum attune_state
-        match self.words.u8(at + self.image.layout().record.state)? {
-            1 => Some(State::Ready),
-            2 => Some(State::Running),
-            3 => Some(State::Waiting),
-            5 => Some(State::Moving),
-            6 => Some(State::Away),
-            7 => Some(State::Throttled),
-            _ => None,
-        }
+        self.held.records.iter().filter_map(|at| place(*at)).collect()
     }
 
     fn containers(
@@ -312,17 +377,20 @@ impl<W: Words> View<'_, W> {
     ) -> Result<ContainerSnapshot, SnapshotError> {
         let (image, words) = (self.image, self.words);
         let name = containers::name(image, self.memory, words, at).unwrap_or_default();
-        let records = containers::records(image, words, at);
-        let records = records.ok_or_else(|| SnapshotError::Broken(name.clone()))?;
+        let in_part = self.held.known.is_some();
+        let front =
+            containers::front(image, words, at).filter(|front| in_part || front.left_out == 0);
+        let front = front.ok_or_else(|| SnapshotError::Broken(name.clone()))?;
         let sorted_on = containers::sorted_on(image, words, at);
         let sorted_on = sorted_on.and_then(|number| policy.attributes.get(number));
         let thread = |at: u64| self.thread(at, policy, index, sorted_on.is_some());
-        let threads: Option<Vec<ThreadSnapshot>> = records.into_iter().map(thread).collect();
+        let threads: Option<Vec<ThreadSnapshot>> = front.records.into_iter().map(thread).collect();
         let kind = containers::kind(image, words, at);
         Ok(ContainerSnapshot {
             kind: kind.and_then(|kind| KINDS.get(kind).copied()).unwrap_or(Kind::Queue),
             sorted_on: sorted_on.map(|attribute| attribute.name.clone()),
             threads: threads.ok_or_else(|| SnapshotError::Broken(name.clone()))?,
+            left_out: front.left_out as u64,
             name,
             instance: None,
         })
@@ -336,7 +404,7 @@ impl<W: Words> View<'_, W> {
         sorted: bool,
     ) -> Option<ThreadSnapshot> {
         let (words, layout) = (self.words, &self.image.layout().record);
-        let state = self.state(at)?;
+        let state = State::of(self.image, words, at)?;
         let line = words.u32(at + layout.line)?;
         let values = policy.attributes.iter().zip(layout.attributes.get(index)?);
         let value = |offset: &u64| Some(words.u64(at + offset)? as i64);
@@ -361,8 +429,12 @@ impl<W: Words> View<'_, W> {
         let running = words.u64(base + self.engine.running)?;
         let deadline = words.u64(base + self.engine.deadline)? as i64;
         let runs = running != 0;
-        let thread = words.u32(running + layout.thread).filter(|_| runs);
-        let policy = words.u8(running + layout.domain).filter(|_| runs);
+        // Where the copy does not hold its record, since it came to this CPU just before, both are
+        // as they are now.
+        let thread = words.u32(running + layout.thread);
+        let thread = thread.or_else(|| self.memory.u32(running + layout.thread)).filter(|_| runs);
+        let policy = words.u8(running + layout.domain);
+        let policy = policy.or_else(|| self.memory.u8(running + layout.domain)).filter(|_| runs);
         Some(CpuSnapshot {
             cpu: number,
             thread: thread.map(|thread| thread as i32),

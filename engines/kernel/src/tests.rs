@@ -12,9 +12,11 @@ use crate::failure::{self, Kind};
 use crate::image::Image;
 use crate::memory::{ARENA, Memory, Section, Words};
 use crate::rescues::Rescues;
-use crate::snapshot::{self, Snapshot, SnapshotError, State, Times};
+use crate::snapshot::{self, Held, Snapshot, SnapshotError, State, Times};
 use crate::statistics::Statistics;
 use crate::{Compiler, Layout, compile, containers, records, shared_source};
+
+mod selection;
 
 /// `fair`, compiled, and memory for it.
 struct Scheduler {
@@ -138,10 +140,43 @@ impl Scheduler {
         self.memory.set_u64(from + member, to);
     }
 
+    /// Ready threads in `RQ`, each inserted as a leaf of its tree. A thread's key is ten times
+    /// its number.
+    fn tree(&mut self, keys: &[u32]) {
+        let queue = self.container("RQ");
+        let layout = self.image.layout().clone();
+        self.memory.set_u32(queue + layout.container.sorted_on, vtime(self) as u32 + 1);
+        self.set_u8(queue + layout.container.kind, 3);
+        let mut nodes: BTreeMap<u32, u64> = BTreeMap::new();
+        for key in keys {
+            let record = self.thread(*key, READY, queue, 68);
+            self.memory.set_u64(record + layout.record.key, 10 * u64::from(*key));
+            let below = nodes.range(..key).next_back().map(|(_, at)| *at);
+            let parent = match below {
+                Some(at) if self.memory.u64(at + layout.record.next) == Some(0) => {
+                    self.link(at, layout.record.next, record);
+                    at
+                }
+                _ => match nodes.range(key..).next().map(|(_, at)| *at) {
+                    Some(at) => {
+                        self.link(at, layout.record.left, record);
+                        at
+                    }
+                    None => 0,
+                },
+            };
+            self.link(record, layout.record.parent, parent);
+            nodes.insert(*key, record);
+        }
+        self.link(queue, layout.container.first, nodes.values().next().copied().unwrap_or(0));
+    }
+
     fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
         let chunks = records::chunks(&self.image, &self.memory);
         let times = Times { at: 1_000, held: 7 };
-        snapshot::read(&self.image, &self.memory, &self.memory, times, &chunks, 2)
+        let records = records::all(&self.image, &self.memory, &chunks);
+        let held = Held { records, known: None };
+        snapshot::read(&self.image, &self.memory, &self.memory, times, held, 2)
     }
 }
 
@@ -153,21 +188,8 @@ const THROTTLED: u8 = 7;
 /// RQ as the tree  20(10, 30), that is 10, 20, 30 in its order.
 fn with_a_tree() -> (Scheduler, u64) {
     let mut scheduler = Scheduler::new();
+    scheduler.tree(&[20, 10, 30]);
     let queue = scheduler.container("RQ");
-    let layout = scheduler.image.layout().clone();
-    scheduler.memory.set_u32(queue + layout.container.sorted_on, vtime(&scheduler) as u32 + 1);
-    scheduler.set_u8(queue + layout.container.kind, 3);
-    let root = scheduler.thread(20, READY, queue, 68);
-    let left = scheduler.thread(10, READY, queue, 68);
-    let right = scheduler.thread(30, READY, queue, 68);
-    for (record, key) in [(left, 100), (root, 200), (right, 300)] {
-        scheduler.memory.set_u64(record + layout.record.key, key);
-    }
-    scheduler.link(queue, layout.container.first, left);
-    scheduler.link(root, layout.record.left, left);
-    scheduler.link(root, layout.record.next, right);
-    scheduler.link(left, layout.record.parent, root);
-    scheduler.link(right, layout.record.parent, root);
     (scheduler, queue)
 }
 

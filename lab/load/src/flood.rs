@@ -40,6 +40,8 @@ const SETTLES: Time = SECOND;
 /// What has not happened by then counts as so long.
 const PATIENCE: Time = 5 * SECOND;
 const LOOK: Time = MILLISECOND;
+/// Very many processes look.
+const SELDOM: Time = 4 * SECOND;
 /// For very many processes to register.
 const LONG_PATIENCE: Time = 600 * SECOND;
 
@@ -144,11 +146,12 @@ fn asked_by_root(request: &Request) -> Result<(Value, u32)> {
     Ok((numbers::quantiles(&mut times), refused))
 }
 
-/// A process that has values, if there is a page for it, and stays.
+/// A process that has values and stays. It tries until it is heard, or there is no place for it.
 fn keep_a_page(heard: &AtomicU64, refused: &AtomicU64) {
     let has_one = attune_client::thread_import(IMPORT).is_ok_and(|value| {
         value.set(NONE);
-        attune_client::scheduler().is_some()
+        let has_one = || attune_client::scheduler().is_some();
+        clock::wait_until(has_one, SELDOM, LONG_PATIENCE / 2).is_ok()
     });
     if has_one { heard } else { refused }.fetch_add(1, SeqCst);
     clock::sleep_for_ever();
