@@ -55,17 +55,9 @@ impl Broker {
         before.hints.iter().for_each(|hint| registry.hint_again(hint));
         let places = Places::new(sizes.connections, "connections");
         let kept = kept.map(Path::to_owned);
-        let doors = Doors::new(path, sizes.doors);
-        let mut service = Service::new(
-            registry,
-            listener,
-            doors,
-            epoll,
-            places,
-            kept,
-            before.clients,
-            missing.clone(),
-        );
+        let doors = Doors::new(listener, path, sizes.doors);
+        let mut service =
+            Service::new(registry, doors, epoll, places, kept, before.clients, missing.clone());
         let thread = std::thread::Builder::new()
             .name("attune-values".to_owned())
             .spawn(move || service.run())?;

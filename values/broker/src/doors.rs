@@ -22,17 +22,19 @@ const LOGGED_IN: &str = "/run/user";
 
 #[derive(Debug)]
 pub struct Doors {
+    /// The socket for all.
+    common: Listener,
     path: PathBuf,
     most: usize,
     doors: BTreeMap<u32, Listener>,
 }
 
 impl Doors {
-    /// Beside that socket. Only root makes doors for others; where somebody else runs the
-    /// scheduler, all connect at the same place.
-    pub fn new(path: &Path, most: usize) -> Doors {
+    /// Beside the socket for all, which is there. Only root makes doors for others; where somebody
+    /// else runs the scheduler, all connect at the same place.
+    pub fn new(common: Listener, path: &Path, most: usize) -> Doors {
         let most = if process::effective_user() == 0 && is_roots(&folder(path)) { most } else { 0 };
-        let mut doors = Doors { path: path.to_owned(), most, doors: BTreeMap::new() };
+        let mut doors = Doors { common, path: path.to_owned(), most, doors: BTreeMap::new() };
         let numbers = |text: &str| text.split(':').nth(2)?.parse().ok();
         let named = fs::read_to_string(USERS).unwrap_or_default();
         let folders = fs::read_dir(LOGGED_IN).into_iter().flatten().flatten();
@@ -58,6 +60,10 @@ impl Doors {
                 Err(_) => false,
             },
         }
+    }
+
+    pub fn common(&self) -> &Listener {
+        &self.common
     }
 
     pub fn of(&self, user: u32) -> Option<&Listener> {

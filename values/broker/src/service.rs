@@ -28,7 +28,7 @@ use attune_linux::places::Places;
 use attune_linux::poll;
 use attune_linux::process::Process;
 use attune_linux::time::{self, MILLISECOND, NEVER, SECOND, Time};
-use attune_values::socket::{Connection, Listener};
+use attune_values::socket::Connection;
 use attune_values::wire::Refusal;
 
 use crate::doors::Doors;
@@ -73,7 +73,6 @@ struct Client {
 
 pub struct Service<S: Store> {
     registry: Registry<S>,
-    listener: Listener,
     doors: Doors,
     epoll: Epoll,
     clients: BTreeMap<u64, Client>,
@@ -105,7 +104,6 @@ impl<S: Store> Service<S> {
     /// before; `missing` says how many of them have not come yet.
     pub fn new(
         registry: Registry<S>,
-        listener: Listener,
         doors: Doors,
         epoll: Epoll,
         places: Places,
@@ -115,7 +113,6 @@ impl<S: Store> Service<S> {
     ) -> Service<S> {
         Service {
             registry,
-            listener,
             doors,
             epoll,
             clients: BTreeMap::new(),
@@ -228,7 +225,7 @@ impl<S: Store> Service<S> {
     /// The socket of a client, a door, or the listener's. None: it is gone.
     fn socket(&self, of: Ready) -> Option<BorrowedFd<'_>> {
         match of {
-            Ready::Listener => Some(self.listener.as_fd()),
+            Ready::Listener => Some(self.doors.common().as_fd()),
             Ready::Door(user) => self.doors.of(user).map(AsFd::as_fd),
             Ready::Client(number) => self.clients.get(&number).map(|it| it.connection.as_fd()),
             Ready::Stop | Ready::Process(_) => None,

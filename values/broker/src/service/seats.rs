@@ -44,7 +44,7 @@ impl<S: Store> Service<S> {
     pub(super) fn accept(&mut self) {
         let mut flooded = false;
         for _ in 0..COMERS {
-            match self.listener.accept() {
+            match self.doors.common().accept() {
                 Ok(Some(connection)) => {
                     let Some(peer) = self.seat(connection) else { continue };
                     flooded |= self.served_from(peer) > time::now();
