@@ -16,6 +16,8 @@ const REFUSED: [&str; 2] = ["refused", "crowd: refused"];
 /// What is claimed, in ms.
 const MOST_LATER: f64 = 10.0;
 const LONGEST_ANSWER: f64 = 100.0;
+/// Processes of users that are neither root nor the run's owner which may supply values.
+const PLACES: f64 = 15_360.0;
 
 pub const EXPERIMENT: Description = Description {
     name: "trust-flood",
@@ -30,9 +32,9 @@ pub const EXPERIMENT: Description = Description {
             scheduler hears one. Later: by how much beside the flood. Set and top: the longest \
             of twenty answers to each of root's questions beside the flood, with the \
             connection. Refused: answers to top that say why there is nothing to see.",
-        "Crowd: the four users also have 15 600 processes that try to supply a value. Heard: \
-            those whose first try was heard; the part of the thread that answers which those users \
-            have allows no more.",
+        "Crowd: the four users also have 15 360 processes that supply values: those take every \
+            place but the ones kept for root and the run's owner. Heard: so many of them are. A \
+            program of the fifth user finds no place then.",
     ],
     published: "nothing.",
     parts: &[
@@ -42,7 +44,7 @@ pub const EXPERIMENT: Description = Description {
             contestants: ours,
             workloads: &[
                 Workload::new("flood", "flood --seed {seed}"),
-                Workload::new("crowd", "flood --seed {seed} --clients 3900")
+                Workload::new("crowd", "flood --seed {seed} --clients 3840")
                     .with_memory(6144)
                     .thorough(),
             ],
@@ -112,6 +114,12 @@ fn claims(results: &Results) -> Vec<Claim> {
             }),
         ),
         answered("beside the flood", 0),
-        answered("beside the flood and a crowd of processes", 1),
+        Claim::new(
+            "a crowd of processes takes every place",
+            results.least(OURS, HEARD).map(|taken| {
+                (taken == PLACES, format!("{taken:.0} of {PLACES:.0} processes are heard"))
+            }),
+        ),
+        answered("then, beside the flood", 1),
     ]
 }
