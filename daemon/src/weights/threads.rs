@@ -12,8 +12,10 @@ use attune_linux::scheduling::{Attributes, Class, RESET_ON_FORK};
 use crate::journal::{self, Journal, ThreadId};
 use crate::kernel::Kernel;
 
-/// The slice that a rated thread asks for, in ns, if the usual one is longer.
-pub const SLICE: u64 = 1_000_000;
+/// The slice that a rated thread asks for, in ns, if the usual one is longer. A rated thread that
+/// wakes up waits for so long for another one. With twice as much a terminal beside a player ran
+/// 4.5 times sooner than without weights; so, 7.4 times.
+pub const SLICE: u64 = 500_000;
 
 /// Threads that have another nice value than their user's.
 pub struct Threads {
