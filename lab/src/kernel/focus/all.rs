@@ -53,7 +53,7 @@ pub const EXPERIMENT: Description = Description {
                 "desktop --server 'Xvfb :9 -screen 0 1280x800x24 -nolisten tcp -ac' --hogs 0,0 \
                  --filled --sound 5 --beside 'attune-load compile --count 100000 --at-once 8' \
                  --seconds {seconds}",
-                player!("768:432", "20:100"),
+                player!("784:514", "20:100"),
                 typing!()
             ),
         )
