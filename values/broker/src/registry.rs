@@ -18,6 +18,8 @@ use crate::tables::Tables;
 
 pub struct Registry<S: Store> {
     store: S,
+    /// The user who runs the scheduler.
+    owner: Option<u32>,
     accounts: BTreeMap<i32, Account>,
     slots: Slots,
     /// Processes that have been given a page since somebody asked.
@@ -28,10 +30,12 @@ pub struct Registry<S: Store> {
 
 impl<S: Store> Registry<S> {
     /// `most`: how many processes may have a page, even if the store has more.
-    pub fn new(store: S, most: u32) -> Registry<S> {
+    pub fn new(mut store: S, most: u32) -> Registry<S> {
         let slots = Slots::new(store.slots().min(most));
+        let owner = store.control().map(|control| control.owner());
         Registry {
             store,
+            owner,
             accounts: BTreeMap::new(),
             slots,
             fresh: Vec::new(),
@@ -311,8 +315,8 @@ impl<S: Store> Registry<S> {
     }
 
     /// Root, or the user who runs the scheduler.
-    pub fn is_preferred(&mut self, user: u32) -> bool {
-        user == 0 || self.store.control().is_some_and(|control| control.owner() == user)
+    pub fn is_preferred(&self, user: u32) -> bool {
+        user == 0 || self.owner == Some(user)
     }
 }
 

@@ -3,19 +3,20 @@
 //!
 //! Invariant: what one round costs does not depend on how many clients and processes there are, but
 //! for the rare ones that look for idle clients or write down what the next engine needs. A client
-//! is watched, or its user has used up its part and the client is put off, or its list of hints is
-//! at work.
+//! is watched, or it waits in its user's line, or its list of hints is at work.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | here | the round, and when something is due |
 //! | `seats` | clients that come and go |
+//! | `turns` | when a user's clients are served |
 //! | `requests` | what clients ask, and what they are answered |
 //! | `lists` | lists of hints, a part in each round |
 
 mod lists;
 mod requests;
 mod seats;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -47,7 +48,7 @@ const LOOK_FOR_IDLE: Time = 10 * SECOND;
 /// How long a change waits to be written down, so that many are written at once.
 const WRITE_AFTER: Time = 10 * MILLISECOND;
 /// The same, as a multiple of what the last time took: among many processes it takes long.
-const WRITE_SELDOM: Time = 20;
+const WRITE_SELDOM: Time = 100;
 
 fn unable(error: impl ToString) -> Refused {
     Refused::new(Refusal::Unable, error.to_string())
@@ -71,6 +72,24 @@ struct Client {
     asked: Time,
 }
 
+impl Client {
+    /// The other end is closed.
+    fn has_gone(&self) -> bool {
+        let fd = self.connection.as_fd().as_raw_fd();
+        let mut wait = [poll::pollfd { fd, events: poll::HUNG_UP, revents: 0 }];
+        poll::wait(&mut wait, 0).is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// What is due at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// The first in the user's line is served.
+    Turn(u32),
+    /// The socket is watched again.
+    Watch(Ready),
+}
+
 pub struct Service<S: Store> {
     registry: Registry<S>,
     doors: Doors,
@@ -82,8 +101,11 @@ pub struct Service<S: Store> {
     supplying: BTreeMap<i32, u64>,
     places: Places,
     turned_away: VecDeque<u64>,
-    /// What is not watched until then: clients, doors, the listener.
-    put_off: BTreeSet<(Time, Ready)>,
+    /// What is to be done, and when.
+    due: BTreeSet<(Time, Due)>,
+    /// By user: its clients that wait for its turn, each with its rank. One [`Due::Turn`] stands
+    /// for each line.
+    lines: BTreeMap<u32, BTreeSet<(u8, u64)>>,
     lists: VecDeque<List>,
     /// When it is time to look for idle clients.
     idle_at: Time,
@@ -120,7 +142,8 @@ impl<S: Store> Service<S> {
             supplying: BTreeMap::new(),
             places,
             turned_away: VecDeque::new(),
-            put_off: BTreeSet::new(),
+            due: BTreeSet::new(),
+            lines: BTreeMap::new(),
             lists: VecDeque::new(),
             idle_at: time::now() + LOOK_FOR_IDLE,
             kept,
@@ -150,8 +173,7 @@ impl<S: Store> Service<S> {
             let mut ready = Vec::new();
             // Where it fails, memory for the question will be found again.
             let _ = self.epoll.collect(|key, _| ready.push(Ready::of(key)));
-            // Those that are here already are served before others are let in.
-            ready.sort_by_key(|ready| matches!(ready, Ready::Listener | Ready::Door(_)));
+            ready.sort_by_key(|ready| self.rank(*ready));
             for ready in ready {
                 match ready {
                     Ready::Stop => {
@@ -169,7 +191,7 @@ impl<S: Store> Service<S> {
             }
             self.work_on_lists();
             let now = time::now();
-            self.watch_again(now);
+            self.catch_up(now);
             self.drop_idle(now);
             self.watch_processes();
         }
@@ -178,11 +200,11 @@ impl<S: Store> Service<S> {
     /// How long until something is to be done that no descriptor announces.
     fn next_due(&self) -> Time {
         let now = time::now();
-        let put_off = self.put_off.first().map(|(until, _)| *until);
-        let user_of = |list: &List| self.clients.get(&list.client).map(|client| client.peer);
+        let due = self.due.first().map(|(at, _)| *at);
+        let user_of = |list: &List| self.clients.get(&list.client).map(|client| client.peer.user);
         let lists =
             self.lists.iter().map(|list| user_of(list).map_or(0, |it| self.served_from(it)));
-        let all = lists.chain(put_off).chain([self.idle_at]);
+        let all = lists.chain(due).chain([self.idle_at]);
         all.min().map_or(NEVER, |due| due.saturating_sub(now))
     }
 
@@ -198,6 +220,8 @@ impl<S: Store> Service<S> {
         // The next engine does without.
         let _ = self.registry.kept().write(path);
         self.write_after = WRITE_AFTER.max(WRITE_SELDOM * (time::now() - began));
+        // It concerns all users: the one that is served next is not charged with it.
+        self.computed = time::thread_cpu_time();
         NEVER
     }
 
@@ -206,19 +230,6 @@ impl<S: Store> Service<S> {
         if self.awaited.get(&process).is_some_and(|known| self.registry.has_come(known)) {
             self.awaited.remove(&process);
             self.missing.store(self.awaited.len(), Ordering::Release);
-        }
-    }
-
-    /// When a request of the peer's user is to be served. It may be in the past.
-    fn served_from(&self, peer: Peer) -> Time {
-        if peer.preferred { 0 } else { self.meter.served_from(peer.user) }
-    }
-
-    /// Charges the peer's user with what this thread has computed since it charged a user last.
-    fn charge(&mut self, peer: Peer) {
-        let before = std::mem::replace(&mut self.computed, time::thread_cpu_time());
-        if !peer.preferred {
-            self.meter.charge(peer.user, self.computed - before, time::now());
         }
     }
 
@@ -232,56 +243,11 @@ impl<S: Store> Service<S> {
         }
     }
 
-    fn watch(&self, socket: Ready) {
-        if let Some(fd) = self.socket(socket) {
-            // A client that cannot be watched is found idle.
-            let _ = self.epoll.add(fd.as_raw_fd(), socket.key(), Readiness::IN);
-        }
-    }
-
-    fn watch_no_more(&self, socket: Ready) {
-        if let Some(fd) = self.socket(socket) {
-            let _ = self.epoll.remove(fd.as_raw_fd());
-        }
-    }
-
-    fn put_off(&mut self, socket: Ready, until: Time) {
-        self.watch_no_more(socket);
-        self.put_off.insert((until, socket));
-    }
-
-    /// What was put off until now.
-    fn watch_again(&mut self, now: Time) {
-        while let Some(&(until, socket)) = self.put_off.first()
-            && until <= now
-        {
-            self.put_off.pop_first();
-            self.watch(socket);
-        }
-    }
-
     /// The ends of processes that have been given pages.
     fn watch_processes(&mut self) {
         for (number, process) in self.registry.fresh() {
             let fd = process.as_fd().as_raw_fd();
             let _ = self.epoll.add(fd, Ready::Process(number).key(), Readiness::IN);
         }
-    }
-
-    /// Something has come from the client.
-    fn hear(&mut self, number: u64) {
-        let Some(client) = self.clients.get_mut(&number) else { return };
-        let (peer, now) = (client.peer, time::now());
-        client.asked = now;
-        let from = self.served_from(peer);
-        if from > now {
-            self.put_off(Ready::Client(number), from);
-            return;
-        }
-        if !self.serve(number) {
-            self.leave(number);
-        }
-        self.notice(peer.process);
-        self.charge(peer);
     }
 }

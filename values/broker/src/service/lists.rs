@@ -48,7 +48,7 @@ impl<S: Store> Service<S> {
             let Some(mut list) = self.lists.pop_front() else { return };
             let Some(client) = self.clients.get(&list.client) else { continue };
             let peer = client.peer;
-            if self.served_from(peer) > time::now() {
+            if self.served_from(peer.user) > time::now() {
                 self.lists.push_back(list);
                 continue;
             }
@@ -74,7 +74,7 @@ impl<S: Store> Service<S> {
             } else {
                 self.end_list(&list);
             }
-            self.charge(peer);
+            self.charge(peer.user);
         }
     }
 

@@ -47,7 +47,7 @@ impl<S: Store> Service<S> {
             match self.doors.common().accept() {
                 Ok(Some(connection)) => {
                     let Some(peer) = self.seat(connection) else { continue };
-                    flooded |= self.served_from(peer) > time::now();
+                    flooded |= self.served_from(peer.user) > time::now();
                     if self.doors.open(peer.user) {
                         self.watch(Ready::Door(peer.user));
                     }
@@ -65,10 +65,7 @@ impl<S: Store> Service<S> {
     pub(super) fn accept_at_door(&mut self, user: u32) {
         for _ in 0..COMERS {
             let now = time::now();
-            let until = match self.registry.is_preferred(user) {
-                true => 0,
-                false => self.meter.served_from(user),
-            };
+            let until = self.served_from(user);
             if until > now {
                 return self.put_off(Ready::Door(user), until);
             }
@@ -108,7 +105,7 @@ impl<S: Store> Service<S> {
         {
             self.leave(first);
         }
-        self.charge(peer);
+        self.charge(peer.user);
         Some(peer)
     }
 
