@@ -52,11 +52,11 @@ fn status(transport: Option<&str>) -> Result<ExitCode, Failure> {
 /// The threads that have told the scheduler a release time.
 fn cooperating(snapshot: &Snapshot) -> String {
     let policies = snapshot.policies.iter();
-    let threads = policies.clone().flat_map(PolicySnapshot::threads);
-    let told =
-        |thread: &&ThreadSnapshot, name| thread.values.get(name).is_some_and(|value| *value > 0);
-    let polling: Vec<_> = threads.filter(|thread| told(thread, "polls")).collect();
-    let implicit = polling.iter().filter(|thread| told(thread, "implicit")).count();
+    let threads =
+        policies.clone().flat_map(|policy| policy.threads().map(move |thread| (policy, thread)));
+    let told = |it: &(&PolicySnapshot, &ThreadSnapshot), name| it.0.value(it.1, name) > Some(0);
+    let polling: Vec<_> = threads.filter(|it| told(it, "polls")).collect();
+    let implicit = polling.iter().filter(|it| told(it, "implicit")).count();
     let at_least = match policies.clone().any(|policy| policy.left_out > 0) {
         true => "at least ",
         false => "",

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use attune_daemon::{Status, daemon, state_folder};
 use attune_kernel::Snapshot;
+use attune_kernel::snapshot::PolicySnapshot;
 use attune_values::program::Program;
 use attune_values::wire::Request;
 use serde::Deserialize;
@@ -163,7 +164,11 @@ impl View {
             Scheduler::None => Value::Object(Map::new()),
             Scheduler::Kernel(snapshot, threads) => {
                 let mut value = serde_json::to_value(snapshot).map_err(failed)?;
-                add(&mut value, threads);
+                for (policy, of) in
+                    value["policies"].as_array_mut().into_iter().flatten().zip(&snapshot.policies)
+                {
+                    add(policy, of, threads);
+                }
                 value
             }
             Scheduler::Program { now, .. } => serde_json::to_value(now).map_err(failed)?,
@@ -173,10 +178,11 @@ impl View {
     }
 }
 
-/// Wherever a thread stands.
-fn add(value: &mut Value, threads: &Threads) {
+/// Names each value of the policy's threads, and says what the kernel knows of the thread, wherever
+/// one stands.
+fn add(value: &mut Value, policy: &PolicySnapshot, threads: &Threads) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| add(item, threads)),
+        Value::Array(items) => items.iter_mut().for_each(|item| add(item, policy, threads)),
         Value::Object(members) => {
             let thread = members
                 .get("thread")
@@ -193,7 +199,13 @@ fn add(value: &mut Value, threads: &Threads) {
                     all.map(|(name, value)| (name.to_owned(), value.unwrap_or(Value::Null))),
                 );
             }
-            members.values_mut().for_each(|member| add(member, threads));
+            if let Some(values) = members.get_mut("values")
+                && let Some(all) = values.as_array()
+            {
+                let names = policy.attributes.iter().map(|attribute| attribute.name.clone());
+                *values = names.zip(all.iter().cloned()).collect();
+            }
+            members.values_mut().for_each(|member| add(member, policy, threads));
         }
         _ => {}
     }

@@ -60,8 +60,10 @@ pub fn lines(snapshot: &Snapshot, name: impl Fn(i32) -> Option<String>) -> Vec<L
 
 fn programs(policies: &[&PolicySnapshot], name: impl Fn(i32) -> Option<String>) -> Vec<Program> {
     let mut found: BTreeMap<i32, Program> = BTreeMap::new();
-    for thread in policies.iter().flat_map(|policy| policy.threads()) {
-        let rating = |name: &str| thread.values.get(name).copied().unwrap_or(0);
+    let threads =
+        policies.iter().flat_map(|policy| policy.threads().map(move |thread| (policy, thread)));
+    for (policy, thread) in threads {
+        let rating = |name: &str| policy.value(thread, name).unwrap_or(0);
         let (input, output) = (rating(names::INPUT_RATING), rating(names::OUTPUT_RATING));
         let program = found.entry(thread.process).or_insert_with(|| Program {
             process: thread.process,
@@ -95,7 +97,7 @@ mod tests {
         json!({
             "thread": thread, "process": process, "state": "waiting", "cpu": null, "key": null,
             "put_by": null, "dispatches": 5,
-            "values": { "input_rating": ratings[0], "output_rating": ratings[1] },
+            "values": ratings,
         })
     }
 

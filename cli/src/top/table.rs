@@ -227,8 +227,7 @@ fn row(
         of.map_or("-".to_owned(), |of| seconds(of.run)),
         of.map_or("-".to_owned(), |of| seconds(of.wait)),
     ]);
-    row.extend(policy.attributes.iter().map(|attribute| {
-        let value = thread.values.get(&attribute.name).copied().unwrap_or(0);
+    row.extend(policy.attributes.iter().zip(&thread.values).map(|(attribute, &value)| {
         if attribute.ty == Type::Time { ms(value) } else { value.to_string() }
     }));
     row.push(thread.put_by.clone().unwrap_or_default());

@@ -4,6 +4,7 @@
 //! [`Copier::store`] stores appears between two handlers. Copies go through rooms in the arena that
 //! only this side uses; they are made when they are first needed, and stay.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -53,6 +54,8 @@ pub(crate) struct CopiedParts<'a> {
     memory: &'a Memory,
     /// In the order of their addresses, each with where it lies now.
     parts: Vec<(Part, u64)>,
+    /// The one that was found last. Most words are read with others of the same record.
+    last: Cell<usize>,
     /// When that was, in ns of CLOCK_MONOTONIC.
     pub at: i64,
     /// How long the lock was held, in ns.
@@ -102,7 +105,7 @@ impl Copier {
         let word =
             |name| memory.address(image, name).and_then(|at| memory.u64(at)).unwrap_or(0) as i64;
         let (at, held) = (word("attune_copied_at"), word("attune_copied_for"));
-        Ok(CopiedParts { memory, parts: pieces, at, held })
+        Ok(CopiedParts { memory, parts: pieces, last: Cell::new(0), at, held })
     }
 
     /// Stores each value at its address, all between two handlers.
@@ -181,10 +184,16 @@ fn places(pieces: &[Part]) -> Vec<Place> {
 impl CopiedParts<'_> {
     /// Where that byte lies now.
     fn find(&self, address: u64, bytes: u64) -> Option<u64> {
-        let behind = self.parts.partition_point(|(part, _)| part.from <= address);
-        let (part, to) = self.parts.get(behind.checked_sub(1)?)?;
-        let at = address - part.from;
-        (at + bytes <= part.bytes).then_some(to + at)
+        let in_part = |index: usize| {
+            let (part, to) = self.parts.get(index)?;
+            let at = address.checked_sub(part.from)?;
+            (at + bytes <= part.bytes).then_some(to + at)
+        };
+        in_part(self.last.get()).or_else(|| {
+            let behind = self.parts.partition_point(|(part, _)| part.from <= address);
+            self.last.set(behind.checked_sub(1)?);
+            in_part(self.last.get())
+        })
     }
 }
 

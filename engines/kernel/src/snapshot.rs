@@ -139,6 +139,12 @@ impl State {
 }
 
 impl PolicySnapshot {
+    /// The value of such an attribute; None: the policy has none.
+    pub fn value(&self, thread: &ThreadSnapshot, attribute: &str) -> Option<i64> {
+        let index = self.attributes.iter().position(|it| it.name == attribute)?;
+        thread.values.get(index).copied()
+    }
+
     /// Those that are shown.
     pub fn threads(&self) -> impl Iterator<Item = &ThreadSnapshot> {
         self.containers.iter().flat_map(|container| &container.threads).chain(&self.loose)
@@ -158,8 +164,9 @@ pub struct ThreadSnapshot {
     pub put_by: Option<String>,
     /// Times that it was given a CPU.
     pub dispatches: u64,
-    /// The attributes' values, as the policy would read them.
-    pub values: BTreeMap<String, i64>,
+    /// The attributes' values, as the policy would read them, in the order of
+    /// [`PolicySnapshot::attributes`]: a name for each would take most of a long text.
+    pub values: Vec<i64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -406,8 +413,9 @@ impl<W: Words> View<'_, W> {
         let (words, layout) = (self.words, &self.image.layout().record);
         let state = State::of(self.image, words, at)?;
         let line = words.u32(at + layout.line)?;
-        let values = policy.attributes.iter().zip(layout.attributes.get(index)?);
-        let value = |offset: &u64| Some(words.u64(at + offset)? as i64);
+        let offsets = layout.attributes.get(index)?.iter().take(policy.attributes.len());
+        let values: Option<Vec<i64>> =
+            offsets.map(|offset| Some(words.u64(at + offset)? as i64)).collect();
         Some(ThreadSnapshot {
             thread: words.u32(at + layout.thread)? as i32,
             process: words.u32(at + layout.process)? as i32,
@@ -416,9 +424,7 @@ impl<W: Words> View<'_, W> {
             key: words.u64(at + layout.key).filter(|_| sorted).map(|key| key as i64),
             put_by: (line > 0).then(|| policy.file_and_line(line)),
             dispatches: words.u64(at + layout.dispatches)?,
-            values: values
-                .filter_map(|(attribute, at)| Some((attribute.name.clone(), value(at)?)))
-                .collect(),
+            values: values?,
         })
     }
 

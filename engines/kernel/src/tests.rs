@@ -241,8 +241,7 @@ fn a_snapshot_shows_what_runs_on_each_cpu_and_how_long_it_may_stay() {
     let place = &snapshot.policies[0].containers.iter().find(|it| it.name == "current[1]").unwrap();
     let thread = &place.threads[0];
     assert_eq!((thread.state, thread.cpu), (State::Running, Some(1)));
-    let values: &BTreeMap<String, i64> = &thread.values;
-    assert_eq!(values["vtime"], 55);
+    assert_eq!(snapshot.policies[0].value(thread, "vtime"), Some(55));
 }
 
 /// The policy has given it away, and it sits in the engine's own queue.
