@@ -14,7 +14,7 @@ use crate::records;
 use crate::snapshot::State;
 
 /// Threads that are chosen: more than a person reads.
-const MOST: usize = 2048;
+const MOST: usize = 1024;
 
 pub(crate) struct Selection {
     /// The addresses of their records.

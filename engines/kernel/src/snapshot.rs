@@ -192,8 +192,10 @@ pub enum SnapshotError {
     Broken(String),
 }
 
-/// Times that it is tried again because other threads came meanwhile than were to be copied.
+/// Times that it is tried because more threads came meanwhile than there was room for.
 const TRIES: usize = 8;
+/// The same where some are shown, and others came to the front. One that is left out is counted.
+const TRIES_FOR_SOME: usize = 3;
 /// Records more than there are now that are copied too.
 const ROOM_FOR_MORE: u64 = 16;
 
@@ -256,7 +258,7 @@ fn take_some(
         let cut = |it: &ContainerSnapshot| it.left_out > 0 && 2 * it.threads.len() < of_each;
         let cut = snapshot.policies.iter().any(|policy| policy.containers.iter().any(cut));
         tries += 1;
-        if !cut || tries == TRIES {
+        if !cut || tries == TRIES_FOR_SOME {
             return Ok(snapshot);
         }
     }
