@@ -195,7 +195,7 @@ pub enum SnapshotError {
 /// Times that it is tried because more threads came meanwhile than there was room for.
 const TRIES: usize = 8;
 /// The same where some are shown, and others came to the front. One that is left out is counted.
-const TRIES_FOR_SOME: usize = 3;
+const TRIES_FOR_SOME: usize = 2;
 /// Records more than there are now that are copied too.
 const ROOM_FOR_MORE: u64 = 16;
 
