@@ -181,7 +181,7 @@ fn describe(container: &ContainerSnapshot) -> String {
     format!("{}{instance}: {threads}, {kind}{sorted}", container.name)
 }
 
-/// `3 threads`, `31000 threads, of which 2000 are shown`.
+/// `3 threads`, `31000 threads, of which 1000 are shown`.
 fn threads_shown(shown: usize, left_out: u64) -> String {
     match (shown, left_out) {
         (0, 0) => "empty".to_owned(),

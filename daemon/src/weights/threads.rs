@@ -13,8 +13,8 @@ use crate::journal::{self, Journal, ThreadId};
 use crate::kernel::Kernel;
 
 /// The slice that a rated thread asks for, in ns, if the usual one is longer. A rated thread that
-/// wakes up waits for so long for another one. With twice as much a terminal beside a player ran
-/// 4.5 times sooner than without weights; so, 7.4 times.
+/// wakes up waits for so long for another one: with 1 ms, a terminal beside a player was only 4.5
+/// times sooner than without weights (docs/measured/focus.md).
 pub const SLICE: u64 = 500_000;
 
 /// Threads that have another nice value than their user's.

@@ -103,8 +103,8 @@ pub struct Service<S: Store> {
     turned_away: VecDeque<u64>,
     /// What is to be done, and when.
     due: BTreeSet<(Time, Due)>,
-    /// By user: its clients that wait for its turn, each with its rank. One [`Due::Turn`] stands
-    /// for each line.
+    /// By user: its clients that wait for its turn, each with its rank. For each line, an empty one
+    /// too, one [`Due::Turn`] is to come.
     lines: BTreeMap<u32, BTreeSet<(u8, u64)>>,
     lists: VecDeque<List>,
     /// When it is time to look for idle clients.

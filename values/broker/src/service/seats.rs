@@ -121,7 +121,11 @@ impl<S: Store> Service<S> {
 
     /// The client's connection is over.
     pub(super) fn leave(&mut self, number: u64) {
+        let rank = self.rank(Ready::Client(number));
         let Some(client) = self.clients.remove(&number) else { return };
+        if let Some(line) = self.lines.get_mut(&client.peer.user) {
+            line.remove(&(rank, number));
+        }
         if client.seated {
             self.places.give_back(client.peer.user);
         }

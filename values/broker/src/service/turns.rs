@@ -37,11 +37,10 @@ impl<S: Store> Service<S> {
         }
         self.watch_no_more(Ready::Client(number));
         let place = (self.rank(Ready::Client(number)), number);
-        let line = self.lines.entry(user).or_default();
-        if line.is_empty() {
+        if !self.lines.contains_key(&user) {
             self.due.insert((from, Due::Turn(user)));
         }
-        line.insert(place);
+        self.lines.entry(user).or_default().insert(place);
     }
 
     /// It is the user's turn: the first in its line is served.
