@@ -42,10 +42,14 @@ pub(crate) fn all(image: &Image, words: &impl Words, chunks: &[u64]) -> Vec<u64>
 
 /// The record of the thread to which a policy has given a CPU, by the machine's number.
 pub(crate) fn on_cpu(image: &Image, memory: &Memory, cpu: u32) -> Option<u64> {
-    let engine = image.layout().engine.as_ref()?;
-    let cpus = memory.address(image, "attune_cpus")?;
-    let at = cpus + u64::from(cpu) * engine.cpu_bytes;
-    memory.u64(at + engine.running).filter(|record| *record != 0)
+    let at = cpu_at(image, memory, cpu)? + image.layout().engine.as_ref()?.running;
+    memory.u64(at).filter(|record| *record != 0)
+}
+
+/// Where the engine keeps what it knows of a CPU.
+pub(crate) fn cpu_at(image: &Image, memory: &Memory, cpu: u32) -> Option<u64> {
+    let bytes = image.layout().engine.as_ref()?.cpu_bytes;
+    Some(memory.address(image, "attune_cpus")? + u64::from(cpu) * bytes)
 }
 
 pub(crate) fn find(image: &Image, memory: &Memory, pid: u64) -> Option<Found> {

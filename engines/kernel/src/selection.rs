@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use crate::containers::{self, Step, Walk};
 use crate::image::Image;
 use crate::locked_copy::{LARGEST, MOST_PARTS, Part, ROOM};
-use crate::memory::{Memory, Words};
+use crate::memory::Memory;
 use crate::records;
-use crate::snapshot::State;
+use crate::snapshot::Place;
 
 /// Threads that are chosen: more than a person reads.
 const MOST: usize = 1024;
@@ -70,21 +70,19 @@ struct Threads {
 }
 
 fn threads(image: &Image, memory: &Memory) -> Threads {
-    let layout = &image.layout().record;
     let mut threads = Threads {
         known: vec![0; image.description.policies.len()],
         containers: BTreeSet::new(),
         loose: Vec::new(),
     };
     for record in records::all(image, memory, &records::chunks(image, memory)) {
-        let Some(state) = State::of(image, memory, record) else { continue };
-        let policy = memory.u8(record + layout.domain).map(usize::from);
-        let Some(known) = policy.and_then(|policy| threads.known.get_mut(policy)) else { continue };
+        let Some(place) = Place::of(image, memory, record) else { continue };
+        let Some(known) = threads.known.get_mut(place.policy) else { continue };
         *known += 1;
-        match state.container(image, memory, record) {
-            Some(0) if threads.loose.len() < MOST => threads.loose.push(record),
-            Some(0) | None => {}
-            Some(container) => _ = threads.containers.insert(container),
+        match place.container {
+            0 if threads.loose.len() < MOST => threads.loose.push(record),
+            0 => {}
+            container => _ = threads.containers.insert(container),
         }
     }
     threads

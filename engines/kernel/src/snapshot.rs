@@ -116,7 +116,7 @@ pub enum State {
 
 impl State {
     /// Reads a thread's state; None if no policy knows the record.
-    pub(crate) fn of(image: &Image, words: &impl Words, record: u64) -> Option<State> {
+    fn of(image: &Image, words: &impl Words, record: u64) -> Option<State> {
         // enum attune_state
         match words.u8(record + image.layout().record.state)? {
             1 => Some(State::Ready),
@@ -126,14 +126,6 @@ impl State {
             6 => Some(State::Away),
             7 => Some(State::Throttled),
             _ => None,
-        }
-    }
-
-    /// The address of the policy's container in which a thread in this state sits; 0 for none.
-    pub(crate) fn container(self, image: &Image, words: &impl Words, record: u64) -> Option<u64> {
-        match self {
-            State::Throttled => Some(0), // it is in a queue of the engine's own
-            _ => words.u64(record + image.layout().record.container),
         }
     }
 }
@@ -335,13 +327,8 @@ impl<W: Words> View<'_, W> {
 
     /// The records of threads that a policy knows, by their address.
     fn known(&self) -> BTreeMap<u64, Place> {
-        let place = |at: u64| {
-            let policy = usize::from(self.words.u8(at + self.image.layout().record.domain)?);
-            let state = State::of(self.image, self.words, at)?;
-            let container = state.container(self.image, self.words, at)?;
-            Some((at, Place { container, policy }))
-        };
-        self.held.records.iter().filter_map(|at| place(*at)).collect()
+        let place = |at: &u64| Some((*at, Place::of(self.image, self.words, *at)?));
+        self.held.records.iter().filter_map(place).collect()
     }
 
     fn containers(
@@ -432,8 +419,7 @@ impl<W: Words> View<'_, W> {
 
     fn cpu(&self, number: u32, now: i64) -> Option<CpuSnapshot> {
         let (words, layout) = (self.words, &self.image.layout().record);
-        let cpus = self.memory.address(self.image, "attune_cpus")?;
-        let base = cpus + u64::from(number) * self.engine.cpu_bytes;
+        let base = records::cpu_at(self.image, self.memory, number)?;
         let running = words.u64(base + self.engine.running)?;
         let deadline = words.u64(base + self.engine.deadline)? as i64;
         let runs = running != 0;
@@ -453,9 +439,23 @@ impl<W: Words> View<'_, W> {
 }
 
 /// Where a thread is.
-struct Place {
-    container: u64,
-    policy: usize,
+pub(crate) struct Place {
+    /// The address of the policy's container; 0 for none.
+    pub container: u64,
+    pub policy: usize,
+}
+
+impl Place {
+    /// None if no policy knows the record.
+    pub fn of(image: &Image, words: &impl Words, record: u64) -> Option<Place> {
+        let layout = &image.layout().record;
+        let policy = usize::from(words.u8(record + layout.domain)?);
+        let container = match State::of(image, words, record)? {
+            State::Throttled => 0, // it is in a queue of the engine's own
+            _ => words.u64(record + layout.container)?,
+        };
+        Some(Place { container, policy })
+    }
 }
 
 fn attributes(policy: &Policy) -> Vec<AttributeSnapshot> {
