@@ -310,6 +310,7 @@ impl Measuring<'_> {
             seed: job.seed,
             memory: workload.memory,
             commands: ready.iter().map(|(who, ready)| self.words(job, who, ready)).collect(),
+            seconds: ready.iter().filter_map(|(who, _)| workload.lasts(self.is_brief(who))).sum(),
             pack,
         };
         let fingerprint = order.fingerprint(&self.caches[job.part])?;
@@ -325,11 +326,15 @@ impl Measuring<'_> {
         Ok((workload.needs)(self.options)?.into_iter().chain(fixture).collect())
     }
 
+    fn is_brief(&self, who: &Contestant) -> bool {
+        self.options.quick || who.is_brief
+    }
+
     fn words(&self, job: &Job, who: &Contestant, ready: &Ready) -> Vec<String> {
-        let Options { folder, programs, quick, .. } = self.options;
+        let Options { folder, programs, .. } = self.options;
         let workload = self.workload(job);
         let programs = programs.display().to_string();
-        let own = workload.words(*quick || who.is_brief, job.seed).into_iter().map(|word| {
+        let own = workload.words(self.is_brief(who), job.seed).into_iter().map(|word| {
             let word = word.replace("{programs}", &programs);
             match &workload.fixture {
                 Some(fixture) => word

@@ -15,6 +15,8 @@ use super::place::Place;
 /// Longest real time of a machine; most take half a minute, one with a desktop two minutes of a CPU
 /// that may have other work.
 const PATIENCE: Duration = Duration::from_secs(3600);
+/// Real time that a second of a workload adds to it: with a browser and an office it takes seven.
+const SLOWEST: u64 = 20;
 
 /// One run of a workload.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +34,8 @@ pub struct Order {
     /// MiB.
     pub memory: u64,
     pub commands: Vec<Vec<String>>,
+    /// Seconds for which all of them together last, as far as they say.
+    pub seconds: u32,
     pub pack: Vec<PathBuf>,
 }
 
@@ -50,7 +54,7 @@ impl Order {
             topology: self.place.topology(),
             memory: self.memory,
             kind,
-            timeout: Some(PATIENCE),
+            timeout: Some(PATIENCE + Duration::from_secs(u64::from(self.seconds) * SLOWEST)),
         }
     }
 

@@ -165,15 +165,18 @@ impl Session {
         for _ in 0..tally::FADES {
             self.next_line(&mut said, &[])?;
         }
-        let end = Instant::now() + options.seconds;
+        let begin = Instant::now();
         let (mut left, mut playing) = (0, 0);
-        while Instant::now() < end {
+        while begin.elapsed() < options.seconds {
             if left == 0 {
                 self.all_live()?;
                 let next = random.below(WINDOWS.len() as u64 - 1) as usize;
                 turned_to = next + usize::from(next >= turned_to);
                 left = stay(&mut random);
                 self.turn_to(turned_to)?;
+                let (now, name) = (begin.elapsed().as_secs(), self.windows[turned_to].program.name);
+                let all = options.seconds.as_secs();
+                eprintln!("attune-load: {now} of {all} s; the person turns to {name}");
             }
             let keys = match self.windows[turned_to].program.attention {
                 Attention::Types(keys) => keys,
