@@ -16,6 +16,11 @@ pub fn words_of(command: &str) -> Vec<String> {
     shlex::split(command).unwrap_or_default()
 }
 
+/// The words as one would type them in a shell. No word of an experiment holds a zero byte.
+pub fn typed<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    shlex::try_join(words.into_iter().map(String::as_str)).unwrap_or_default()
+}
+
 /// Where programs keep what they can fetch again: XDG_CACHE_HOME or `~/.cache`.
 pub fn cache() -> PathBuf {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -35,6 +40,14 @@ pub fn installed(names: &[&str]) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_that_are_typed_are_told_apart_again() {
+        let command = "load --server 'Xvfb :9 -ac' --said \"it's\" --drag=16";
+        let words = words_of(command);
+        assert_eq!(words[2], "Xvfb :9 -ac");
+        assert_eq!(words_of(&typed(&words)), words);
+    }
 
     #[test]
     fn what_is_missing_is_named() {

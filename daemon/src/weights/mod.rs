@@ -29,8 +29,8 @@ use crate::guardian::Guardian;
 use crate::journal::Journal;
 use crate::kernel::Kernel;
 use groups::Groups;
-pub use threads::SLICE;
-use threads::Threads;
+use threads::{Favour, Threads};
+pub use threads::{INPUT_SLICE, SLICE};
 
 /// A rating at the ceiling is so many steps; a nice value below -10 would keep system services
 /// away from the CPU.
@@ -58,9 +58,18 @@ pub struct Rating(
 impl Rating {
     /// By how many steps the process counts more: by its greater rating.
     fn steps(self) -> u8 {
-        let rating = self.2.max(self.3).clamp(0, FULL);
-        ((rating * i64::from(MOST_STEPS) + FULL / 2) / FULL) as u8
+        steps(self.2.max(self.3))
     }
+
+    /// What its threads get, where it has no cgroup of its own.
+    fn favour(self) -> Favour {
+        let slice = if steps(self.2) > 0 { INPUT_SLICE } else { SLICE };
+        Favour { nice: -i32::from(self.steps()), slice }
+    }
+}
+
+fn steps(rating: i64) -> u8 {
+    ((rating.clamp(0, FULL) * i64::from(MOST_STEPS) + FULL / 2) / FULL) as u8
 }
 
 /// What the daemon has changed by ratings. Dropping it puts all back.
@@ -120,7 +129,7 @@ impl Weights {
         for rating in ratings.iter().filter(is_there) {
             match groups::own(rating.0) {
                 Some(group) => of_groups.push((group, rating.steps())),
-                None => of_threads.push((rating.0, rating.steps())),
+                None => of_threads.push((rating.0, rating.favour())),
             }
         }
         self.threads.follow(&of_threads, journal)?;

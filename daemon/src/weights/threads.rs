@@ -2,6 +2,7 @@
 //!
 //! The fair class lets a thread that wakes up take the CPU from one that has asked for longer
 //! slices (Linux 6.12 and newer); otherwise it waits for the end of that slice, whatever it weighs.
+//! So what gets input goes before what only shows something, and that before what nobody rates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,10 +13,20 @@ use attune_linux::scheduling::{Attributes, Class, RESET_ON_FORK};
 use crate::journal::{self, Journal, ThreadId};
 use crate::kernel::Kernel;
 
-/// The slice that a rated thread asks for, in ns, if the usual one is longer. A rated thread that
-/// wakes up waits for so long for another one: with 1 ms, a terminal beside a player was only 4.5
-/// times sooner than without weights (docs/measured/focus.md).
+/// The slice that a rated thread asks for, in ns, if the usual one is longer.
 pub const SLICE: u64 = 500_000;
+/// The same for a thread with an input rating. With that of all others, a terminal that woke up
+/// waited for the end of a player's (docs/measured/focus.md).
+pub const INPUT_SLICE: u64 = 250_000;
+
+/// What a process's ratings give to its threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Favour {
+    /// 0 to -10.
+    pub nice: i32,
+    /// The longest slice, ns.
+    pub slice: u64,
+}
 
 /// Threads that have another nice value than their user's.
 pub struct Threads {
@@ -28,7 +39,7 @@ pub struct Threads {
 struct Raised {
     process: u32,
     before: Attributes,
-    nice: i32,
+    favour: Favour,
 }
 
 impl Threads {
@@ -40,21 +51,20 @@ impl Threads {
         self.raised.len()
     }
 
-    /// Makes it so that the threads of these processes, and no others, count more by that many
-    /// steps.
-    pub fn follow(&mut self, wanted: &[(u32, u8)], journal: &mut Journal) -> io::Result<()> {
-        let mut now: BTreeMap<ThreadId, (u32, i32)> = BTreeMap::new();
-        for &(process, steps) in wanted {
+    /// Makes it so that the threads of these processes, and no others, are favoured.
+    pub fn follow(&mut self, wanted: &[(u32, Favour)], journal: &mut Journal) -> io::Result<()> {
+        let mut now: BTreeMap<ThreadId, (u32, Favour)> = BTreeMap::new();
+        for &(process, favour) in wanted {
             for thread in procfs::threads(process) {
                 if let Some(start) = procfs::start_time(thread) {
-                    now.insert(ThreadId { thread, start }, (process, -i32::from(steps)));
+                    now.insert(ThreadId { thread, start }, (process, favour));
                 }
             }
         }
         self.release_where(journal, |id, _| !now.contains_key(id))?;
         self.left.retain(|id| procfs::start_time(id.thread) == Some(id.start));
-        for (id, (process, nice)) in now {
-            self.raise(id, process, nice, journal)?;
+        for (id, (process, favour)) in now {
+            self.raise(id, process, favour, journal)?;
         }
         Ok(())
     }
@@ -72,9 +82,9 @@ impl Threads {
         let over: Vec<ThreadId> =
             self.raised.iter().filter(|(id, it)| over(id, it)).map(|(id, _)| *id).collect();
         for id in over {
-            if let Some(Raised { before, nice, .. }) = self.raised.remove(&id) {
+            if let Some(Raised { before, favour, .. }) = self.raised.remove(&id) {
                 match Attributes::of(id.thread) {
-                    Ok(now) if is_ours(&now, nice) => drop(journal::lower(id, &before)),
+                    Ok(now) if is_ours(&now, favour.nice) => drop(journal::lower(id, &before)),
                     // Another nice value is somebody's choice; a thread that has gone needs none.
                     _ => unmark(id, &before),
                 }
@@ -88,21 +98,21 @@ impl Threads {
         &mut self,
         id: ThreadId,
         process: u32,
-        nice: i32,
+        favour: Favour,
         journal: &mut Journal,
     ) -> io::Result<()> {
         // It may have ended just now.
         let Ok(now) = Attributes::of(id.thread) else { return Ok(()) };
         if let Some(raised) = self.raised.get_mut(&id) {
-            if !is_ours(&now, raised.nice) {
+            if !is_ours(&now, raised.favour.nice) {
                 unmark(id, &raised.before);
                 self.raised.remove(&id);
                 self.left.insert(id);
                 return journal.give(id);
             }
-            let wanted = self.kernel.given(&raised.before, nice);
-            if raised.nice != nice && wanted.apply_to(id.thread).is_ok() {
-                raised.nice = nice;
+            let wanted = self.kernel.given(&raised.before, favour);
+            if raised.favour != favour && wanted.apply_to(id.thread).is_ok() {
+                raised.favour = favour;
             }
             return Ok(());
         }
@@ -112,9 +122,9 @@ impl Threads {
         }
         let before = self.kernel.to_restore(now);
         journal.raise(id, &before)?;
-        match self.kernel.given(&before, nice).apply_to(id.thread) {
+        match self.kernel.given(&before, favour).apply_to(id.thread) {
             Ok(()) => {
-                self.raised.insert(id, Raised { process, before, nice });
+                self.raised.insert(id, Raised { process, before, favour });
                 Ok(())
             }
             Err(_) => journal.give(id),
@@ -124,9 +134,9 @@ impl Threads {
 
 impl Kernel {
     /// What a thread with these attributes gets. One that asked for a slice keeps it.
-    fn given(&self, before: &Attributes, nice: i32) -> Attributes {
-        let runtime = match before.runtime == 0 && self.usual_slice > SLICE {
-            true => SLICE,
+    fn given(&self, before: &Attributes, Favour { nice, slice }: Favour) -> Attributes {
+        let runtime = match before.runtime == 0 && self.usual_slice > slice {
+            true => slice,
             false => before.runtime,
         };
         Attributes { nice, runtime, flags: before.flags | RESET_ON_FORK, ..*before }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use attune_daemon::daemon::Rater;
-use attune_daemon::weights::{Rating, SLICE};
+use attune_daemon::weights::{INPUT_SLICE, Rating, SLICE};
 use attune_linux::process;
 use attune_linux::procfs;
 use attune_linux::scheduling::{Attributes, RESET_ON_FORK};
@@ -15,11 +15,17 @@ use crate::machine::{
 
 /// Tells the ratings of processes: number and input rating.
 fn rate(daemon: &Daemon, ratings: &[(u32, i64)]) {
+    let both: Vec<_> = ratings.iter().map(|(process, input)| (*process, *input, 0)).collect();
+    rate_both(daemon, &both);
+}
+
+/// Tells the ratings of processes: number, input and output rating.
+fn rate_both(daemon: &Daemon, ratings: &[(u32, i64, i64)]) {
     let ratings: Vec<String> = ratings
         .iter()
-        .map(|(process, input)| {
+        .map(|(process, input, output)| {
             let start = procfs::start_time(*process).unwrap();
-            format!("[{process},{start},{input},0]")
+            format!("[{process},{start},{input},{output}]")
         })
         .collect();
     let request = format!("{{\"request\":\"rate\",\"ratings\":[{}]}}", ratings.join(","));
@@ -55,8 +61,16 @@ fn threads_count_more_by_their_rating_and_get_their_attributes_back() {
     assert_eq!(nice_values(beat.id()), [-10, -10]);
     assert!(attributes(beat.id()).iter().all(|now| now.flags & RESET_ON_FORK != 0));
     // Kernels that know no slices tell none.
-    let slice = before[0].runtime.min(SLICE);
-    assert!(attributes(beat.id()).iter().all(|now| now.runtime == slice));
+    let slices = |longest| {
+        let slice = before[0].runtime.min(longest);
+        attributes(beat.id()).iter().all(|now| now.runtime == slice)
+    };
+    assert!(slices(INPUT_SLICE));
+    rate_both(&daemon, &[(beat.id(), 40, 970)]);
+    assert!(slices(SLICE), "what it shows counts, and no input does");
+    assert_eq!(nice_values(beat.id()), [-10, -10]);
+    rate(&daemon, &[(beat.id(), 970), (other.id(), 40)]);
+    assert!(slices(INPUT_SLICE));
     assert_eq!(nice_values(other.id()), [0], "too low to count");
     rate(&daemon, &[(beat.id(), 500)]);
     assert_eq!(nice_values(beat.id()), [-5, -5]);

@@ -19,6 +19,7 @@ use super::results::{Results, Row, Rows};
 use super::run_cache::{self, RunCache};
 use crate::experiment::{Options, Progress};
 use crate::files;
+use crate::programs::typed;
 
 /// Rounds on two CPUs: twelve have a 95 % interval from the third to the tenth, six from the first
 /// to the last.
@@ -357,7 +358,7 @@ impl Measuring<'_> {
         let (workload, place) = (self.workload(job), self.description.parts[job.part].place);
         let (needs, memory) = (self.needs(workload).unwrap_or_default(), workload.memory);
         let command = |(who, ready): (&Contestant, &Ready)| {
-            let words = self.words(job, who, ready).join(" ");
+            let words = typed(&self.words(job, who, ready));
             let files = ready.files.iter().chain(&needs);
             let pack: String = files.map(|path| format!(" --pack {}", path.display())).collect();
             match place {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::place::Place;
+use crate::programs::typed;
 
 /// Longest real time of a machine; most take half a minute, one with a desktop two minutes of a CPU
 /// that may have other work.
@@ -147,9 +148,7 @@ fn again(error: Error, run: impl Fn() -> Result<Output, Error>) -> Result<Output
 
 /// One command of a script.
 fn part(words: &[String]) -> String {
-    let quoted: Vec<_> =
-        words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
-    format!("{}\necho \"{ENDED}$?\"\n", quoted.join(" "))
+    format!("{}\necho \"{ENDED}$?\"\n", typed(words))
 }
 
 /// What each command of a script said, and its exit status.
