@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use attune_linux::procfs;
-use attune_linux::scheduling::Attributes;
+use attune_linux::scheduling::{Attributes, RESET_ON_FORK};
 use serde_json::{Value, json};
 
 use super::Figures;
@@ -101,6 +101,10 @@ impl Favoured {
 
     /// The programs on the desktop, the focused one first.
     pub fn known(&self, processes: &[u32]) -> Result<()> {
+        if self.how == Favour::Nice {
+            // Two films leave nothing for this process, and would be over before it has looked.
+            Attributes { nice: -20, flags: RESET_ON_FORK, ..Attributes::default() }.apply_to(0)?;
+        }
         for (number, process) in processes.iter().enumerate() {
             for process in with_descendants(*process) {
                 if self.how == Favour::Nice {
