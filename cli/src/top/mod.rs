@@ -145,7 +145,12 @@ impl View {
             Scheduler::None => Vec::new(),
             Scheduler::Kernel(snapshot, threads) => {
                 let name = |thread| threads.of(thread).map(|of| of.name.clone());
-                [table::lines(snapshot, threads), ratings::lines(snapshot, name)].concat()
+                [
+                    table::overview(snapshot, threads),
+                    ratings::lines(snapshot, name),
+                    table::policies(snapshot, threads),
+                ]
+                .concat()
             }
             Scheduler::Program { now, before } => program::lines(now, before.as_ref()),
         };

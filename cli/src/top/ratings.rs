@@ -1,5 +1,5 @@
 //! The programs that the person at the display deals with, the most important first: each process
-//! with a rating that the policy reads, below the policy's own table.
+//! with a rating that a policy reads, above the policies' own tables.
 //!
 //! Ratings go from 0 to 1000. Dispatches are those of the process's threads, since each began.
 
@@ -11,8 +11,8 @@ use attune_values::names;
 
 use super::table::{Line, heading, plain, printable, table};
 
-/// Rows that are shown.
-const MOST: usize = 20;
+/// Rows that are shown; a window has to hold more than these.
+const MOST: usize = 12;
 
 struct Program {
     process: i32,

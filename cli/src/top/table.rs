@@ -1,9 +1,12 @@
 //! A snapshot as lines of text: CPUs, tunables, and for each policy its containers with their
-//! threads in order.
+//! threads in order. What programs and the engine say of a thread stands before what the policy
+//! keeps for itself.
 //!
 //! Units stand in the headings; a time of the policy's is in ms.
 
-use attune_kernel::snapshot::{ContainerSnapshot, Kind, PolicySnapshot, State, ThreadSnapshot};
+use attune_kernel::snapshot::{
+    AttributeSnapshot, ContainerSnapshot, Kind, PolicySnapshot, State, ThreadSnapshot,
+};
 use attune_kernel::{Rescued, Snapshot};
 use attune_lab::columns;
 use attune_values::wire::{Tunable, Type};
@@ -18,7 +21,8 @@ pub struct Line {
     pub heading: bool,
 }
 
-pub fn lines(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
+/// The policies in a line, what went wrong, and the CPUs.
+pub fn overview(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
     let mut lines = Vec::new();
     let names: Vec<String> = snapshot.policies.iter().map(title).collect();
     let known: u64 = snapshot.policies.iter().map(count).sum();
@@ -50,6 +54,12 @@ pub fn lines(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
     }
     plain(&mut lines, String::new());
     cpus(snapshot, threads, &mut lines);
+    lines
+}
+
+/// Tunables, containers and threads.
+pub fn policies(snapshot: &Snapshot, threads: &Threads) -> Vec<Line> {
+    let mut lines = Vec::new();
     settings(&snapshot.tunables, &mut lines);
     for policy in &snapshot.policies {
         plain(&mut lines, String::new());
@@ -130,7 +140,7 @@ fn policy(policy: &PolicySnapshot, threads: &Threads, lines: &mut Vec<Line>) {
     }
     head.extend(["RUN/s", "WAIT/s"].map(str::to_owned));
     right.extend([true, true]);
-    for attribute in &policy.attributes {
+    for (_, attribute) in imports_first(policy) {
         let unit = if attribute.ty == Type::Time { "/ms" } else { "" };
         let import = if attribute.import { "<" } else { "" };
         head.push(format!("{import}{}{unit}", attribute.name));
@@ -227,11 +237,22 @@ fn row(
         of.map_or("-".to_owned(), |of| seconds(of.run)),
         of.map_or("-".to_owned(), |of| seconds(of.wait)),
     ]);
-    row.extend(policy.attributes.iter().zip(&thread.values).map(|(attribute, &value)| {
-        if attribute.ty == Type::Time { ms(value) } else { value.to_string() }
+    row.extend(imports_first(policy).map(|(index, attribute)| match thread.values.get(index) {
+        None => "-".to_owned(),
+        Some(&value) if attribute.ty == Type::Time => ms(value),
+        Some(&value) => whole(value),
     }));
     row.push(thread.put_by.clone().unwrap_or_default());
     row
+}
+
+/// A policy's attributes, each with its place among a thread's values.
+fn imports_first(policy: &PolicySnapshot) -> impl Iterator<Item = (usize, &AttributeSnapshot)> {
+    let those = |import| {
+        let all = policy.attributes.iter().enumerate();
+        all.filter(move |(_, attribute)| attribute.import == import)
+    };
+    those(true).chain(those(false))
 }
 
 fn name(threads: &Threads, thread: i32) -> String {
@@ -241,6 +262,15 @@ fn name(threads: &Threads, thread: i32) -> String {
 /// A program may call itself anything: what would move the cursor is not passed on.
 pub(super) fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// The ends of the range stand for what no program has said; written out they push all else away.
+fn whole(value: i64) -> String {
+    match value {
+        i64::MAX => "max".to_owned(),
+        value if value <= -i64::MAX => "-max".to_owned(),
+        value => value.to_string(),
+    }
 }
 
 fn ms(ns: i64) -> String {

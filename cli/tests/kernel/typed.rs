@@ -63,7 +63,7 @@ view() { $attune top --once >view; grep -q "^ *$program  cat " view; }
 until_it "top lists it by rating" aside view
 for name in server terminal program hog; do eval "echo \"$name \$$name\""; done
 for name in first second; do echo "$name $(cat $name)"; done
-sed -n '/^rated: /,$s/^/view /p' view
+sed -n '/^rated: /,/^$/s/^/view /p' view
 sed 's/^/explained /' explained
 sed 's/^/look /' looks
 kill -9 $typist $hogs $monitor $terminal $server
