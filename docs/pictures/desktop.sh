@@ -64,5 +64,6 @@ done
 until_it 1 pgrep -f "^attune top"
 attune focus show --dot | dot -Tsvg -o "$place/graph.svg"
 attune focus explain "$(pgrep -x vim)" >&2
-ffmpeg -loglevel error -f x11grab -draw_mouse 0 -video_size 1280x800 -i $DISPLAY -frames:v 1 "$place/desktop.png"
+ffmpeg -loglevel error -f x11grab -draw_mouse 0 -video_size 1280x800 -i $DISPLAY \
+    -frames:v 1 "$place/desktop.png"
 tar -c -C "$place" graph.svg desktop.png
