@@ -8,9 +8,7 @@
 # Needs `tools/setup.sh test` and `players`, and `make build` or `cargo build`: PROGRAMS names the
 # folder of `attune`. Takes two minutes.
 set -euo pipefail
-cd "$(dirname "$0")"
-programs=${PROGRAMS:-../../target/release}
-PATH=$PATH:$(realpath "$programs")
+PATH=$PATH:$(realpath "${PROGRAMS:-$(dirname "$0")/../../target/release}")
 place=$(mktemp -d)
 export DISPLAY=:9
 

@@ -287,3 +287,29 @@ pub(super) fn table(
     let texts = columns::lines(&[vec![head], rows].concat(), right).into_iter();
     lines.extend(texts.enumerate().map(|(row, text)| Line { text, heading: row == 0 }));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn imports_stand_first_each_with_its_own_value() {
+        let attribute =
+            |name: &str, import| json!({ "name": name, "type": "int", "import": import });
+        let policy = json!({
+            "scheduler": "coop", "role": null, "ready": 0, "dispatches": 0, "loose": [],
+            "containers": [], "attributes": [attribute("vtime", false), attribute("polls", true)],
+        });
+        let policy: PolicySnapshot = serde_json::from_value(policy).expect("a policy");
+        let all: Vec<_> =
+            imports_first(&policy).map(|(place, it)| (place, it.name.as_str())).collect();
+        assert_eq!(all, [(1, "polls"), (0, "vtime")]);
+    }
+
+    #[test]
+    fn what_no_program_has_said_takes_no_room() {
+        assert_eq!([i64::MAX, i64::MIN, -i64::MAX].map(whole), ["max", "-max", "-max"]);
+        assert_eq!([0, 1 - i64::MAX].map(whole), ["0", "-9223372036854775806"]);
+    }
+}

@@ -2,7 +2,8 @@
 //!
 //! The fair class lets a thread that wakes up take the CPU from one that has asked for longer
 //! slices (Linux 6.12 and newer); otherwise it waits for the end of that slice, whatever it weighs.
-//! So what gets input goes before what only shows something, and that before what nobody rates.
+//! So a thread with an input rating goes before one that only shows something, and both go before a
+//! thread that nobody rates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
