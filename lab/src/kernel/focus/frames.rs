@@ -1,7 +1,8 @@
 //! Experiment `focus-frames`: how much of a film is lost beside processes that compute.
 
 use super::{
-    DESKTOP, FAIR, FILM, HUMAN, PUBLISHED, WEIGHTS, at_most, everybody, player, player_alone,
+    DESKTOP, FAIR, FILM, HUMAN, LONG_FILM, PUBLISHED, WEIGHTS, at_most, everybody, player,
+    player_alone,
 };
 use crate::kernel::{Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
 use crate::report::Claim;
@@ -64,7 +65,7 @@ pub const EXPERIMENT: Description = Description {
                 .lasting(8, 8)
                 .thorough(),
             Workload::new("80 %", beside!("1568:882", "2,5,10"))
-                .playing(FILM, player_alone)
+                .playing(LONG_FILM, player_alone)
                 .lasting(8, 8)
                 .thorough(),
         ],

@@ -1,7 +1,7 @@
 //! Experiment `focus-latency`: how late the programs run that a person deals with.
 
 use super::{
-    DESKTOP, FILM, HUMAN, MOST_CPU, PUBLISHED, at_most, everybody, player, punctual, sooner,
+    DESKTOP, HUMAN, LONG_FILM, MOST_CPU, PUBLISHED, at_most, everybody, player, punctual, sooner,
     typing, with_film,
 };
 use crate::kernel::{Description, Figure, Part, Place, Results, TWO_SEEDS, Workload};
@@ -47,8 +47,8 @@ pub const EXPERIMENT: Description = Description {
                 typing!()
             ),
         )
-        .playing(FILM, with_film)
-        .lasting(12, 4)],
+        .playing(LONG_FILM, with_film)
+        .lasting(30, 4)],
         figures: &[
             Figure::new(LATE[0], "desktop", "/phases/1/programs/vim/wake_ns/p99", 1e6),
             Figure::new(LATE[1], "desktop", "/phases/1/programs/xterm/wake_ns/p99", 1e6),

@@ -39,6 +39,8 @@ const PUBLISHED: &str = "Etsion, Tsafrir and Feitelson (2006): with a modified X
 
 /// Small, so that scaling it is most of the work, which then hardly varies.
 const FILM: Films = Films { count: 1, seconds: 60, size: "320x180" };
+/// Where programs start slowly beside the film, or are watched for longer.
+const LONG_FILM: Films = Films { seconds: 120, ..FILM };
 
 /// mplayer, scaling its film to such a size and showing it there. Sound that nobody hears is its
 /// clock, and it leaves out late pictures.
