@@ -162,14 +162,21 @@ fn punctual(results: &Results, who: &str, late: &[&str], latest: f64) -> Claim {
     )
 }
 
-/// How many times less a figure is by weights than without.
+/// Wake-ups that wait for less are not late, in ms; there is nothing to better.
+const NOT_LATE: f64 = 0.05;
+
+/// How many times less late a program is by weights than without.
 fn sooner(results: &Results, figure: &str, times: f64) -> Claim {
     let both = results.median(FAIR, figure).zip(results.median(WEIGHTS, figure));
     Claim::new(
-        format!("attuned's weights alone: {figure} at least {times} times better than without"),
+        format!(
+            "attuned's weights alone: {figure} at least {times} times better than without, or at \
+             most {NOT_LATE} ms"
+        ),
         both.map(|(fair, ours)| {
             let found = fair / ours.max(1e-6);
-            (found >= times, format!("{found:.1} times: {ours:.2} against {fair:.2}"))
+            let holds = found >= times || ours <= NOT_LATE;
+            (holds, format!("{found:.1} times: {ours:.2} against {fair:.2} ms"))
         }),
     )
 }
