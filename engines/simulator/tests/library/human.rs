@@ -98,6 +98,33 @@ fn sound_is_served_while_films_work_on_their_pictures() {
     }
 }
 
+/// Programs that know nothing of releases wait until something comes, with a timer behind it. A
+/// rated one has its head start all the same, beside programs that compute and idle ones.
+#[test]
+fn desktop_favours_rated_programs_whose_releases_are_implicit() {
+    let waits = "{ set = { next_release = \"now + 2s\", polls = \"polls + 1\" } }";
+    let rated = "imports = { output_rating = \"500\", implicit = \"1\" }";
+    let text = format!(
+        "duration = \"20s\"\ncpus = 2\ncontext_switch = \"3us\"\n[semaphores]\nperiod = 0\n\
+         [[thread]]\nname = \"server\"\nperiod = \"5ms\"\n{rated}\n\
+         do = [{{ compute = \"50us\" }}, {{ signal = \"period\" }}, \
+         {{ compute = \"20us\" }}, {waits}]\n\
+         [[thread]]\nname = \"client\"\n{rated}\nrepeat = \"forever\"\n\
+         do = [{waits}, {{ wait = \"period\" }}, {{ compute = \"100us\" }}]\n\
+         [[thread]]\nname = \"film\"\nperiod = \"40ms\"\n\
+         imports = {{ output_rating = \"1000\", implicit = \"1\" }}\n\
+         do = [{{ compute = \"uniform(20ms, 28ms)\" }}, {waits}]\n\
+         [[thread]]\nname = \"worker\"\ncount = 3\nperiod = \"uniform(30ms, 60ms)\"\n\
+         do = [{{ compute = \"9ms\" }}]\n\
+         [[thread]]\nname = \"idle\"\ncount = 2\nimports = {{ weight = \"3\" }}\n\
+         repeat = \"forever\"\ndo = [{{ compute = \"50ms\" }}]\n"
+    );
+    let outcome = run_text("desktop", &text);
+    let server = group(&outcome, "server");
+    assert!(server.missed * 20 < server.jobs, "{}", outcome.table());
+    assert_eq!(group(&outcome, "film").missed, 0, "{}", outcome.table());
+}
+
 /// What desktops ran before: they know what a thread has used, and not what it is for.
 #[test]
 fn policies_that_know_only_past_use_lose_the_film_beside_ten_programs_that_compute() {
