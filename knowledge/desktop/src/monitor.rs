@@ -6,6 +6,8 @@
 //! server may come and go as it likes.
 
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
 
 use attune_linux::time;
 
@@ -20,6 +22,11 @@ use crate::wakes::{Change, Row, Wakes};
 
 /// Processes about which /proc is asked in one second; a storm of short ones is not followed.
 const MOST_FACTS: usize = 512;
+/// And in one go.
+const FACTS_AT_ONCE: usize = 16;
+/// The monitor goes before ordinary threads, and its second is work for milliseconds on a slow
+/// machine. After each part of it the others have the processor for so long, or sound would wait.
+const BREATH: Duration = Duration::from_micros(100);
 /// A sound server that is not there is looked for so often.
 const SOUND_AGAIN: Time = 5 * SECOND;
 
@@ -142,7 +149,7 @@ impl Monitor {
             },
             None => {
                 let left = until.saturating_sub(time::now());
-                std::thread::sleep(std::time::Duration::from_nanos(left));
+                thread::sleep(Duration::from_nanos(left));
             }
         }
         if time::now() < self.next {
@@ -184,21 +191,27 @@ impl Monitor {
                 Err(error) => gone = Some(error),
             }
             second.servers = display.servers();
+            thread::sleep(BREATH);
         }
         if let Some(ear) = &mut self.ear {
             ear.hear(&mut second);
+            thread::sleep(BREATH);
         }
         if let Some(wakes) = &self.wakes {
             let ceiling = self.attention.settings().ceiling;
             // What the kernel does not tell this time it tells the next.
             second.wakes = wakes.take().unwrap_or_default();
+            thread::sleep(BREATH);
             second.handovers = wakes.handovers(ceiling).unwrap_or_default();
+            thread::sleep(BREATH);
         }
         if let Some(meter) = &mut self.meter {
             second.used = meter.take();
         }
         self.inquire(&mut second);
+        thread::sleep(BREATH);
         self.follow(Observation::Second(second), seen);
+        thread::sleep(BREATH);
         self.publish();
         gone.map_or(Ok(()), Err)
     }
@@ -217,7 +230,12 @@ impl Monitor {
         // Their ancestors tell which process started which.
         let mut open: Vec<Process> = asked.into_iter().take(MOST_FACTS).collect();
         let mut done: BTreeSet<Process> = open.iter().copied().collect();
+        let mut read = 0;
         while let Some(process) = open.pop() {
+            read += 1;
+            if read % FACTS_AT_ONCE == 0 {
+                thread::sleep(BREATH);
+            }
             let facts = Facts::read(process.pid).filter(|facts| facts.process == process);
             let Some(facts) = facts else {
                 second.ended.push(process);
