@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
 
 use attune_linux::time;
 use x11rb::connection::{Connection, RequestConnection};
@@ -47,9 +48,13 @@ pub struct Recording {
 const FROM_SERVER: u8 = 0;
 const CLIENT_STARTED: u8 = 2;
 const CLIENT_DIED: u8 = 3;
+const START_OF_DATA: u8 = 4;
+/// A server that records begins within that time.
+const BEGINS: Duration = Duration::from_secs(1);
 
 impl Recording {
-    /// None: the server has no RECORD. `bell` gets a byte when events came.
+    /// None: the server has no RECORD. `bell` gets a byte when events came. What happens after the
+    /// call is recorded.
     pub fn start(display: &str, bell: UnixStream) -> Result<Option<Recording>, ReplyError> {
         let connect = || {
             x11rb::connect(Some(display)).map(|(connection, _)| connection).map_err(|_| {
@@ -92,6 +97,7 @@ impl Recording {
         let header = record::ElementHeader::from(0u8);
         control.record_create_context(context, header, &all, &ranges)?.check()?;
         let (tell, events) = channel();
+        let (begin, begun) = channel();
         std::thread::spawn(move || {
             let Ok(replies) = data.record_enable_context(context) else { return };
             // Ends with the context, or with the server.
@@ -105,6 +111,10 @@ impl Recording {
                         interactions(&reply.data, xinput).map(What::Input).map(delivered).collect()
                     }
                     CLIENT_STARTED | CLIENT_DIED => vec![delivered(What::Changed)],
+                    START_OF_DATA => {
+                        let _ = begin.send(());
+                        continue;
+                    }
                     _ => continue,
                 };
                 if told.is_empty() {
@@ -117,6 +127,8 @@ impl Recording {
                 let _ = (&bell).write(&[1]);
             }
         });
+        // If none begins the events end, and the reader sees that.
+        let _ = begun.recv_timeout(BEGINS);
         Ok(Some(Recording { control, context, events, bases }))
     }
 
