@@ -29,9 +29,11 @@ pub const EXPERIMENT: Description = Description {
     text: &[
         "On Xvfb with openbox a person types into vim in xterm, eight keys a second, and after \
             sixteen of them drags the window for a second; mplayer shows a film of 40 % of the \
-            CPU. Late: from a thread's wake-up to its first instruction, as the kernel's tracer \
-            sees it. Key to screen: from the key press (XTEST) to the server's word that the \
-            window was drawn into (DAMAGE), for a person in SCHED_FIFO.",
+            CPU. The film has 24 pictures a second and the pointer moves 25 times, so pictures are \
+            due at every moment of a move.",
+        "Late: from a thread's wake-up to its first instruction, as the kernel's tracer sees it. \
+            Key to screen: from the key press (XTEST) to the server's word that the window was \
+            drawn into (DAMAGE), for a person in SCHED_FIFO.",
     ],
     published: PUBLISHED,
     parts: &[Part {
@@ -42,8 +44,8 @@ pub const EXPERIMENT: Description = Description {
             "desktop",
             concat!(
                 "desktop --server 'Xvfb :9 -screen 0 1280x800x24 -nolisten tcp -ac' --hogs 0,10 \
-                 --seconds {seconds}",
-                player!("992:558", "200:200"),
+                 --rate 24 --seconds {seconds}",
+                player!("992:558", "200:200", " -fps 24"),
                 typing!()
             ),
         )

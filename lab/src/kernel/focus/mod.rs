@@ -49,12 +49,16 @@ macro_rules! player {
         player!($size, "0:0")
     };
     ($size:literal, $place:literal) => {
+        player!($size, $place, "")
+    };
+    ($size:literal, $place:literal, $more:literal) => {
         concat!(
             " --player 'mplayer -really-quiet -noconsolecontrols -vo x11 -ao null -framedrop \
              -geometry ",
             $place,
             " -vf scale=",
             $size,
+            $more,
             " {films}/film-1.mkv'"
         )
     };
