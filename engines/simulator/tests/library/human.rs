@@ -125,6 +125,24 @@ fn desktop_favours_rated_programs_whose_releases_are_implicit() {
     assert_eq!(group(&outcome, "film").missed, 0, "{}", outcome.table());
 }
 
+/// The display server has input, and moves a window for longer than a picture may wait.
+#[test]
+fn desktop_lets_output_have_a_turn_before_input_goes_on() {
+    let text = "duration = \"20s\"\ncontext_switch = \"3us\"\n\
+        [[thread]]\nname = \"server\"\nperiod = \"9700us\"\n\
+        imports = { input_rating = \"1000\" }\ndo = [{ compute = \"1400us\" }]\n\
+        [[thread]]\nname = \"picture\"\nperiod = \"13ms\"\n\
+        imports = { output_rating = \"1000\" }\ndo = [{ compute = \"50us\" }]\n\
+        [[thread]]\nname = \"hog\"\ncount = 10\nrepeat = \"forever\"\n\
+        do = [{ compute = \"50ms\" }]\n";
+    let outcome = run_text("desktop", text);
+    for name in ["picture", "server"] {
+        // Every 97th time both wake at once.
+        let latency = group(&outcome, name).latency.quantile(0.98);
+        assert!(latency <= 600 * US, "{name}: {latency} ns\n{}", outcome.table());
+    }
+}
+
 /// What desktops ran before: they know what a thread has used, and not what it is for.
 #[test]
 fn policies_that_know_only_past_use_lose_the_film_beside_ten_programs_that_compute() {
