@@ -55,8 +55,9 @@
 /* A function large enough not to be repeated wherever it is used, and its parameters in the arena.
  */
 #ifndef ATTUNE_OUTLINE
-#define ATTUNE_OUTLINE static inline void
-#define ATTUNE_RETURN  return
+#define ATTUNE_OUTLINE_AS(type) static inline type
+#define ATTUNE_OUTLINE          ATTUNE_OUTLINE_AS(void)
+#define ATTUNE_RETURN           return
 #define ATTUNE_IN_ARENA
 #endif
 
@@ -151,7 +152,7 @@ attune_after(const struct attune_thread ATTUNE_ARENA *t)
 {
 #if ATTUNE_SORTED
     if (t->where->sorted_on)
-        return attune_tree_after(t);
+        return (struct attune_thread ATTUNE_ARENA *)attune_tree_step(t);
 #endif
     return t->next;
 }

@@ -40,6 +40,14 @@ attune_tree_after(const struct attune_thread ATTUNE_ARENA *t)
     return t->parent;
 }
 
+/* The same as a number, 0: none. For loops over containers: a scheduler has so many that a verifier
+ * should not read this again in each. */
+ATTUNE_OUTLINE_AS(uintptr_t)
+attune_tree_step(const struct attune_thread ATTUNE_ARENA *t ATTUNE_IN_ARENA)
+{
+    return (uintptr_t)attune_tree_after(t);
+}
+
 #if ATTUNE_PINS
 static inline struct attune_thread ATTUNE_ARENA *
 attune_tree_before(const struct attune_thread ATTUNE_ARENA *t)

@@ -157,8 +157,7 @@ ATTUNE_OUTLINE attune_poorest(const struct attune_cpu ATTUNE_ARENA *it ATTUNE_IN
 
 /* Notes when the turn may end. A domain that gets ready later and is owed the CPU then claims it.
  * The account must be up to date. */
-static __attribute__((noinline)) void attune_set_turn(struct attune_cpu ATTUNE_ARENA *me,
-                                                      int64_t now)
+ATTUNE_OUTLINE attune_set_turn(struct attune_cpu ATTUNE_ARENA *me ATTUNE_IN_ARENA, int64_t now)
 {
     uint32_t here = attune_domain_here(me);
     int64_t turn = 0;
@@ -172,6 +171,7 @@ static __attribute__((noinline)) void attune_set_turn(struct attune_cpu ATTUNE_A
             turn = attune_earlier(turn, now + (int64_t)attune_margin);
     }
     me->turn = turn;
+    ATTUNE_RETURN;
 }
 
 /* Some of them were asked, and had no thread for this CPU, which `domain` has. The account must be
